@@ -10,28 +10,28 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// DropOther, as [ClassRule].Other, leaves out rows whose label is no class.
+// DropOther, as [ClassRule].Other, drops rows whose label is not a class.
 const DropOther = "drop"
 
-// maxClasses bounds the number of classes: a label with more values is a measurement.
+// maxClasses is the largest number of classes: a label with more values is a measurement.
 const maxClasses = 1000
 
-// ClassRule defines the classes, and what becomes of a row whose label is not among them. Names of classes
-// are released with every model and every label, so they never come from private rows. The zero value takes
-// them from public rows and refuses a private row with another label.
+// ClassRule defines the classes, and the treatment of rows whose label is not a class. Names of classes are
+// released with every model and every label, so they never come from private rows. The zero value takes the
+// classes from public rows and refuses a private row with another label.
 type ClassRule struct {
-	// Names are the classes. Of a table they are texts of its label column. Of images they are names of the
-	// numbers 0, 1, and so on. Nil takes the sorted labels of the public rows of a table, and for images
-	// the numbers from 0 to the largest in the test file, at least ten.
+	// Names are the classes. For a table they are values of its label column. For images they are names of
+	// the numbers 0, 1, and so on. If Names is nil, the classes are the sorted labels of the public rows of a
+	// table, or for images the numbers from 0 to the largest in the test file, at least ten.
 	Names []string
-	// Other is the class of rows whose label is missing or is no class; it is a class of its own if Names
-	// does not have it. [DropOther] leaves such rows out. Empty refuses them: then one private row decides
-	// whether there is a result at all, which only the owner of the data may see.
+	// Other is the class of rows whose label is missing or is not a class; it is an additional class if Names
+	// does not contain it. [DropOther] drops such rows. If Other is empty, such rows are refused: one private
+	// row then decides whether there is a result at all, which only the owner of the data may see.
 	Other string
 }
 
-// Validate reports the first class name that is empty, there twice or no harmless text, and too few or too
-// many names.
+// Validate reports the first class name that is empty, repeated or unsafe to print, and too few or too many
+// names.
 func (r ClassRule) Validate() error {
 	if r.Names == nil {
 		return nil
@@ -63,7 +63,7 @@ func (r ClassRule) declared() map[string]bool {
 	return set
 }
 
-// withOther returns classes with the one that other labels fall into, if there is one.
+// withOther returns classes with the class for other labels appended, if it is an additional class.
 func (r ClassRule) withOther(classes []string) []string {
 	if r.Other == "" || r.Other == DropOther || slices.Contains(classes, r.Other) {
 		return classes
@@ -71,8 +71,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of labels that are no class, -1 to leave their rows out; known is false where
-// they are refused.
+// other returns the class of labels that are not a class, -1 to drop their rows; known is false if such rows
+// are refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":
@@ -180,7 +180,7 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 
 const fixMissing = "fill in the label, or say with --other-labels what becomes of it"
 
-// label returns the label of a row as it stands in the file, "" if there is none.
+// label returns the label of a row as written in the file, "" if there is none.
 func (t *Table) label(i int) string {
 	if t.Y[i] < 0 {
 		return ""

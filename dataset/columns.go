@@ -12,16 +12,16 @@ import (
 	"unicode"
 )
 
-// ColumnNote describes a column, by the public rows or by declaration, and its features. It holds nothing
-// of private rows.
+// ColumnNote describes a column, based on the public rows or the declaration, and its features. It contains
+// nothing from private rows.
 type ColumnNote struct {
 	Name    string `json:"name"`
 	Is      string `json:"is"`      // "numeric", "category, 9 levels", "free text"
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// minJudged is the number of public rows from which on a column may be taken for ids or free text: among
-// fewer, all values of any column may differ.
+// minJudged is the least number of public rows for which a column may be treated as ids or free text: in
+// fewer rows, all values of any column may differ.
 const minJudged = 20
 
 type columnKind int
@@ -40,7 +40,7 @@ type numberForm struct {
 	date  string // a layout of package time: days
 }
 
-// dateLayouts are the forms of dates that are read. The first that fits all public values is taken.
+// dateLayouts are the accepted date layouts. The first that fits all public values is used.
 var dateLayouts = []string{
 	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04", "2006/01/02",
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
@@ -48,15 +48,15 @@ var dateLayouts = []string{
 
 type columnUse struct {
 	is      columnKind
-	form    numberForm // of numbers
+	form    numberForm // form of the numbers
 	levels  int
-	numbers bool // all values are numbers, whatever they stand for
-	repeat  bool // ids that occur more than once: rows of one unit, perhaps
+	numbers bool // all values are numbers, whatever they mean
+	repeat  bool // ids that occur more than once: possibly rows of one unit
 }
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether pandas or R gave a column its name, in a text. In Parquet pandas calls its
+// isIndexName reports whether pandas or R gave a column of a text file its name. In Parquet pandas names its
 // row numbers __index_level_0__, and leaves them out if they ascend.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
@@ -124,7 +124,7 @@ func isWhole(cell string) bool {
 	return err == nil
 }
 
-// ascending reports whether the values that are not missing ascend strictly.
+// ascending reports whether the non-missing values ascend strictly.
 func ascending(values []string) bool {
 	last, seen := int64(0), false
 	for _, v := range values {
@@ -222,17 +222,17 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// Repeated returns the names of columns that look like the unit of a row, while every row counts as a unit
-// of its own. It is nil for an encoder read from JSON.
+// Repeated returns the names of columns that look like a unit column, although every row counts as its own
+// unit. It is nil for an encoder read from JSON.
 func (e *Encoder) Repeated() []string { return e.repeated }
 
 // Notes describes each column and its features. It is nil for an encoder read from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }
 
-// labelNames are names under which a label is looked for where none is named.
+// labelNames are the names under which a label column is searched if none is given.
 var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}
 
-// obviousLabel returns the one column that can only be the label, -1 if there is none.
+// obviousLabel returns the only column that can be the label, -1 if there is none.
 func obviousLabel(names []string) int {
 	is := func(name string) bool { return slices.Contains(labelNames, strings.ToLower(name)) }
 	at := slices.IndexFunc(names, is)

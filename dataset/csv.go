@@ -16,42 +16,42 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Header states whether the first row of a CSV file names the columns.
+// Header states whether the first row of a CSV file is a header.
 type Header string
 
 const (
-	// headerAuto: the first row is a header if Label or Unit is given by a name, or if one of Expect stands
-	// in it; it is none if Names are given, or none of Expect stands in it. Nothing is guessed from rows,
-	// which may be private: otherwise it is an error.
+	// headerAuto: the first row is a header if Label or Unit is given by name, or if the row contains one of
+	// Expect. It is not a header if Names are given, or if the row contains none of Expect. Otherwise it is
+	// an error: nothing is guessed from rows, which may be private.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// CSVOptions control the reading of a table. Columns are given by name or 1-based number.
+// CSVOptions controls how a table is read. Columns are given by name or 1-based number.
 type CSVOptions struct {
 	Label  string   // column of the class; default: the last column
-	Unit   string   // column of the unit of privacy (a patient, a user); default: each row is a unit, named by its content
-	Drop   []string // columns that are no features
+	Unit   string   // column of the privacy unit (a patient, a user); default: each row is a unit, identified by its content
+	Drop   []string // columns that are not features
 	Header Header   // default headerAuto
 	Names  []string // names of all columns, in place of a header
-	Expect []string // names that a header would have, for headerAuto
-	// Comma separates cells. By default it is a comma, or, where the first line is a header without one, a
+	Expect []string // names that a header would contain, for headerAuto
+	// Comma separates cells. By default it is a comma or, if the first line is a header without a comma, a
 	// semicolon or a tab.
 	Comma rune
-	Rule  ClassRule // which labels are classes
-	// AskLabel takes, without Label, the one column that has a name such as label, class or target, and is
-	// an error where there is none.
+	Rule  ClassRule // determines which labels are classes
+	// AskLabel uses, if Label is empty, the only column with a name such as label, class or target. It is an
+	// error if no such column exists.
 	AskLabel bool
-	// Optional takes Label, Unit and Drop where the file has such columns, and does without where it has
-	// not: for public rows. A label that is missing or no class is none, -1.
+	// Optional ignores a Label, Unit or Drop column that the file does not have: for public rows. A label
+	// that is missing or not a class becomes -1.
 	Optional bool
-	// Unlabelled takes every column as a feature, none as a label: for rows that a model is to be asked
-	// about. The table has no Classes, and Y is -1. With Label it is an error.
+	// Unlabelled treats every column as a feature and none as a label: for rows that a model is to predict.
+	// The table has no Classes, and Y is -1. With Label it is an error.
 	Unlabelled bool
 
-	needed []string // features that are used, nil for all; others may be of a type that is not read
-	public []string // columns of the public rows beside a private file
+	needed []string // features that are used, nil for all; columns of other features may have a type that cannot be read
+	public []string // columns of the public rows, if the file is private
 }
 
 func (o CSVOptions) isZero() bool {
@@ -62,8 +62,8 @@ func (o CSVOptions) isZero() bool {
 const (
 	maxRecord = 1 << 20 // bytes of one row
 	maxTable  = 1 << 30 // bytes that a table takes in memory, apart from its names
-	cellBytes = 16      // of a cell, beside its text
-	rowBytes  = 144     // of a row, beside its cells
+	cellBytes = 16      // memory of a cell, without its text
+	rowBytes  = 144     // memory of a row, without its cells
 )
 
 func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
@@ -100,7 +100,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	return b.table(rows.next)
 }
 
-// row is one record and the line on which it begins. Without cells it is none.
+// row is one record and the line on which it begins. A row without cells means no record.
 type row struct {
 	line  int
 	cells []string
@@ -109,7 +109,7 @@ type row struct {
 type rowReader struct {
 	path  string
 	csv   *csv.Reader
-	width int // cells every row must have; 0: not known yet
+	width int // number of cells that every row must have; 0: not known yet
 }
 
 func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, error) {
@@ -123,7 +123,7 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	switch {
 	case comma != 0:
 	case opt.Header == HeaderNo || len(opt.Names) > 0:
-		comma = ',' // the first line may be a private row: nothing is taken from it
+		comma = ',' // the first line may be a private row: nothing is derived from it
 	default:
 		comma = separator(b)
 	}
@@ -133,13 +133,13 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	c := csv.NewReader(b)
 	c.Comma = comma
 	c.FieldsPerRecord = -1
-	// Spaces before an opening quote are common, but where white space separates cells trimming would
-	// swallow empty ones.
+	// Spaces before an opening quote are common. But where white space separates cells, trimming would remove
+	// empty cells.
 	c.TrimLeadingSpace = comma != '\t' && comma != ' '
 	return &rowReader{path: path, csv: c}, nil
 }
 
-// separator looks at the first line, as far as it is buffered. An error of reading recurs at the first row.
+// separator guesses from the buffered part of the first line. A read error recurs at the first row.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(1 << 16)
 	head, _, _ = bytes.Cut(head, []byte("\n"))
@@ -177,8 +177,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit fails when a record is longer than maxRecord, before a parser has to hold it: a parser needs
-// several times the memory of a row of separators.
+// recordLimit fails when a record is longer than maxRecord, before a parser has to hold it: for a row of
+// separators a parser needs several times the memory of the row.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -228,7 +228,7 @@ func nameColumns(names []string) {
 	}
 }
 
-// header reports whether the first row is a header, by the options, without looking at rows.
+// header reports whether the first row is a header, from the options and the first row only.
 func (o CSVOptions) header(path string, first []string) (bool, error) {
 	named := func(column string) bool {
 		_, err := strconv.Atoi(column)
@@ -259,8 +259,8 @@ func isMissing(cell string) bool {
 	return cell == "" || cell == "?" || cell == "NA" || strings.EqualFold(cell, "nan")
 }
 
-// findColumn resolves a name or a 1-based number. A name wins over a number. Public are columns of the
-// public rows beside a private file, if there are any.
+// findColumn resolves a name or a 1-based number. A name takes precedence over a number. If the file is
+// private, public are the columns of the public rows, if any.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

@@ -10,22 +10,22 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// usual holds the common values of public rows in a column: the middle 98 % of the numbers, or the values
-// of a category.
+// usual holds the common values of public rows in a column: the middle 98 % of the numbers, or the values of
+// a category.
 type usual struct {
 	name      string
 	low, high float64
 	form      numberForm
-	known     map[string]bool // of a category
+	known     map[string]bool // values of a category
 	missing   bool            // values may be missing
 }
 
 const (
-	minCompared = 20   // private rows from which on columns are compared
-	maxUsual    = 5000 // public rows whose numbers are looked at, the first ones
+	minCompared = 20   // least number of private rows for which columns are compared
+	maxUsual    = 5000 // largest number of public rows, from the first on, whose numbers are used
 )
 
-// middle returns the range of the middle 98 % of values, which it sorts.
+// middle sorts the values and returns the range of the middle 98 %.
 func middle(values []float64) (low, high float64) {
 	slices.Sort(values)
 	cut := len(values) / 100

@@ -12,18 +12,18 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Questions are drawn for each test row, which are public, and within these bounds: more take a student
-// longer and teach it little.
+// The number of drawn questions grows with the number of test rows, which are public, within these bounds:
+// more questions make a student slower and hardly better.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
 	mostDrawn    = 6000
 )
 
-// Drawn returns the task, one of declared ranges, with a pool that is drawn column by column, bins in
-// proportion to their weights, and columns scaled by the same weights. Nil weights are alike in all bins.
-// Weights are finite and not negative; a column without any is drawn as if all were alike. They must be
-// public, or paid for. The same weights give the same pool, whose labels are not known.
+// Drawn returns the task, which must have declared ranges, with a drawn pool. Columns are drawn one by one,
+// bins with probabilities proportional to their weights, and scaled by the same weights. Nil weights are
+// equal. Weights are finite and not negative; a column whose weights are all 0 is drawn uniformly. Weights
+// must be public, or paid for. The same weights give the same pool, whose labels are unknown.
 func (t Task) Drawn(weights [][]float64) (Task, error) {
 	r := t.Ranges
 	if r == nil {
@@ -55,8 +55,8 @@ func (r *Ranges) checkWeights(weights [][]float64) error {
 	return nil
 }
 
-// Schema returns a schema by the declaration alone, where there are no public rows yet. Private rows that
-// are unlike it are refused unless Reading.Accept.
+// Schema returns a schema made from the declaration alone, for tasks without public rows. Private rows that
+// do not resemble the declaration are refused unless Reading.Accept.
 func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	if err := reading.Rule.Validate(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	return s, nil
 }
 
-// Draw writes so many rows as CSV under the names of their columns, drawn as [Task.Drawn] does.
+// Draw writes the given number of rows as CSV with a header, drawn like [Task.Drawn].
 func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
 	if err := r.checkWeights(weights); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
 	return nil
 }
 
-// draw returns so many rows of independent columns, a public function of the weights.
+// draw returns the given number of rows of independent columns, a public function of the weights.
 func (r *Ranges) draw(weights [][]float64, rows int) *Table {
 	out := &Table{Name: "drawn", Y: slices.Repeat([]int{-1}, rows), Units: make([]string, rows)}
 	for j, d := range r.columns {
@@ -131,7 +131,7 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// rescale encodes rows of the declared encoder by another one of the same columns.
+// rescale converts rows encoded by the declared encoder to another encoder of the same columns.
 func (r *Ranges) rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {

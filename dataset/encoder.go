@@ -17,39 +17,39 @@ import (
 const (
 	clipAt        = 3       // standard deviations
 	maxEncoded    = 1 << 29 // numbers in one encoded matrix, 2 GiB
-	maxCategories = 100     // of one column, the most frequent are kept
+	maxCategories = 100     // of one column; the most frequent are kept
 )
 
 // Encoder turns the columns of a table into features. It is fitted on public rows and never changes
 // afterwards, so encoding is row by row and costs no privacy.
 //
-// A column is numeric if every public value that is not missing is a number, integer codes included, a
-// number with a decimal comma, or a date, which counts days; else it is categorical. Ids, free text and the
-// row numbers that pandas writes are left out unless they are kept by name: they cannot help. A numeric
-// column becomes (value - mean)/sd with the public mean and standard deviation, clipped to [-3, 3],
-// infinite ones too; a missing value, and one that is no number, becomes 0. A categorical column becomes
-// one column per public category, 1 for the row's own; a value not seen in public, or missing, is 0
-// everywhere. A column that had missing values in public gets one more, 1 where the value is missing. A
-// column without variation in public is left out.
+// A column is numeric if all its non-missing public values are numbers (including integer codes), numbers
+// with a decimal comma, or dates, which become days; otherwise it is categorical. Ids, free text and the row
+// numbers that pandas writes are left out unless they are kept by name: they do not help a model. A numeric
+// column becomes (value - mean)/sd with the public mean and standard deviation, clipped to [-3, 3], also if
+// infinite; a missing value, and a value that is not a number, becomes 0. A categorical column becomes one
+// feature per public category, 1 for the category of the row and otherwise 0; a value that is missing or not
+// in public rows is 0 in all. A column with missing public values gets one more feature, 1 where the value is
+// missing. A column that is constant in public rows is left out.
 type Encoder struct {
 	columns  []encodedColumn
 	dim      int
 	notes    []ColumnNote // nil if read from JSON
-	repeated []string     // likewise
+	repeated []string     // nil if read from JSON
 }
 
 type encodedColumn struct {
 	name       string
-	at         int            // first feature
-	width      int            // features, 0 if the column is left out
+	at         int            // index of the first feature
+	width      int            // number of features, 0 if the column is left out
 	categories map[string]int // value -> feature, from at on; nil if numeric
 	mean, sd   float64        // if numeric
 	missing    int            // feature that marks missing values, -1 if there is none
 	form       numberForm     // if numeric
 }
 
-// fitEncoder learns an encoding from public rows. Their labels are not read. Columns of the names in keep
-// become features even where they look like ids or free text.
+// fitEncoder fits an encoding to public rows. It does not read their labels. Columns named in keep become
+// features even if they look like ids or free text.
 func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	e := &Encoder{}
 	for i, c := range public.Columns {
@@ -69,7 +69,7 @@ func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	return e, nil
 }
 
-// add appends a column whose features count from 0.
+// add appends a column whose feature indices count from 0.
 func (e *Encoder) add(f encodedColumn) {
 	f.at = e.dim
 	for v := range f.categories {
@@ -114,7 +114,7 @@ func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, e
 		f.width = len(f.categories)
 	}
 	if f.sd == 0 {
-		f.form = numberForm{} // no number is read
+		f.form = numberForm{} // no number is parsed
 	}
 	if missing > 0 {
 		f.markMissing()
@@ -150,7 +150,7 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	if len(weight) < 2 {
 		return false, nil
 	}
-	values := slices.Sorted(maps.Keys(weight)) // one order of summation, whatever the order of the map
+	values := slices.Sorted(maps.Keys(weight)) // fixes the order of summation, which the order of the map would change
 	for _, v := range values {
 		f.mean += v * (weight[v] / float64(n))
 	}
@@ -165,7 +165,7 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	return true, nil
 }
 
-// frequent returns the most frequent values, sorted; of equally frequent ones those that sort first.
+// frequent returns the most frequent values, sorted; of equally frequent values those that sort first.
 func frequent(count map[string]int, most int) []string {
 	values := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
@@ -175,7 +175,7 @@ func frequent(count map[string]int, most int) []string {
 	return values
 }
 
-// needed returns the names of the columns that features are made of.
+// needed returns the names of the columns that become features.
 func (e *Encoder) needed() []string {
 	names := make([]string, 0, len(e.columns))
 	for _, c := range e.columns {
@@ -214,7 +214,7 @@ func (e *Encoder) Names() []string {
 	return names
 }
 
-// Encode returns one row of Dim features for each row of t, whose columns must be those the encoder was
+// Encode returns a row of Dim features for each row of t, whose columns must be the columns the encoder was
 // fitted on.
 func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	if len(t.Columns) != len(e.columns) {
@@ -241,8 +241,8 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	return x, nil
 }
 
-// encode writes the features of one cell. No cell is an error: a private row must not decide whether there
-// is a result.
+// encode writes the features of one cell. No cell is an error: a private row must not decide whether there is
+// a result.
 func (f *encodedColumn) encode(dst []float32, v string) {
 	switch missing := isMissing(v); {
 	case missing && f.missing >= 0:
@@ -255,7 +255,7 @@ func (f *encodedColumn) encode(dst []float32, v string) {
 	case f.sd > 0:
 		number, err := f.form.parse(v)
 		if errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
-			return // no number where public rows have numbers: not known
+			return // text in a numeric column: treated as unknown
 		}
 		dst[f.at] = clip((number - f.mean) / f.sd) // a number beyond float64 is infinite
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 // DirFS reads a folder that holds MNIST-shaped files: {train,t10k}-images-idx3-ubyte and
-// {train,t10k}-labels-idx1-ubyte, each plain or with .gz or .zst. Images may have any size. The classes
-// come from the rule, or from the test file, whose rows are public. Path stands for the file system in
+// {train,t10k}-labels-idx1-ubyte, each plain or with .gz or .zst. Images may have any size. The classes come
+// from the rule, or from the test file, whose rows are public. Path is the name of the file system in
 // messages, and its last element is the name of the sets. A file that is missing or malformed is an
 // [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
@@ -60,7 +60,7 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 	return train, test, nil
 }
 
-// classify gives a set its classes. Labels count names, from 0.
+// classify assigns classes to a set. Its labels are indices into names.
 func (f folder) classify(s Set, names []string) (Set, error) {
 	s.Classes = f.rule.withOther(names)
 	other, known := f.rule.other(s.Classes)
@@ -128,7 +128,7 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 			info, err = fs.Stat(files, found)
 		}
 	}
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would block until there is a writer
 		err = errors.New(found + " is no regular file")
 	}
 	var r fs.File
@@ -156,7 +156,7 @@ type idxArray struct {
 }
 
 // readIDX reads an array of the given number of dimensions, plain or compressed. The header is not trusted:
-// memory grows with the bytes that arrive, and the file must hold exactly the data that the header claims.
+// memory grows with the bytes that arrive, and the size of the data must equal the size in the header.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -189,8 +189,8 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	return a, err
 }
 
-// readExactly reads size bytes and then the end of the stream. It never holds more than about twice the
-// bytes that have arrived.
+// readExactly reads size bytes, which the end of the stream must follow. It never holds more than about twice
+// the bytes that have arrived.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {

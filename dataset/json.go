@@ -15,25 +15,25 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// columnJSON is a column of an encoder in JSON. A column is numeric if it has a deviation, categorical if
-// it has categories, and otherwise makes no feature but the one of missing values.
+// columnJSON is a column of an encoder in JSON. A column is numeric if it has a deviation, categorical if it
+// has categories, and otherwise has no feature except the one that marks missing values.
 type columnJSON struct {
 	Name       cell    `json:"name"`
 	Mean       float64 `json:"mean,omitempty"`
 	SD         float64 `json:"sd,omitempty"`
 	Comma      bool    `json:"decimal_comma,omitempty"`
-	Date       string  `json:"date,omitempty"`       // the layout of numbers that are dates, as in package time
+	Date       string  `json:"date,omitempty"`       // layout of dates, as in package time
 	Categories []cell  `json:"categories,omitempty"` // in the order of their features
 	Missing    bool    `json:"missing,omitempty"`    // whether a feature marks missing values
 }
 
 const (
 	maxLayout   = 64      // bytes of the layout of a date
-	maxFeatures = 1 << 24 // columns of a schema that is read
+	maxFeatures = 1 << 24 // features of a schema read from JSON
 )
 
-// cell is bytes of a table. JSON has Unicode alone, and files in other encodings are read too: their text
-// is an object with base64.
+// cell is the bytes of a table cell. JSON holds only Unicode, but files in other encodings are also read:
+// such cells become an object with base64.
 type cell string
 
 type otherCell struct {
@@ -65,7 +65,7 @@ func texts[To, From ~string](in []From) (out []To) {
 }
 
 // MarshalJSON returns everything that encoding depends on: means, deviations and frequent values of public
-// rows, and nothing of private ones.
+// rows, and nothing of private rows.
 func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
 	for i, f := range e.columns {
@@ -81,7 +81,7 @@ func (e *Encoder) MarshalJSON() ([]byte, error) {
 	return json.Marshal(columns)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. All else is an error, and e stays as it was.
+// UnmarshalJSON reads the output of MarshalJSON. Anything else is an error and leaves e unchanged.
 func (e *Encoder) UnmarshalJSON(text []byte) error {
 	const notEncoder = "dataset: not an encoder"
 	var columns []columnJSON
@@ -131,9 +131,9 @@ func (c columnJSON) column() (encodedColumn, error) {
 	return f, nil
 }
 
-// pick returns the columns that the encoder was fitted on from a table that has them in any order, among
-// others; and the names, quoted, of columns that the table does not have or has twice. A column without
-// features may be missing.
+// pick returns the columns that the encoder was fitted on, from a table with any order of columns and other
+// columns; and the names, quoted, of columns that the table lacks or has twice. A column without features may
+// be missing.
 func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	out := *t
 	out.Columns = make([]Column, len(e.columns))
@@ -153,8 +153,8 @@ func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	return &out, missing, twice
 }
 
-// EncodeByName is [Encoder.Encode] of a table that has the columns of the encoder in any order, among
-// others. A table that does not fit is an [*fault.Error].
+// EncodeByName is [Encoder.Encode] for a table that has the columns of the encoder in any order, among other
+// columns. A table that does not fit is an [*fault.Error].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	picked, missing, twice := e.pick(t)
 	for i, f := range e.columns {
@@ -173,7 +173,7 @@ func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	return e.Encode(picked)
 }
 
-// schemaJSON is everything that reading new rows depends on. It is public, as a Schema is.
+// schemaJSON is everything that reading new rows depends on. It is public, like a Schema.
 type schemaJSON struct {
 	Kind     Kind     `json:"kind"`
 	Image    Shape    `json:"image,omitzero"`
@@ -181,14 +181,14 @@ type schemaJSON struct {
 	Features int      `json:"features"`
 	Encoder  *Encoder `json:"encoder,omitempty"`
 	Scale    scale    `json:"scale,omitzero"`
-	Columns  []cell   `json:"columns,omitempty"` // of tables without a header
+	Columns  []cell   `json:"columns,omitempty"` // columns of tables without a header
 	Label    string   `json:"label,omitempty"`
 	Unit     string   `json:"unit,omitempty"`
 	Header   Header   `json:"header,omitempty"`
 	Comma    string   `json:"separator,omitempty"`
 }
 
-// MarshalJSON holds means, deviations and frequent values of public rows, the names of columns and classes,
+// MarshalJSON returns means, deviations and frequent values of public rows, the names of columns and classes,
 // and nothing of private rows.
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	csv := s.reading.CSV
@@ -200,7 +200,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. All else is an error, and s stays as it was.
+// UnmarshalJSON reads the output of MarshalJSON. Anything else is an error and leaves s unchanged.
 func (s *Schema) UnmarshalJSON(text []byte) error {
 	var in schemaJSON
 	if err := json.Unmarshal(text, &in); err != nil {

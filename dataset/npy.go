@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// array is an NPY file of which elements are read where they stand. With two dimensions it is a [rowSource].
+// array is an NPY file whose elements are read on demand. With two dimensions it is a [rowSource].
 type array struct {
 	file  *os.File
 	path  string
@@ -29,8 +29,8 @@ type array struct {
 	fort  bool
 }
 
-// openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must be the one that
-// its head claims.
+// openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must agree with its
+// header.
 func openArray(path string) (_ *array, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func openArray(path string) (_ *array, err error) {
 
 const (
 	maxText        = 1 << 12 // characters of a text element
-	blockBytes     = 4 << 20 // of a file that are read at a time, about
+	blockBytes     = 4 << 20 // approximate number of bytes read at a time
 	rowsAndColumns = "rows are examples, columns are features"
 	reshape        = "save x.reshape(len(x), -1)"
 )
@@ -126,8 +126,8 @@ func openRows(path string) (*array, error) {
 func (a *array) size() (rows, cols int) { return a.shape[0], a.shape[1] }
 func (a *array) image() Shape           { return Shape{} }
 
-// blocks reads rows of so many elements in blocks, little-endian. In Fortran order a block is a piece of
-// every column.
+// blocks reads rows of cols elements in blocks, little-endian. In Fortran order a block is a piece of every
+// column.
 func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) error {
 	rows := a.shape[0]
 	block := max(1, min(rows, blockBytes/(cols*a.width)))
@@ -260,8 +260,8 @@ func (a *array) name(raw []byte) (string, error) {
 // ownerNotice ends every error about a private file.
 const ownerNotice = "this message may tell of private rows and is for their owner alone"
 
-// forOwner marks an error of reading a private file as not for others: every one may quote a cell, or count
-// rows. Of a file that cannot be opened nothing was read.
+// forOwner marks an error of reading a private file as for the owner only, because it may quote a cell or
+// count rows. A file that cannot be opened is an exception: nothing was read.
 func forOwner(err error) error {
 	var path *fs.PathError
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {
@@ -282,8 +282,8 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file in an error. A first line that has a number, or has no column
-// of the public rows where there are such, may be a row, whose cells are not repeated.
+// columnsAre describes the columns of a file in an error. A first line that contains a number, or none of the
+// columns of the public rows (if any), may be a private row, whose cells are not quoted.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, isNumber) || len(public) > 0 && !slices.ContainsFunc(public, has) {

@@ -10,26 +10,26 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// rowSource gives rows of numbers one after the other, any number of times, so that a large file is never
-// held whole before its rows have been scaled.
+// rowSource yields rows of numbers in order, any number of times, so that a large file is never in memory as
+// a whole before its rows have been scaled.
 type rowSource interface {
 	size() (rows, cols int)
 	// each calls visit with every row in order. The row is valid during the call only.
 	each(visit func(i int, row []float64) error) error
-	// image returns the shape of the rows as images with pixels in [0, 1], zero if they are none.
+	// image returns the shape of the rows as images with pixels in [0, 1], zero if they are not images.
 	image() Shape
 }
 
-// maxNumbers bounds the numbers of one matrix in memory: 4 GiB.
+// maxNumbers is the largest number of entries of a matrix in memory: 4 GiB.
 const maxNumbers = 1 << 30
 
-// contentNames names rows by their content and by the number of equal rows above, as [ReadTable] does.
+// contentNames identifies rows by their content and the number of equal rows before, like [ReadTable].
 type contentNames struct {
 	copies map[[16]byte]int
 	raw    []byte
 }
 
-// unit returns the unit of a row and the group of rows that equal it.
+// unit returns the unit of a row, and the group of all rows equal to it.
 func (c *contentNames) unit(row []float64, label string) (unit, group string) {
 	c.raw = c.raw[:0]
 	for _, v := range row {
@@ -50,7 +50,7 @@ func (c *contentNames) name(hash [16]byte) (unit, group string) {
 	return unit, unit[:len("content/")+2*len(hash)]
 }
 
-// nameUnits gives every labelled row a unit by its content, where none is named.
+// nameUnits gives every labelled row a unit derived from its content, if it has none.
 func (t *Table) nameUnits() error {
 	if len(t.Labels) == 0 {
 		return wrong(t.path, "has no labels", "a model is trained on labelled rows",
@@ -67,8 +67,8 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool gives the images of a task the shape that those of the pool have, and fits the scale of other
-// numbers to the pool.
+// fitPool resizes the images of a task to the size of the pool's images; for other numbers it fits the scale
+// to the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {
 		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)
@@ -84,7 +84,7 @@ func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	return err
 }
 
-// some are some rows of a source, in its order.
+// some is a subsequence of the rows of a source.
 type some struct {
 	rowSource
 	kept []int // ascending
@@ -107,18 +107,18 @@ func (s some) each(visit func(i int, row []float64) error) error {
 }
 
 // scale brings columns of numbers to mean 0 and deviation 1 over public rows. The zero scale leaves numbers
-// as they are, as for pixels.
+// unchanged, as for pixels.
 type scale struct {
 	Mean []float64 `json:"mean,omitempty"`
-	SD   []float64 `json:"sd,omitempty"` // 0 for a column that does not vary over public rows
+	SD   []float64 `json:"sd,omitempty"` // 0 for a column that is constant over public rows
 }
 
-// fitScale fits a scale to public rows. Numbers that are not finite are left out.
+// fitScale fits a scale to public rows. It ignores numbers that are not finite.
 func fitScale(path string, public rowSource) (scale, error) {
 	_, cols := public.size()
 	s := scale{Mean: make([]float64, cols), SD: make([]float64, cols)}
 	count := make([]float64, cols)
-	err := public.each(func(_ int, row []float64) error { // Welford
+	err := public.each(func(_ int, row []float64) error { // Welford's algorithm
 		for j, v := range row {
 			if math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 {
 				continue
@@ -144,11 +144,11 @@ func fitScale(path string, public rowSource) (scale, error) {
 	return s, nil
 }
 
-// numbersClip is how many deviations from the mean a number may be. Embeddings have longer tails than the
-// columns of a table.
+// numbersClip is the largest distance of a number from the mean, in deviations. Embeddings have longer tails
+// than the columns of a table.
 const numbersClip = 6
 
-// apply writes a row. A NaN becomes the public mean.
+// apply writes a scaled row. A NaN becomes the public mean.
 func (s scale) apply(dst []float32, row []float64) {
 	for j, v := range row {
 		switch {

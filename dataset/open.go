@@ -17,11 +17,11 @@ type Data struct {
 	Train, Test Set    // images; empty for a table
 	Table       *Table // nil for images
 
-	Published bool    // all of it is public, whatever part it is in
-	Ranges    *Ranges // of the table, where there are no public rows
+	Published bool    // all rows are public, whatever part they are in
+	Ranges    *Ranges // declared columns, if there are no public rows
 
-	keep    []string // columns of the table that stay
-	numbers *Table   // of rows of an NPY or idx file or of a folder of images; nil for others
+	keep    []string // columns of the table to keep as features
+	numbers *Table   // rows of an NPY file, an idx file or a folder of images; nil otherwise
 }
 
 // Task splits the data by the protocol. An error about rows that are not published is marked as being for
@@ -56,22 +56,22 @@ func (d Data) split(p Protocol) (Task, error) {
 	return splitImages(d.Train, d.Test, p)
 }
 
-// Options control how [Open] reads what it finds.
+// Options controls how [Open] reads data.
 type Options struct {
-	CSV  CSVOptions // of a table alone
-	Rule ClassRule  // of a folder or a table
-	Kind Kind       // of images: one of Kinds(); default Pictures
+	CSV  CSVOptions // for tables only
+	Rule ClassRule  // for folders and tables
+	Kind Kind       // for images: one of Kinds(); default Pictures
 
-	Labels, Units string   // files beside an NPY or idx file, as in [Source]
+	Labels, Units string   // files for the rows of an NPY or idx file, as in [Source]
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Ranges, if not nil, are declared columns of a table of which no row is public: its task has a pool
-	// that is drawn from them.
+	// Ranges, if not nil, are the declared columns of a table without public rows: the pool of its task is
+	// drawn from them.
 	Ranges *Ranges
 }
 
-// mark marks an error of reading rows that may be private. Unlabelled rows, which are questions, are not.
+// mark marks an error of reading rows that may be private, which unlabelled rows (questions) are not.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err
@@ -90,7 +90,7 @@ func (o Options) noTable(where string) error {
 	return nil
 }
 
-// OnlyRanges refuses all options but Ranges: those of data whose classes and kind are known.
+// OnlyRanges refuses all options but Ranges, for data whose classes and kind are known.
 func (o Options) OnlyRanges(where string) error {
 	switch err := o.noTable(where); {
 	case err != nil:
@@ -103,14 +103,14 @@ func (o Options) OnlyRanges(where string) error {
 	return nil
 }
 
-// Open finds data as a folder of idx files ([DirFS]) or as a table ([ReadTable]). Options that are not for
-// what was found are an [*fault.Error].
+// Open opens a folder of idx files ([DirFS]) or a table ([ReadTable]). Options that do not apply to the data
+// are an [*fault.Error].
 //
-// Of one file of labelled rows most are to be private, and which ones is not known yet: every error of
+// Most rows of a single labelled file will be private, and which ones is not yet known: every error of
 // reading it is marked as being for the owner alone.
 func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
-	parted := true // whether it is a table, or images in two parts
+	parted := true // whether the data are a table or images in two parts
 	if missing == nil && info.IsDir() {
 		parted = !isPictureFolder(where)
 	} else if missing == nil {

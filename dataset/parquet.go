@@ -15,21 +15,21 @@ import (
 // file is an [*fault.Error].
 //
 // CSV is read by RFC 4180. Spaces around cells are trimmed; an empty cell, "?", "NA" and "NaN" are missing
-// values, allowed everywhere but in the columns of label and unit. The column of labels has none missing
-// unless opt.Rule.Other defines what becomes of such rows. Time and memory are linear in the size of the
-// file, which is at most 1 GiB when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell
-// takes 16 bytes and its text, a row another 144, and a table that would take more than 1 GiB is refused
-// before it does: reading takes up to about twice that, however small the compressed file is. Splitting
-// copies the table once more. Text of cells that repeat is kept once.
+// values, allowed everywhere but in the columns of label and unit. The label column must have none missing
+// unless opt.Rule.Other defines the treatment of such rows. Time and memory are linear in the size of the
+// file, which unpacks to at most 1 GiB and, beyond 64 MiB, to at most 256 times the compressed size. A cell
+// takes 16 bytes and its text, a row another 144. A table that would take more than 1 GiB is refused before
+// it does; reading takes up to about twice that, however small the compressed file is. Splitting copies the
+// table once more. Repeated cell text is stored once.
 //
-// Parquet is read as CSV of the same table, by the same options; those about the text of a CSV file change
-// nothing. Cells are those of package internal/parquet: a table that pandas writes both ways has the same
-// columns, labels and named units in both. Only whole numbers in a column of floats are written otherwise,
-// 3 in place of 3.0, and with them the names of units that no column names: so a private row that makes
-// pandas turn integers into floats, since it has none, renames no other row. How rows are grouped,
-// compressed and encoded changes nothing, and data of the file beside its rows is not read. A column that
-// is not read, such as one of timestamps, is an error unless it is dropped; a row then counts as equal to
-// others whatever it has there. Memory is bounded as for CSV, and pages take another 512 MiB at most.
+// Parquet is read like CSV of the same table, with the same options; options about the text of a CSV file
+// have no effect. Package internal/parquet converts the cells: a table that pandas writes in both formats has
+// the same columns, labels and named units. Only whole numbers in a column of floats differ, 3 in place of
+// 3.0, and with them the names of units derived from content. So if one private row lacks an integer and
+// pandas therefore writes the column as floats, no other row is renamed. Row groups, compression and encoding
+// have no effect, and metadata of the file is not read. A column of an unsupported type, such as timestamps,
+// is an error unless it is dropped; values in a dropped column do not distinguish rows. Memory is bounded as
+// for CSV, and pages take at most another 512 MiB.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
 	return withFile(path, func(f *os.File) (*Table, error) {
 		head := make([]byte, len(parquet.Magic))
@@ -69,7 +69,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	var read []int // columns; the others are dropped or not asked for, and cannot be read
+	var read []int // columns to read; the others are dropped or not needed, and may have unsupported types
 	for i, c := range columns {
 		feature := slices.Contains(b.features, i) && (opt.needed == nil || slices.Contains(opt.needed, names[i]))
 		if c.Refused == "" || i == b.label || i == b.unit || feature {

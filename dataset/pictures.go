@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/gif"  // a format that folders of images hold
+	_ "image/gif"  // a format of images in folders
 	_ "image/jpeg" // likewise
 	_ "image/png"  // likewise
 	"io"
@@ -20,16 +20,16 @@ import (
 
 const (
 	maxPixels = 1 << 26 // of one image before it is made smaller
-	maxSide   = 256     // of the images that are learned from
+	maxSide   = 256     // of the resized images
 	maxImages = 1 << 22
 )
 
 type pictureFile struct {
-	name  string // below the folder, with slashes: its unit, and its id where it is public
-	class string // the folder that it is in, "" for the top
+	name  string // path below the folder, with slashes: the unit of the image, and its id if public
+	class string // name of its folder, "" for the top
 }
 
-// pictureRows are images of a folder, read one at a time and brought to one shape.
+// pictureRows are the images of a folder, read one at a time and resized to one shape.
 type pictureRows struct {
 	dir   string
 	files []pictureFile
@@ -74,7 +74,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 	return files, nil
 }
 
-// shapeOfPictures returns the shape that all images of a public folder have. It has colour if one of the
+// shapeOfPictures returns the common shape of all images of a public folder. It has colour if one of the
 // images has.
 func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
 	shape := size
@@ -102,7 +102,7 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 	return shape, nil
 }
 
-// openPicture reads the size of an image and, if asked to, then its pixels, whose memory is bounded by it.
+// openPicture reads the size of an image and, with pixels, its pixels, whose memory is bounded by the size.
 func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -142,8 +142,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes the planes of an image, grey or red, green and blue, in [0, 1]: each pixel is the mean of
-// the pixels that it covers, the nearest one if it covers none.
+// resample writes the planes of an image in [0, 1], grey or red, green and blue. Each pixel of the result is
+// the mean of the source pixels that it covers, or the nearest source pixel if it covers none.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols
@@ -174,7 +174,7 @@ func resample(dst []float64, img image.Image, shape Shape) {
 	}
 }
 
-// isPictureFolder reports whether a folder holds images, and no idx files.
+// isPictureFolder reports whether a folder contains images and no idx files.
 func isPictureFolder(dir string) bool {
 	idx, _ := filepath.Glob(filepath.Join(dir, "*-ubyte*"))
 	if len(idx) > 0 {

@@ -17,26 +17,26 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Ranges are the values that the columns of a table may have, as their owner declares them without looking
-// at any row. Where there are no public rows they take their place: columns are encoded by them, and
-// questions are drawn from them.
+// Ranges are the values that the columns of a table may have, as the owner declares them without looking at
+// any row. They replace public rows if there are none: columns are encoded by the ranges, and questions are
+// drawn from them.
 type Ranges struct {
 	columns []declared
-	encoder *Encoder // every bin of a column as likely as another
+	encoder *Encoder // for equally likely bins
 }
 
-// declared is a column. Its bins are intervals of numbers, or categories, and one more for missing values
-// if there may be any.
+// declared is a column. Its bins are intervals of numbers, or categories, and one more bin if values may be
+// missing.
 type declared struct {
 	name    string
-	edges   []float64 // of numbers, ascending: bin i holds edges[i] <= v < edges[i+1]
-	whole   bool      // of whole numbers
+	edges   []float64 // edges of numeric bins, ascending: bin i holds edges[i] <= v < edges[i+1]
+	whole   bool      // the numbers are whole
 	values  []string  // categories
 	missing bool
 }
 
 const (
-	rangeBins     = 32   // of a range without edges inside
+	rangeBins     = 32   // for a range without inner edges
 	maxRangeBins  = 1000 // of a column
 	maxRangeBytes = 1 << 20
 	aLineIs       = "a line is a column: its name, then a range LOW..HIGH or its categories"
@@ -44,14 +44,13 @@ const (
 
 // ReadRanges reads declarations from a file, a line of CSV for each column: its name, and then either
 //
-//	age,17..90               a range; of whole numbers, as no edge has a decimal point
+//	age,17..90               a range of whole numbers, as no edge has a decimal point
 //	weight,0.5..250.0        a range of any numbers
-//	gain,0..1..5000..100000  a range with edges inside, for finer bins where values matter more
+//	gain,0..1..5000..100000  a range with inner edges, for finer bins where values matter more
 //	sex,Female,Male          categories
 //
-// A cell ? or an empty one at the end declares that values may be missing. A range is divided at its edges,
-// or else into 32 bins of equal width. Lines that begin with # are comments. A wrong file is an
-// [*fault.Error].
+// A final cell that is ? or empty declares that values may be missing. A range is divided at its edges, or
+// else into 32 bins of equal width. Lines that begin with # are comments. A wrong file is an [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := unpack.Open(path)
 	if err != nil {
@@ -136,7 +135,7 @@ func (d *declared) setEdges(texts []string) error {
 	d.whole = true
 	for _, text := range texts {
 		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || math.Abs(v) > 1e15 { // far below what float64 adds one to
+		if err != nil || math.Abs(v) > 1e15 { // small enough that float64 can still add one
 			return fmt.Errorf("has the edge %q, which is no number within 1e15", text)
 		}
 		if len(d.edges) > 0 && v <= d.edges[len(d.edges)-1] {
@@ -149,7 +148,7 @@ func (d *declared) setEdges(texts []string) error {
 		return fmt.Errorf("has more than %d bins", maxRangeBins)
 	}
 	last := len(d.edges) - 1
-	if d.whole { // the last value is inside
+	if d.whole { // the last value is included
 		d.edges[last]++
 	}
 	if last > 1 {
@@ -161,7 +160,7 @@ func (d *declared) setEdges(texts []string) error {
 	}
 	d.edges = nil
 	for i := 0.0; i <= bins; i++ {
-		edge := low + width*i/bins // whole numbers divide exactly where each has a bin
+		edge := low + width*i/bins // bins of whole numbers, one for each number, divide the range exactly
 		if d.whole {
 			edge = math.Floor(edge)
 		}
@@ -170,7 +169,7 @@ func (d *declared) setEdges(texts []string) error {
 	return nil
 }
 
-// bins returns the number of bins. Missing values have the last one.
+// bins returns the number of bins. Missing values are in the last bin.
 func (d declared) bins() int {
 	n := len(d.values)
 	if d.edges != nil {
@@ -182,7 +181,7 @@ func (d declared) bins() int {
 	return n
 }
 
-// place returns the bin of a number, the nearest one if the number lies outside.
+// place returns the bin of a number, or the nearest bin if the number is outside of all bins.
 func (d declared) place(v float64) int {
 	at, found := slices.BinarySearch(d.edges, v)
 	if !found {
@@ -207,8 +206,8 @@ func (r *Ranges) Bins() []int {
 	return n
 }
 
-// pick returns the declared columns of a table, in the order of the table. Every column has to be declared,
-// as an encoding that nobody declared would have to come from rows.
+// pick returns the declared columns of a table, in the order of the table. Every column must be declared: the
+// encoding of an undeclared column would have to come from rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	out := &Ranges{}
 	var undeclared []string
@@ -223,7 +222,7 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	}
 	if undeclared != nil {
 		what := "has columns of which no range is declared"
-		if out.columns != nil { // else the first line may be a row
+		if out.columns != nil { // otherwise the first line may be a row
 			what += ": " + shown(undeclared)
 		}
 		return nil, wrong(t.Name, what,
@@ -240,8 +239,8 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	return out, nil
 }
 
-// encode returns an encoder of the columns: numbers to mean 0 and deviation 1 under bins in proportion to
-// their weights, nil for all alike, and a feature for each category.
+// encode returns an encoder of the columns. Numbers are scaled to mean 0 and deviation 1, with the
+// probabilities of bins proportional to their weights (nil: all equal). Each category becomes a feature.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {
@@ -288,12 +287,12 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 	} else {
 		mean = (low + high) / 2
 	}
-	// All in one bin, or nearly: a deviation that still separates the ends of the range.
+	// All weight in one bin, or nearly all: a deviation that still separates the ends of the range.
 	return mean, math.Max(sd, (high-low)/1000)
 }
 
-// Cells returns the bin of each column for each row of x, the features of a task of these ranges; -1 for a
-// category that is not declared.
+// Cells returns, for each row of x, which holds features of a task with these ranges, the bin of each column;
+// -1 for an undeclared category.
 func (r *Ranges) Cells(x blas32.General) [][]int {
 	cells := make([][]int, x.Rows)
 	for i := range cells {

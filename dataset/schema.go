@@ -10,39 +10,39 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Schema describes the rows of a task: classes, columns and how they become features. It is made of public
-// rows and of user declarations, never of private rows, and private rows and new ones are read by it.
+// Schema describes the rows of a task: classes, columns and their encoding as features. It is made from
+// public rows and user declarations, never from private rows, and is used to read private and new rows.
 type Schema struct {
 	Kind     Kind
 	Image    Shape    // zero if the rows are not images
-	Classes  []string // nil if neither public rows nor the user name them
+	Classes  []string // nil if given neither by public rows nor by the user
 	Encoder  *Encoder // of tables; nil for numbers and images
-	Features int      // columns of every matrix that is read by this schema
+	Features int      // number of columns of every matrix read with this schema
 
 	scale   scale
 	reading Reading
-	bare    []string // the columns of a table without a header; nil otherwise
+	bare    []string // columns of a table without a header; nil otherwise
 	usual   []usual  // common values of public rows, column by column; nil if read from JSON
 }
 
-// Pool is public rows, in the order of their files.
+// Pool holds public rows, in the order of their files.
 type Pool struct {
 	Name string
 	X    blas32.General
-	IDs  []string // a public name of each row: the file of an image, or else its number from 0
-	// Truth is the class of each row, -1 where it is not known; nil if the rows have no labels. It is for
-	// measuring.
+	IDs  []string // a public name of each row: the file of an image, otherwise the index of the row
+	// Truth is the class of each row, -1 if unknown; nil if the rows have no labels. It is for evaluation
+	// only.
 	Truth []int
 	Image Shape
 }
 
 func (p Pool) Len() int { return p.X.Rows }
 
-// ReadPublic reads public rows and makes the schema by which the private ones are read. Label and unit are
-// taken where they are there. A wrong file is an [*fault.Error].
+// ReadPublic reads public rows and makes the schema for reading the private rows. Label and unit columns may
+// be missing. An invalid file is an [*fault.Error].
 //
-// A table is encoded as documented at [Encoder]. Numbers are brought to mean 0 and deviation 1 over the
-// public rows, and to at most 6 deviations from the mean. Pixels lie in [0, 1].
+// A table is encoded as documented at [Encoder]. Numbers are scaled to mean 0 and deviation 1 over the public
+// rows, and clipped to at most 6 deviations from the mean. Pixels are in [0, 1].
 func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	if err := r.Rule.Validate(); err != nil {
 		return nil, Pool{}, err
@@ -66,7 +66,7 @@ func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	return s, pool, err
 }
 
-// publicClasses returns the classes that the rule or public rows name, nil if neither does.
+// publicClasses returns the classes given by the rule or found in public rows, nil if there are none.
 func (t *Table) publicClasses() ([]string, error) {
 	if t.Rule.Names != nil {
 		return t.Rule.withOther(t.Rule.Names), nil
@@ -167,7 +167,7 @@ func (s *Schema) pool(in *Table) (p Pool, err error) {
 	return p, nil
 }
 
-// matrix reads all rows, scaled, and shows each to visit before, if that is set.
+// matrix reads all rows, scaled, and passes each row before scaling to visit, unless visit is nil.
 func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
 	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {
@@ -184,13 +184,13 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 	})
 }
 
-// ReadPrivate reads labelled rows by a schema. Every row gets a unit of privacy, by its content where none
-// is named.
+// ReadPrivate reads labelled rows with a schema. Every row gets a privacy unit, derived from its content if
+// none is given.
 //
-// Columns are found by their names. Private rows of which most values in some column lie outside of the
-// public rows' values are refused unless Reading.Accept: one of the two files is likely in other units of
-// measure, or names its categories otherwise. Such an error, and every other about a private file, may
-// reveal private rows and is for their owner alone.
+// Columns are found by name. Private rows are refused if most values in some column are outside of the public
+// rows' values, unless Reading.Accept is set: probably one of the two files has other units of measure, or
+// other names of categories. Such an error, and every other error about a private file, may reveal private
+// rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "name all classes with --class-names, or say with --classes how many there are"
@@ -204,8 +204,8 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	return set, forOwner(err)
 }
 
-// ReadTask reads labelled rows as [Schema.ReadPrivate] does, into a task for one private model: all of them
-// are trained on. On an error the task has the fields that follow from the schema.
+// ReadTask reads labelled rows like [Schema.ReadPrivate], into a task for one private model that is trained
+// on all of them. With an error, the task has the fields that follow from the schema.
 func (s *Schema) ReadTask(src Source) (Task, error) {
 	set, err := s.ReadPrivate(src)
 	return Task{Name: set.Name, Kind: s.Kind, Private: set, Classes: s.Classes, Image: s.Image,
@@ -245,7 +245,7 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 		return Set{}, err
 	}
 	set.Units, set.LeftOut = in.Units, leftOut(in.Units, all, kept)
-	if len(kept) < set.X.Rows { // those that are kept move to the front
+	if len(kept) < set.X.Rows { // kept rows move to the front
 		for i, from := range kept {
 			copy(dense.Row(set.X, i), dense.Row(set.X, from))
 		}
@@ -280,7 +280,7 @@ func (s *Schema) header() []string {
 	return append(s.Encoder.Columns(), s.reading.CSV.Label, s.reading.CSV.Unit)
 }
 
-// align finds the columns of the schema in a table, by their names.
+// align finds the columns of the schema in a table by name.
 func (s *Schema) align(t *Table) (*Table, error) {
 	if (s.bare != nil || t.bare) && (!t.bare || !slices.Equal(s.bare, t.header)) {
 		return nil, wrong(t.file(),
@@ -336,9 +336,9 @@ func (s *Schema) fits(t *Table) error {
 	return nil
 }
 
-// ReadNew reads rows by a schema, to ask a model about them. A label or unit that the file has is no
-// feature; a label becomes the Truth. Other columns than the schema's are passed over, even if their type
-// cannot be read.
+// ReadNew reads rows with a schema, for predictions by a model. Label or unit columns of the file are not
+// features; labels become Truth. Columns that the schema lacks are ignored, even if their type cannot be
+// read.
 func (s *Schema) ReadNew(src Source) (Pool, error) {
 	reading := s.reading
 	if s.Encoder != nil {

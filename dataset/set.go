@@ -20,13 +20,13 @@ import (
 // Shape is the size of an image in pixels. The zero Shape marks rows that are not images.
 type Shape struct {
 	Rows, Cols int
-	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: red, green and blue, a plane for each
+	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: red, green and blue, one plane each
 }
 
 // Planes returns the number of colour planes, 1 for grey images.
 func (s Shape) Planes() int { return max(1, s.Channels) }
 
-// Pixels returns Rows times Cols times the planes: the numbers of one image.
+// Pixels returns Rows times Cols times the planes: the length of an image's row.
 func (s Shape) Pixels() int { return s.Rows * s.Cols * s.Planes() }
 
 // Set is labelled data, one row per example.
@@ -34,12 +34,12 @@ type Set struct {
 	Name       string
 	X          blas32.General // features; images are row-major pixels in [0, 1]
 	Y          []int          // class of each row, an index into Classes
-	Units      []string       // unit of privacy of each row; several rows may share one
-	LeftOut    []string       // units of rows that [DropOther] left out, which are units all the same
-	IDs        []string       // names of rows that their part of the data alone determines, such as "test/17" or "pool/17"
+	Units      []string       // privacy unit of each row; several rows may share a unit
+	LeftOut    []string       // units of rows that [DropOther] dropped; they still count as units
+	IDs        []string       // names of rows, such as "test/17" or "pool/17", that depend only on their part of the data
 	Classes    []string       // class names
 	Image      Shape          // zero if the rows are not images
-	Provenance string         // where the bytes come from, one line
+	Provenance string         // source of the data, in one line
 }
 
 func (s Set) Len() int { return len(s.Y) }
@@ -59,10 +59,10 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample returns the rows of about this fraction of the units, in (0, 1]: the units whose name a hash with
-// a public constant, another one than for splits, sends below the fraction. Whether a unit stays does not
-// depend on the other rows, so removing one pulls no other in; the sample of a small set may be empty. It
-// shares no rows with s.
+// Sample returns the rows of about this fraction of the units, in (0, 1]. A unit is kept if a hash of its
+// name, with a public constant that differs from the constant of splits, is below the fraction. Whether a
+// unit is kept does not depend on other rows, so removing one unit adds no other. The sample of a small set
+// may be empty. It shares no rows with s.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
@@ -79,8 +79,8 @@ func (s Set) Sample(fraction float64) (Set, error) {
 	return out, nil
 }
 
-// UnitCount returns the number of different units, units of which every row was left out included: who is
-// in the data is taken to be public, and neither how many rows a unit has nor which labels they carry.
+// UnitCount returns the number of different units, including units whose rows were all dropped. The set of
+// units is assumed to be public; the number of rows of a unit and their labels are not.
 func (s Set) UnitCount() int {
 	seen := make(map[string]bool, s.Len())
 	for _, u := range slices.Concat(s.Units, s.LeftOut) {
@@ -103,8 +103,8 @@ func leftOut(units []string, rows, kept []int) []string {
 }
 
 // OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. The row of a
-// unit depends on that unit alone, so adding or removing a unit adds or removes one row. Where every row is
-// a unit of its own it is s itself, and otherwise shares no rows with s.
+// unit depends on that unit alone, so adding or removing a unit adds or removes one row. If every row is its
+// own unit, the result is s itself; otherwise it shares no rows with s.
 func (s Set) OnePerUnit() Set {
 	first := make([]int, 0, s.Len())
 	seen := make(map[string]bool, s.Len())
@@ -143,8 +143,8 @@ func numbered(part string, n int) []string {
 	return names
 }
 
-// Validate reports the first field that does not fit: lengths, labels out of range, an image shape that is
-// not the row length, features that are NaN or infinite.
+// Validate reports the first invalid field: inconsistent lengths, labels out of range, an image shape that
+// does not equal the row length, or features that are NaN or infinite.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("dataset: set %q: %s", s.Name, fmt.Sprintf(format, a...))
@@ -177,25 +177,25 @@ func (s Set) Validate() error {
 	return nil
 }
 
-// Hash returns SHA-256 over features, labels, units, class names and image shape. It does not depend on
-// Name, Provenance or the stride of X, so equal data have equal hashes however they were loaded. It is a
-// key for resuming from disk; it is a digest of private rows and must not be published.
+// Hash returns the SHA-256 of features, labels, units, class names and image shape. It does not depend on
+// Name, Provenance or the stride of X, so equal data have equal hashes however they were loaded. It is a key
+// for resuming from disk. It is a digest of private rows and must not be published.
 func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
 
-// Hash returns SHA-256 over the three sets of the task, in the sense of [Set.Hash].
+// Hash returns the SHA-256 of the three sets of the task, as defined by [Set.Hash].
 func (t Task) Hash() [32]byte {
 	return hashSets("pate dataset task 1", t.Private, t.Pool, t.Test)
 }
 
-// Hash returns SHA-256 over features, ids and image shape. It is public, as the rows are.
+// Hash returns the SHA-256 of features, ids and image shape. It is public, like the rows.
 func (p Pool) Hash() [32]byte {
 	return hashSets("pate dataset pool 1", Set{X: p.X, Units: p.IDs, Image: p.Image})
 }
 
-// hashSets feeds a hash with lists that are each preceded by their length, so that different data never give
-// the same stream of bytes.
+// hashSets hashes lists, each preceded by its length, so that different data never give the same stream of
+// bytes.
 func hashSets(kind string, sets ...Set) (out [32]byte) {
 	h := sha256.New()
 	w := bufio.NewWriterSize(h, 1<<15) // a hash.Hash never returns an error
@@ -229,14 +229,14 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 	return out
 }
 
-// PerUnit returns at most so many rows of every unit, rows of a unit together, and where each unit ends:
-// unit u is the rows from ends[u-1], or 0, up to ends[u]. Units come in the order in which they first
-// appear.
+// PerUnit returns at most the given number of rows of every unit, rows of a unit together, and where each
+// unit ends: the rows of unit u are from ends[u-1] (0 for the first) to ends[u]. Units are in the order of
+// their first rows.
 //
-// A unit with more rows keeps those whose features and label have the least hash under the key, and all
-// rows come in the order of their hashes. So the rows of a unit, and their order, depend on the contents of
-// its own rows and on the key, and not on their place nor on any other unit: a unit more or fewer is a run
-// of rows more or fewer.
+// A unit with more rows keeps the rows whose features and label have the least hash under the key. All rows
+// of a unit are in the order of their hashes. So the rows of a unit and their order depend only on the
+// contents of its own rows and on the key, not on their positions or on other units: adding or removing a
+// unit adds or removes one run of rows.
 func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 	type ranked struct {
 		row  int

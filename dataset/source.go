@@ -17,34 +17,34 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Source names the files of rows: a table as CSV or Parquet, an NPY matrix of features, an idx file of
+// Source gives the files of rows: a table as CSV or Parquet, an NPY matrix of features, an idx file of
 // images, or a folder of images with a folder for each class.
 type Source struct {
 	Path   string
-	Labels string // of NPY and idx: the file with a label for each row; "" if there is none
-	Units  string // likewise with the unit of privacy of each row
+	Labels string // for NPY and idx: the file with a label for each row; "" if none
+	Units  string // for NPY and idx: the file with the unit of each row
 }
 
 // Reading controls how sources are read.
 type Reading struct {
-	CSV  CSVOptions // of tables: columns by name, header, separator; its Rule is not used
+	CSV  CSVOptions // for tables: columns by name, header, separator; its Rule is ignored
 	Rule ClassRule
-	Keep []string // columns of a table that become features though they look like ids or free text
-	Kind Kind     // of images: one of [Kinds]; default Pictures
-	// ImageSize is the size to which images of a folder are brought. By default all public ones must have
-	// one size, which is taken.
+	Keep []string // table columns to keep as features even if they look like ids or free text
+	Kind Kind     // for images: one of [Kinds]; default Pictures
+	// ImageSize is the size to which images of a folder are resized. By default it is the size of the public
+	// images, which must be the same for all.
 	ImageSize Shape
-	// Ranges, if not nil, declare the columns of a table: public rows, which may be drawn from them, are
-	// encoded by the declaration and not by their own values.
+	// Ranges, if not nil, declares the columns of a table. Public rows, which may be drawn from the ranges,
+	// are then encoded by the declaration and not by their own values.
 	Ranges *Ranges
-	Accept bool // read private rows that are unlike the public ones, too
+	Accept bool // also read private rows that do not resemble the public rows
 }
 
-// Grouped reports whether a column or file names the units of the rows of a source, which may then have
+// Grouped reports whether a column or file gives the units of the rows of a source. Units may then have
 // several rows.
 func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
 
-// close closes the file that rows are read from, if one is open.
+// close closes the file of the rows, if one is open.
 func (t *Table) close() {
 	if file, ok := t.numbers.(*array); ok {
 		file.Close()
@@ -57,7 +57,7 @@ const (
 	magicZip  = "PK\x03\x04"
 )
 
-// magicOf returns the magic bytes of a file that is no table, "" for a table.
+// magicOf returns the magic bytes of a file that is not a table, "" for a table.
 func magicOf(head []byte) string {
 	for _, magic := range []string{npy.Magic, magicIDX3, magicZip} {
 		if bytes.HasPrefix(head, []byte(magic)) {
@@ -67,7 +67,7 @@ func magicOf(head []byte) string {
 	return ""
 }
 
-// open opens a source. Optional takes label and unit as far as the file has them, for public rows.
+// open opens a source. With optional, for public rows, label and unit may be missing from the file.
 func (r Reading) open(src Source, optional bool) (*Table, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	return ReadTable(src.Path, opt)
 }
 
-// withFile returns what read makes of a regular file.
+// withFile opens a regular file and returns the result of read.
 func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err 
 	return read(f)
 }
 
-// firstBytes returns the first bytes of a file when it is unpacked.
+// firstBytes returns the first bytes of the unpacked file.
 func firstBytes(path string) ([]byte, error) {
 	return withFile(path, func(f *os.File) ([]byte, error) {
 		plain, err := unpack.Reader(f)
@@ -137,8 +137,7 @@ func firstBytes(path string) ([]byte, error) {
 	})
 }
 
-// labelsBeside returns the file of labels that belongs to an idx file of images by its name, "" if there is
-// none.
+// labelsBeside returns the labels file that belongs to an idx file of images by name, "" if there is none.
 func labelsBeside(path string) string {
 	beside := strings.Replace(path, "images-idx3", "labels-idx1", 1)
 	if beside != path {
@@ -182,7 +181,7 @@ func (r Reading) openNumbers(src Source, source rowSource, optional bool) (*Tabl
 	return t, nil
 }
 
-// setLabels takes a label for every row, by the rules for the label column of a table.
+// setLabels sets a label for every row, by the rules for the label column of a table.
 func (t *Table) setLabels(path string, labels []string, optional bool) (err error) {
 	b := tableBuilder{path: path, names: []string{"label"}, rule: t.Rule, declared: t.Rule.declared(), optional: optional,
 		labels: map[string]int{}, out: t}
@@ -194,8 +193,8 @@ func (t *Table) setLabels(path string, labels []string, optional bool) (err erro
 	return nil
 }
 
-// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, a Parquet file of
-// one column, or a text with one a line, under a header or not.
+// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, a Parquet file with
+// one column, or a text file with one name per line and an optional header.
 func readLines(path string, n int) (names []string, err error) {
 	head, err := firstBytes(path)
 	if err != nil {
@@ -265,7 +264,7 @@ func (l *nameList) parquet(f *os.File) ([]string, error) {
 	return l.names, nil
 }
 
-// nameList holds the names of a file, each text once, within the memory of a table.
+// nameList holds the names in a file, each text once, within the memory limit of a table.
 type nameList struct {
 	path     string
 	names    []string

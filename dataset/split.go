@@ -9,18 +9,18 @@ import (
 	"slices"
 )
 
-// splitTable splits a table by unit: 70 % of the units are private, 20 % the pool, 10 % score, each with
-// all its rows. A unit goes where a hash of its name with a public constant falls, so the split is the same
-// on every run and for any order of rows. Equal rows that are units of their own are on one side, too. The
-// features are encoded by an [Encoder] fitted on the pool, which keeps the columns of these names even
-// where they look like ids or free text, and labels become classes as t.Rule states. IDs count the rows of
-// each part in the order of the table, "pool/0", "pool/1" and so on, so that the ids of the pool, which are
-// released with its labels, do not depend on private rows. Rows of numbers are scaled by the rows of the
-// pool, and images get the shape of the pool.
+// splitTable splits a table by unit: 70 % of the units are private, 20 % are the pool and 10 % the test set,
+// each unit with all its rows. A hash of its name with a public constant decides the part of a unit, so the
+// split is the same on every run and for any order of rows. Equal rows that are their own units are in the
+// same part, too. The features are encoded by an [Encoder] fitted on the pool, which keeps the columns in
+// keep even if they look like ids or free text. Labels become classes by t.Rule. IDs count the rows of each
+// part in the order of the table, "pool/0", "pool/1" and so on, so that the ids of the pool, which are
+// released with its labels, do not depend on private rows. Rows of numbers are scaled by the pool's rows, and
+// images are resized to the size of the pool's images.
 //
-// Where columns are declared there are no public rows: the columns are encoded as declared, and the pool is
-// drawn from the declaration. Rows that would be in the pool are left out, so that private and test rows
-// are the same either way.
+// With declared columns there are no public rows: the columns are encoded as declared, and the pool is drawn
+// from the declaration. Rows that would be in the pool are dropped, so that private and test rows are the
+// same as without a declaration.
 func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
 	switch {
 	case t.numbers != nil:
@@ -79,7 +79,7 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 	return task, task.validate()
 }
 
-// parts returns the rows of each part, private, pool and test, and an error where one has none.
+// parts returns the rows of each part, private, pool and test, or an error if a part is empty.
 func (t *Table) parts(p Protocol) (parts [3][]int, err error) {
 	keys := t.groups
 	if keys == nil {
@@ -113,7 +113,7 @@ func (t *Table) enough(parts [3][]int) error {
 		"each part must have rows", "give a table with more units")
 }
 
-// fill sets all but the features of the three sets, and returns the rows that are not left out.
+// fill sets all fields but the features of the three sets, and returns the rows that are not dropped.
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
 		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}
@@ -128,8 +128,8 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits distributes rows by their keys. The constant depends on the protocol, so that a second split
-// of one part is independent of the first.
+// splitUnits distributes rows by their keys. The constant depends on the protocol, so that a second split of
+// one part is independent of the first.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {
@@ -144,7 +144,7 @@ func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	return parts
 }
 
-// placer sends names to [0, 1) by a hash with a public constant.
+// placer maps names to [0, 1) by a hash with a public constant.
 type placer struct {
 	mac hash.Hash
 	sum []byte

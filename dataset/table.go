@@ -13,30 +13,30 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Table is labelled data as it stands in a file, before any column is turned into numbers: how to do so is
-// learned from public rows alone, by [Encoder].
+// Table is labelled data as read from a file, before columns become features: the encoding is fitted on
+// public rows alone, by [Encoder].
 type Table struct {
 	Name    string
 	Columns []Column // the features
 	Y       []int    // label of each row, an index into Labels; -1 if the table has none
-	// Labels are the different labels of the file, of private rows too: they must not be released, and are
-	// not the classes of a [Task]. An empty one stands for a label that is missing, or not among the names
-	// of Rule.
+	// Labels are the different labels of the file, including labels of private rows: they must not be
+	// released, and are not the classes of a [Task]. An empty label means that the label is missing or not
+	// among the names of Rule.
 	Labels     []string
 	Rule       ClassRule // how labels become classes when the table is split
 	Units      []string  // unit of privacy of each row
 	Provenance string
 
-	// groups are the keys that rows are split by, nil if these are Units. Equal rows are units of their own
-	// but share a group: which of them are private must not depend on how many there are.
+	// groups are the keys by which rows are split, nil if these are Units. Equal rows are separate units but
+	// share a group: which of them are private must not depend on their number.
 	groups []string
-	lines  []int    // of the file, where each label first stands
+	lines  []int    // for each label, the line of the file where it first occurs
 	bare   bool     // the file has no header
-	header []string // the names of all columns of the file
-	path   string   // for messages; the name stands for it
+	header []string // names of all columns of the file
+	path   string   // for messages: path of the file
 
-	numbers rowSource // rows of an NPY or idx file or of a folder of images, in place of columns; nil for others
-	ids     []string  // public names of such rows, nil if they have none
+	numbers rowSource // rows of an NPY file, an idx file or a folder of images, in place of columns; nil otherwise
+	ids     []string  // public names of these rows, nil if they have none
 }
 
 // Column is one feature of all rows.
@@ -81,7 +81,7 @@ type tableBuilder struct {
 	optional    bool            // a label may be missing
 	labels      map[string]int
 	copies      contentNames
-	size        int // bytes that the table takes, about
+	size        int // approximate memory of the table in bytes
 	repeated    interner
 }
 
@@ -177,7 +177,7 @@ func (b *tableBuilder) add(r row) error {
 	return nil
 }
 
-// labelOf returns the number of a row's label, -1 if the table has none.
+// labelOf returns the index of a row's label, -1 if the table has no labels.
 func (b *tableBuilder) labelOf(r row) (int, error) {
 	if b.label < 0 {
 		return -1, nil
@@ -206,9 +206,9 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	return y, nil
 }
 
-// contentUnit names a row by its cells and by the number of equal rows above, so that adding or removing a
-// row renames no other (of equal rows any may count as the last): a line number would, and all teachers
-// would change. The group is the same for equal rows.
+// contentUnit returns a unit name derived from the cells of a row and the number of equal rows before it. So
+// adding or removing a row renames no other row (any of several equal rows may count as the last). With line
+// numbers later rows would be renamed, and all teachers would change. The group is the same for equal rows.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
@@ -217,8 +217,8 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	return b.copies.name([16]byte(h.Sum(nil)))
 }
 
-// interner gives equal strings one place in memory, most of the time: it remembers the last string of each
-// hash. A string it returns is a copy: a cell as it was read would keep its whole row in memory.
+// interner stores most equal strings only once: it remembers the last string of each hash. It returns copies:
+// a cell as read would keep its whole row in memory.
 type interner struct {
 	seed  maphash.Seed
 	known []string
