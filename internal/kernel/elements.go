@@ -18,16 +18,16 @@ func Rectify[T Float](dst, src []T) {
 	}
 }
 
-// Gate sets dst to src where y is positive and to 0 elsewhere. That is the gradient of Rectify for results
-// y. Where y is NaN, its sign decides. All three have one length. The slices dst and src may be the same.
+// Gate sets dst to src where y is positive and to 0 elsewhere: the gradient of Rectify for results y. If y is
+// NaN, its sign decides. All three have equal length. dst and src may be the same slice.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)
 	if done > 0 {
 		gate32(first(dst), first(y), first(src), done)
 	}
-	// Random values make the processor guess the branch of a comparison wrong half of the time. Bits have
-	// no branch.
+	// With random values the processor mispredicts the branch of a comparison half of the time. Operations on
+	// bits have no branch.
 	for i := done; i < len(dst); i++ {
 		dst[i] = ofBits[T](bitsOf(src[i]) & allIf(bitsOf(y[i])))
 	}
@@ -76,9 +76,9 @@ func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 	}
 }
 
-// Centre sets dst to (src - mean)·scale, with the difference rounded to float32 and multiplied in float64,
-// but to far or -far where it is beyond them; far is not negative. NaN stays NaN. All three have one
-// length, and dst and src may be the same. All paths have the same bits.
+// Centre sets dst to (src - mean)·scale, clamped to [-far, far]; far is not negative. The difference is
+// rounded to float32 and multiplied in float64. NaN stays NaN. All three have equal length, and dst and src
+// may be the same. All paths give the same bits.
 func Centre(dst, src, mean []float32, scale float64, far float32) {
 	match(len(src) == len(dst) && len(mean) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -96,8 +96,8 @@ func Centre(dst, src, mean []float32, scale float64, far float32) {
 	}
 }
 
-// NotBelow returns the first place where x - y, rounded, is not below floor, or is NaN, and their length if
-// there is none. Both have one length.
+// NotBelow returns the first place where x - y, rounded, is not below floor, or is NaN. If there is no such
+// place, it returns the length of x and y, which must be equal.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)
@@ -110,7 +110,7 @@ func NotBelow(x, y []float32, floor float32) int {
 	return place
 }
 
-// SquareRoots sets dst to the square roots of src, and to 0 where src is not positive. Both have one length
+// SquareRoots sets dst to the square roots of src, and to 0 where src is not positive. Both have equal length
 // and may be the same.
 func SquareRoots(dst, src []float32) {
 	match(len(src) == len(dst))
@@ -128,8 +128,8 @@ func SquareRoots(dst, src []float32) {
 
 // Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above),
 // directions in radians times perRadian, from 0 to a full turn up to rounding. The error of a direction is
-// below 1e-6 radians; the direction of a zero vector is arbitrary or NaN. All have one length and, on all
-// paths, the same bits.
+// below 1e-6 radians; the direction of a zero vector is arbitrary or NaN. All slices have equal length. All
+// paths give the same bits.
 func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{turn, right, left, below, above} {
 		match(len(x) == len(length))
@@ -144,9 +144,9 @@ func Polar(length, turn, right, left, below, above []float32, perRadian float32)
 	}
 }
 
-// polarOf returns length and direction of a vector. It brings the vector into the first eighth of the
-// circle, or the same to the left of its bisector, and takes the arctangent there as a polynomial (Cephes,
-// atanf). The conversions keep compilers from fusing.
+// polarOf returns length and direction of a vector. It maps the vector into the first eighth of the circle,
+// or its mirror image, and computes the arctangent there by a polynomial (Cephes, atanf). The conversions
+// keep compilers from fusing operations.
 func polarOf(x, y float32) (length, angle float32) {
 	ax, ay := withoutSign(x), withoutSign(y)
 	short, long := ax, ay
@@ -177,8 +177,8 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to the mean of upper[i], upper[i+1], lower[i] and lower[i+1] with these weights,
-// summed in this order. Upper and lower have one number more than dst.
+// Between sets dst[i] to the mean of upper[i], upper[i+1], lower[i] and lower[i+1] with these weights, summed
+// in this order. upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)
@@ -190,8 +190,8 @@ func Between(dst, upper, lower []float32, weights [4]float32) {
 	}
 }
 
-// ScaleUpTo sets dst to factor times src where that is not above most, and to most elsewhere. Both have one
-// length and may be the same.
+// ScaleUpTo sets dst to factor times src, or to most where that is larger. Both have equal length and may be
+// the same.
 func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)

@@ -19,7 +19,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// whole returns how many of n elements the assembly takes: whole groups of lanes, none on the portable path.
+// whole returns how many of n elements the assembly computes: whole groups of lanes, 0 on the portable path.
 func whole[T Float](n, lanes int) int {
 	if pathOf[T]() == portable {
 		return 0
@@ -30,7 +30,7 @@ func whole[T Float](n, lanes int) int {
 // first returns the address of the first element of x.
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
-// fmaTiles does what tile does, in assembly with fused multiplications and additions.
+// fmaTiles computes the same as tile, in assembly with fused multiplications and additions.
 func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	most := evenly(m, height[T]())
 	if pathOf[T]() == avx512 {
@@ -44,13 +44,13 @@ func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart in
 	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, bit(add), edge)
 }
 
-// evenly returns the size of parts of n, as even as they can be, of at most most.
+// evenly returns the size of nearly equal parts of n, at most most.
 func evenly(n, most int) int {
 	parts := (n + most - 1) / most
 	return (n + parts - 1) / parts
 }
 
-// fmaRow computes the first columns of a product of one row, as tiles do, and returns their number.
+// fmaRow computes the first columns of a product of one row, in the order of tiles, and returns their number.
 func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
 	done := 0
 	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
@@ -68,7 +68,7 @@ func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool
 // fmaDots sets m by n elements of dst to the inner products of rows of a and b, or adds the products to
 // them.
 func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
-	const lanes, group = 8, 6 // group is the most columns of a tile, but for the ten of dots512
+	const lanes, group = 8, 6 // group is the most columns of a tile, except for the ten of dots512
 	rows, cols := 0, evenly(n, group)
 	if pathOf[T]() == avx512 {
 		if rows = m - m%6; n == 10 {

@@ -10,39 +10,39 @@ const (
 	tileRows = 6
 	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
-	// broadRows is the greatest height of a tile of AVX-512, of up to broadest such widths.
+	// broadRows is the greatest height of an AVX-512 tile, which is up to broadest such widths wide.
 	broadRows = 9
 	broadest  = 3
 	// mulRun is the number of products of a row with a column that are summed in one chain. The chains are
-	// summed after that. A panel of that height and of the width of a tile takes half of the first-level
+	// summed afterwards. A panel of this height and of the width of a tile takes half of the first-level
 	// cache.
 	mulRun = 256
 	// addRun is the length of a chain in sums over rows.
 	addRun = 48
-	// addDepth is a number of whole chains, for sums that are taken in parts.
+	// addDepth is a whole number of chains, for sums that are computed in parts.
 	addDepth = 5 * addRun
 	// dotRun is the length of a chain in inner products in the lanes of a vector.
 	dotRun = 1024
-	// dotFrom is the length from which inner products are faster than tiles. That holds for at most dotCols
-	// columns, or packedDotCols columns if packing costs nothing.
+	// dotFrom is the length from which inner products are faster than tiles, for at most dotCols columns, or
+	// packedDotCols columns if packing costs nothing.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
 	// dotRows is the number of rows that are read again from the second-level cache for the next columns.
 	dotRows = 128
-	// packFrom is the number of rows from which it pays to copy a panel of the right factor to where its
-	// rows follow each other.
+	// packFrom is the number of rows from which it pays to copy a panel of the right factor so that its rows
+	// are contiguous.
 	packFrom = 64
-	// placeTo is the number of rows up to which AddATB reads both factors where they lie, in tiles of
-	// AVX-512: three panels at a time read few lines more than once.
+	// placeTo is the number of rows up to which AddATB reads both factors in place, in tiles of AVX-512:
+	// three panels at a time read few lines more than once.
 	placeTo = 256
 )
 
-// width returns the number of columns of a panel, and of a tile but with AVX-512.
+// width returns the number of columns of a panel, and of a tile except with AVX-512.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n columns are computed at a time, in one panel or in broadest. A panel by
-// itself is slow beside these, so the last four are two and two.
+// abreast returns how many of n columns are computed at a time, in one panel or in broadest panels. A single
+// panel is slow in comparison, so the last four are computed two by two.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -123,7 +123,7 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT, or MulAB, from copies of panels of b, laid out as MulAB has them.
+// panelled computes MulBT, or MulAB, from copies of panels of b, in the layout of MulAB.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -145,7 +145,7 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 	}
 }
 
-// product computes a product, one column of tiles after the other. Element (i, p) of the left factor is
+// product computes a product, one column of tiles after another. Element (i, p) of the left factor is
 // a[i*rs+p*cs].
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
@@ -171,7 +171,7 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 	}
 	for p := 0; p < k; p += most {
 		depth := min(most, k-p)
-		// Odd numbers of the cache's lines, so that rows, and panels, share its sets evenly.
+		// Strides are odd numbers of cache lines, so that rows, and panels, share the cache's sets evenly.
 		stride, apart := (depth+w-1)/w*w|w, (depth|1)*w
 		tall, wide := len(left)/stride/height[T]()*height[T](), len(panels)/apart*w
 		for from := 0; from < n; from += wide {
@@ -189,7 +189,7 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 	}
 }
 
-// crowded reports whether rows with a stride share a few sets of a first-level cache, which repeat every
+// crowded reports whether rows with this stride share a few sets of a first-level cache, which repeat every
 // 4,096 bytes.
 func crowded[T Float](stride int) bool {
 	const period, line = 4096, 64
@@ -206,12 +206,12 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m by n elements of a product, in chains of run products each. It adds the first chain to
-// dst, or stores it there unless add is set. It adds the other chains. Every element has that order of
+// tile computes m by n elements of a product, in chains of run products each. It stores the first chain in
+// dst, or adds it to dst if add is set, and adds all other chains. Every element has this order of
 // operations, wherever it lies in a tile.
 //
-// Products are rounded before they are added, so that the compiler cannot fuse one copy of the expression
-// and not the other.
+// Products are rounded before they are added, so that the compiler cannot fuse one copy of the expression and
+// not the other.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
@@ -262,7 +262,7 @@ type turnedBuffer struct {
 
 var turnedBuffers = sync.Pool{New: func() any { return new(turnedBuffer) }}
 
-// panelIn returns the panel in a buffer.
+// panelIn returns the aligned panel in a buffer.
 func panelIn[T Float](buffer []uint64) []T {
 	const words = tileBytes / 8
 	skip := -int(uintptr(unsafe.Pointer(&buffer[0]))/8) & (words - 1)
@@ -314,8 +314,8 @@ func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rest of the
-// last one's rows with zeros.
+// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rows of the last
+// panel with zeros.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

@@ -8,7 +8,7 @@ import (
 // Float is the element type. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
 
-// path is the set of instructions that the loops use. A machine that has a path has all before it.
+// path is the instruction set that the loops use. A machine with a path supports all paths before it.
 type path uint8
 
 const (
@@ -55,8 +55,8 @@ func zero[T Float](dst []T, ldd, m, n int) {
 	}
 }
 
-// AddInts adds noise to total, and sets scaled to the sums times scale: each is rounded to a double, and
-// then the product is. All three have one length.
+// AddInts adds noise to total, and sets scaled to the sums times scale: the sum is rounded to a double, and
+// then the product is rounded. All three have equal length.
 func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	match(len(total) == len(scaled) && len(noise) == len(scaled))
 	done := whole[float32](len(scaled), 4)
@@ -70,7 +70,7 @@ func AddInts(scaled []float64, total, noise []int64, scale float64) {
 }
 
 // Descend subtracts rate times (gradient + decay x) from every parameter x, in double precision and without
-// fusing, and rounds once more to T. It reports whether all are finite then. Both slices have one length.
+// fusing, and rounds once more to T. It reports whether all are then finite. Both have equal length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
 	match(len(parameters) == len(gradient))
 	done := whole[T](len(parameters), 4)
@@ -84,13 +84,13 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 	return finite
 }
 
-// distanceSums is in how many places a squared distance is summed: one sum waits for itself most of the
-// time.
+// distanceSums is the number of partial sums of a squared distance: a single sum would wait for itself most
+// of the time.
 const distanceSums = 4
 
-// SquaredDistances sets dst to the squared distances of x from the rows of a matrix at the given places;
-// both have one length. Element p goes to sum p mod 4, the elements after the last four to the first sum;
-// then the sums are added in pairs. All paths have the same bits.
+// SquaredDistances sets dst to the squared distances of x from the rows of a matrix at the given places; dst
+// and places have equal length. Element p is added to sum p mod 4, and elements after the last whole four to
+// the first sum; then the sums are added in pairs. All paths give the same bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -127,12 +127,12 @@ func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	}
 }
 
-// distancesAtOnce is how many distances have their sums side by side.
+// distancesAtOnce is the number of distances that are summed at once.
 const distancesAtOnce = 32
 
-// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t it comes
-// from. There are at most 256 taps. Values compare as their bits do, so -0 is below 0, and NaN without a
-// sign is above infinity.
+// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t of that value.
+// There are at most 256 taps. Values are compared by their bits, so -0 is below 0, and NaN without a sign is
+// above infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := whole[T](len(best), 8)
@@ -150,8 +150,8 @@ func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order. That is the gradient of
-// MaxTaps. The taps must ascend.
+// AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order: the gradient of MaxTaps.
+// The taps must ascend.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
 	done := whole[T](len(src), 8)
@@ -179,16 +179,16 @@ func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 // orderOf maps the bits of a number to its order, and its order to its bits.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
-// Sparse is a matrix in compressed rows: those elements of row i that are not zero are
-// weights[start[i]:start[i+1]], in the columns of the same places. Its zero value has no rows. Many
-// goroutines may multiply by one.
+// Sparse is a matrix in compressed rows: the nonzero elements of row i are weights[start[i]:start[i+1]], and
+// their columns are the elements of places at the same indices. Its zero value has no rows. Many goroutines
+// may multiply by one Sparse.
 type Sparse struct {
 	columns       int
 	start, places []int32
 	weights       []float32
 }
 
-// NewSparse returns a matrix of as many rows as start has elements, less one. It keeps the slices.
+// NewSparse returns a matrix with len(start)-1 rows. It keeps the slices.
 func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	match(len(places) == len(weights) && len(start) != 0 && start[0] == 0 && int(start[len(start)-1]) == len(places))
 	for i, from := range start[1:] {
@@ -204,8 +204,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the product of rows [from, to) and b, which has n columns. It adds up one row of b
-// after the other, and rounds products before it adds them, on all paths.
+// MulRows sets dst to the product of rows [from, to) and b, which has n columns. It adds one row of b after
+// another, and rounds products before adding them, on all paths.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -261,8 +261,8 @@ func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// CopyRow copies src to dst and prefetches next, the row to be copied after it: rows in a random order come
-// from far away. All three have one length.
+// CopyRow copies src to dst and prefetches next, the row to be copied next, because rows in random order are
+// far apart in memory. All three have equal length.
 func CopyRow[T Float](dst, src, next []T) {
 	match(len(src) == len(dst) && len(next) == len(dst))
 	done := whole[T](len(dst), 16)
@@ -284,10 +284,10 @@ func Scale[T Float](dst []T, factor T, src []T) {
 	}
 }
 
-// Gaussian replaces the inner products xz of a row x with others by the Gaussian kernel exp(-gamma |x-z|²),
-// given the squared norms. The squared distance |x|² + |z|² - 2xz counts as 0 where rounding makes it
-// negative. The relative error of the exponential is below 1e-7; below e^-87, and of NaN, it is 0. All
-// paths have the same bits.
+// Gaussian replaces the inner products xz of a row x with rows z by the Gaussian kernel exp(-gamma |x-z|²),
+// given the squared norms. The squared distance |x|² + |z|² - 2xz counts as 0 if rounding makes it negative.
+// The relative error of the exponential is below 1e-7; below e^-87, and for NaN, it is 0. All paths give the
+// same bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {
@@ -310,11 +310,10 @@ func Gaussian(products []float32, norm float32, norms []float32, gamma float32) 
 	}
 }
 
-// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test goes over the domain). Below -87,
-// and of NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with
-// |r| <= 1/2, in float64. So eˣ is 2^(n/64), a power of 2 times a root from a table, times a
-// factor whose Taylor polynomial of degree 2 has a remainder below (ln 2/128)³/6 = 2.7e-8.
-// Products are rounded before they are added, on every machine.
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test covers the domain). Below -87, and for
+// NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. So eˣ is 2^(n/64), a power
+// of 2 times a root from a table, times a factor whose Taylor polynomial of degree 2 has a remainder below
+// (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added, on every machine.
 func exp32(x float32) float32 {
 	if !(x > -87) {
 		return 0

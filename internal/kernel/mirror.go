@@ -9,8 +9,8 @@ import (
 // signal.
 const strip = 16
 
-// Mirror is a pair of products of which callers want the sum and the difference: the parts of a result that
-// are even and odd about a centre.
+// Mirror is a pair of products of which callers need the sum and the difference, such as the even and the odd
+// part of a result about a centre.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int
@@ -37,9 +37,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies strips of src, KE rows for the even product and KO for the odd one. Row i of sum
-// becomes the sum of the two rows i, and row i of difference their difference. Both lie in dst, and may
-// meet where their rows are equal; difference is written last.
+// MulStrips multiplies strips of src, KE rows for the even product and KO for the odd product. Row i of sum
+// becomes the sum of rows i of the two products, and row i of difference their difference. Both lie in dst.
+// Their rows may coincide; difference is written last.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -55,7 +55,7 @@ func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, 
 	})
 }
 
-// row returns what begins with row r of strip i.
+// row returns x from the start of row r of strip i on.
 func (s Strips) row(x []float32, r, i int) []float32 { return x[s.At+r*s.Row+i*s.Step:] }
 
 // setStrips sets up and down to sum and difference.
@@ -75,7 +75,7 @@ func moduli(dst, re, im []float32) {
 	}
 }
 
-// setModuli sets up and down to sum and difference of the moduli of sum and difference.
+// setModuli sets up and down to sum and difference of the moduli of e + o and e - o.
 func setModuli(up, down []float32, e, o *[strip]float32) {
 	const half = strip / 2
 	var a, b [strip]float32
@@ -89,7 +89,7 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless everything fits, so many rows of results.
+// prepare panics unless everything fits, for the given number of rows of results.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)
@@ -115,7 +115,7 @@ func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r in
 	}
 }
 
-// addRow adds the product of a strip and the coefficients in places first, first + step and so on.
+// addRow adds the product of a strip and the coefficients at places first, first + step and so on.
 func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, at Strips, s int) {
 	for p := first; p < len(row); p += step {
 		w := row[p]
@@ -127,20 +127,20 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 
 // Quarters is a [Mirror] whose results are mirrored once more: result r of either product is the sum of the
 // products with the even and the odd coefficients of a row, and result Last - r is their difference. So M
-// rows, r up to Last/2, determine all results. Cosines and sines about a quarter of their period are such
+// rows, r up to Last/2, determine all results. Cosines and sines about a quarter of their period give such
 // products.
 type Quarters struct {
 	Mirror
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for results 0 to Last. Where results meet, Last - r is written last.
+// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results coincide, Last - r is written last.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips of complex numbers, real parts in the first eight columns of a strip and imaginary
-// parts in the others. Eight columns of sum become the sums of the moduli, and eight of difference their
+// Moduli is MulStrips for complex numbers, real parts in the first eight columns of a strip and imaginary
+// parts in the last eight. Eight columns of sum become the sums of the moduli, and eight of difference their
 // differences.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
@@ -207,15 +207,15 @@ func Butterfly(sum, difference, a, b []float32) {
 
 // Halves is a product of inputs that are mirrored about their middle: input Last - i has the coefficient of
 // input i in results 0, 2, 4, ..., and minus that coefficient in results 1, 3, 5, ... Even and Odd hold the
-// coefficients of inputs 0 to Last/2 for either. An input in the middle counts twice in even results, and
-// not at all in odd ones.
+// coefficients of inputs 0 to Last/2 for even and odd results. An input in the middle counts twice in even
+// results, and not at all in odd results.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
 }
 
-// MulStrips sets M rows of strips of dst to the product with Last + 1 rows of strips of src. They must not
-// overlap.
+// MulStrips sets M rows of strips of dst to the product with Last + 1 rows of strips of src. dst and src must
+// not overlap.
 func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, strips int) {
 	if strips == 0 {
 		return
@@ -252,17 +252,17 @@ const GroupOutputs = 4
 
 // Groups is a pair of sparse matrices, of a filter and of its mirror image, that multiply vectors of eight
 // numbers. Every group of four results is the sum of two products in one matrix and their difference in the
-// other. Places are indices of the first of eight numbers. The zero value has no groups; many goroutines
-// may multiply by one.
+// other matrix. A place is the index of the first of eight numbers. The zero value has no groups. Many
+// goroutines may multiply by one Groups.
 type Groups struct {
 	in, out          []int32 // places in bytes
-	counts           []int32 // of inputs, of every product
+	counts           []int32 // number of inputs of every product
 	weights          []float32
-	srcSize, dstSize int // the least lengths
+	srcSize, dstSize int // least lengths of the slices
 }
 
-// GroupInputs is the inputs of one of the two products of a group: In are their places, and Weights[4j+i]
-// is the weight of input j in result i. There may be none.
+// GroupInputs holds the inputs of one of the two products of a group: In are their places, and Weights[4j+i]
+// is the weight of input j in result i. In may be empty.
 type GroupInputs struct {
 	In      []int
 	Weights []float32
@@ -290,8 +290,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul sets the results of both matrices. Of results with one place the last group's stays. Sum and
-// difference may be the same: differences stay there.
+// Mul sets the results of both matrices. If groups have a place in common, the last group's result stays. sum
+// and difference may be the same slice: then it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

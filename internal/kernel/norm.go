@@ -3,8 +3,8 @@ package kernel
 import "math"
 
 // SquaredNorm returns the sum of squares of x in double precision. The relative error is below 2^-53
-// (len(x)/16 + 5), and no float32 overflows or underflows on the way. The result does not depend on where x
-// lies in memory.
+// (len(x)/16 + 5), and no float32 overflows or underflows on the way. The result does not depend on the
+// address of x.
 func SquaredNorm[T Float](x []T) float64 {
 	var s [normLanes]float64
 	if done := whole[T](len(x), normLanes); done > 0 {
@@ -37,15 +37,15 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 // normLanes is the number of partial sums of a squared norm.
 const normLanes = 16
 
-// sumOf adds the lanes in pairs: each to the one half of those left behind it, and again.
+// sumOf adds the lanes in pairs, each to the lane half of the remaining lanes away, until one is left.
 func sumOf(s *[normLanes]float64) float64 {
 	a, b, c, d := s[0]+s[8], s[1]+s[9], s[2]+s[10], s[3]+s[11]
 	a, b, c, d = a+(s[4]+s[12]), b+(s[5]+s[13]), c+(s[6]+s[14]), d+(s[7]+s[15])
 	return (a + c) + (b + d)
 }
 
-// Affine sets dst to (src - shift) times factor, with one rounding of each operation and one to float32.
-// Both have one length and may be the same.
+// Affine sets dst to (src - shift) times factor. Each operation and the result in float32 are rounded once.
+// Both have equal length and may be the same.
 func Affine(dst, src []float32, shift, factor float64) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -70,7 +70,7 @@ func Sum(x []float32) float64 {
 	return sumOf(&s)
 }
 
-// SquaresAbout returns the sum of squared distances from a centre, added as [Sum] adds.
+// SquaresAbout returns the sum of squared distances from a centre, added as in [Sum].
 func SquaresAbout(x []float32, centre float64) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {
@@ -84,9 +84,9 @@ func SquaresAbout(x []float32, centre float64) float64 {
 	return sumOf(&s)
 }
 
-// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst, clears src and
-// returns its squared norm before that, as [SquaredNorm] computes it. Products must be below 2^51 in
-// magnitude: the sums are meaningless otherwise, and the norm shows it. The factor must have at most 24
+// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst. It clears src and
+// returns the squared norm that src had, as [SquaredNorm] computes it. Products must be below 2^51 in
+// magnitude: otherwise the sums are meaningless, and the norm shows this. The factor must have at most 24
 // significant bits, so that its products with float32 values are exact doubles, rounded once.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
@@ -95,7 +95,7 @@ func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 		foldInt64(&dst[0], &src[0], done, perUnit, &s[0])
 		dst, src = dst[done:], src[done:]
 	}
-	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low bits.
+	// The low bits of a double of magnitude below 2^51, plus 1.5 2^52, are its nearest integer.
 	const magic = 0x1.8p52
 	offset := int64(math.Float64bits(magic))
 	for j, v := range src {
@@ -106,7 +106,7 @@ func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	return sumOf(&s)
 }
 
-// FoldFloat64 adds src to dst, and clears src. Both have one length.
+// FoldFloat64 adds src to dst, and clears src. Both have equal length.
 func FoldFloat64(dst []float64, src []float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 8)
@@ -119,7 +119,7 @@ func FoldFloat64(dst []float64, src []float32) {
 	clear(src[done:])
 }
 
-// AddFloat64 adds src to dst. Both have one length.
+// AddFloat64 adds src to dst. Both have equal length.
 func AddFloat64(dst, src []float64) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 8)

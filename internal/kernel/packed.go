@@ -8,13 +8,13 @@ import (
 )
 
 // Packed is the right factor of products, laid out for speed. Its zero value is an empty factor. Packing
-// again reuses the memory. Many goroutines may read a Packed at once.
+// again reuses the memory. Many goroutines may read one Packed at once.
 type Packed[T Float] struct {
-	data []T // panels of the width of a tile, zeros behind column n; or columns
+	data []T // panels of the width of a tile, zero after column n; or columns
 	n, k int
 }
 
-// PackBT makes the factor the transpose of b, n by k.
+// PackBT sets the factor to the transpose of b, n by k.
 func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	check(b, ldb, n, k)
 	p.shape(n, k)
@@ -33,7 +33,7 @@ func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	}
 }
 
-// PackAB makes the factor b, k by n.
+// PackAB sets the factor to b, k by n.
 func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	check(b, ldb, k, n)
 	p.shape(n, k)
@@ -90,11 +90,11 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 	}
 }
 
-// alignment is the boundary of slices in bytes: a cache line, and a multiple of every vector register in use.
+// alignment of slices, in bytes: a cache line, and a multiple of every vector register in use.
 const alignment = 64
 
-// Make returns n zeros on a boundary of 64 bytes. Slices that fill large pages start on one and ask the
-// system for them, so that a pass over all parameters looks up few addresses.
+// Make returns n zeros, aligned to 64 bytes. Slices that fill large pages start at a large page and request
+// them from the system, so that a pass over all parameters looks up few addresses.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil
@@ -119,7 +119,7 @@ func Make[T float32 | float64 | int64](n int) []T {
 // largePage is the size of a large page of memory on most machines.
 const largePage = 1 << 21
 
-// wholePages returns the large pages that have nothing but b in them.
+// wholePages returns the large pages that lie entirely in b.
 func wholePages(b []byte) []byte {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % largePage)
 	if len(b) < skip+largePage {
@@ -129,7 +129,7 @@ func wholePages(b []byte) []byte {
 	return b[:len(b)/largePage*largePage]
 }
 
-// UnpackInt16 sets dst to src times unit, with one rounding. Both have one length.
+// UnpackInt16 sets dst to src times unit, rounded once. Both have equal length.
 func UnpackInt16(dst []float32, src []int16, unit float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 16)
@@ -141,7 +141,7 @@ func UnpackInt16(dst []float32, src []int16, unit float32) {
 	}
 }
 
-// Fetch asks memory for x, which will be unpacked soon, and does not wait for it.
+// Fetch loads x, which will be unpacked soon, into caches. It does not wait.
 func Fetch(x []int16) {
 	if machine > portable && len(x) > 0 {
 		fetch16(&x[0], len(x))
@@ -149,7 +149,7 @@ func Fetch(x []int16) {
 }
 
 // PackInt16 sets dst to src times perUnit, rounded to the nearest integer, ties to even. Products must be
-// within the range of int16. Both have one length.
+// within the range of int16. Both have equal length.
 func PackInt16(dst []int16, src []float32, perUnit float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 16)
@@ -178,7 +178,7 @@ func Largest(x []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// LoadInt16 sets dst to integers that lie in src, little-endian, two bytes each.
+// LoadInt16 sets dst to the integers in src, little-endian, two bytes each.
 func LoadInt16(dst []int16, src []byte) {
 	match(len(src) == 2*len(dst))
 	copy(bytesOf(dst), src)
@@ -189,7 +189,7 @@ func LoadInt16(dst []int16, src []byte) {
 	}
 }
 
-// AppendInt16 appends integers to dst as [LoadInt16] reads them.
+// AppendInt16 appends integers to dst in the form that [LoadInt16] reads.
 func AppendInt16(dst []byte, src []int16) []byte {
 	from := len(dst)
 	dst = append(dst, bytesOf(src)...)
@@ -201,10 +201,10 @@ func AppendInt16(dst []byte, src []int16) []byte {
 	return dst
 }
 
-// bytesOf returns the memory of integers.
+// bytesOf returns the memory of x as bytes.
 func bytesOf(x []int16) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
 
-// littleEndian reports the byte order of this machine.
+// littleEndian reports whether this machine is little-endian.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }

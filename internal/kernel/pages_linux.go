@@ -2,5 +2,5 @@ package kernel
 
 import "syscall"
 
-// adviseLarge asks for large pages. Where there are none, all is as before.
+// adviseLarge requests large pages. Without large pages nothing changes.
 func adviseLarge(b []byte) { _ = syscall.Madvise(b, syscall.MADV_HUGEPAGE) }

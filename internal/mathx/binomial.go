@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// LogBinomial returns the log of P[Bin(n, p) = k] with p = up/(up+down) given as logs of p and of 1-p, by
-// the saddle point of Loader 2000: its error is a few units in the last place of the answer, for any n,
-// where the log-gamma formula loses n log n units.
+// LogBinomial returns the log of P[Bin(n, p) = k], given the logs of p and of 1-p. It uses the saddle point
+// of Loader 2000: its error is a few units in the last place of the result, for any n, while the log-gamma
+// formula loses n log n units.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
@@ -54,8 +54,8 @@ func deviance(x, m float64) float64 {
 	return x*math.Log(x/m) + m - x
 }
 
-// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k], tight to rounding while some 10^4
-// terms count: their sum, and a geometric bound of the rest.
+// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k]: a sum of terms and a geometric bound of
+// the rest. It is tight to rounding as long as at most some 10^4 terms matter.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -65,7 +65,7 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	case p >= 1:
 		return 0
 	case float64(k) <= float64(n)*p:
-		return 0 // no more than the bound 1 is worth there
+		return 0 // a larger bound would be worth no more than 1
 	}
 	logp, logq := math.Log(p), math.Log1p(-p)
 	first := LogBinomial(k, n, logp, logq)
@@ -80,7 +80,7 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 			sum += term / (1 - ratio)
 			break
 		}
-		if i-k > most { // hardly falls yet
+		if i-k > most { // ratio is still near 1
 			return 0
 		}
 	}
@@ -95,7 +95,7 @@ type Multiset[K comparable] struct {
 	index  map[K]int
 }
 
-// Add adds n of k, or nothing and false if its count would overflow.
+// Add adds n of k. If the count of k would overflow, it adds nothing and returns false.
 func (m *Multiset[K]) Add(k K, n int64) bool {
 	if n == 0 {
 		return true
@@ -117,7 +117,7 @@ func (m *Multiset[K]) Add(k K, n int64) bool {
 	return true
 }
 
-// Fits reports whether adding all of u would overflow no count.
+// Fits reports whether all of u can be added without overflow of a count.
 func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	for i, k := range u.Keys {
 		if j, ok := m.index[k]; ok && m.Counts[j] > math.MaxInt64-u.Counts[i] {
@@ -127,7 +127,7 @@ func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	return true
 }
 
-// Union returns how many different keys m and u have together.
+// Union returns the number of different keys in m and u together.
 func (m *Multiset[K]) Union(u *Multiset[K]) int {
 	n := len(m.Keys)
 	for _, k := range u.Keys {
@@ -145,7 +145,7 @@ func (m *Multiset[K]) Merge(u *Multiset[K]) {
 	}
 }
 
-// MulCounts multiplies two counts, neither negative; ok is false if that overflows.
+// MulCounts multiplies two nonnegative counts; ok is false on overflow.
 func MulCounts(a, b int64) (product int64, ok bool) {
 	if a != 0 && b > math.MaxInt64/a {
 		return 0, false

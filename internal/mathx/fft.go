@@ -7,8 +7,8 @@ import (
 
 // FFT transforms real sequences of one length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
 //
-// A sequence is stored as N/2 complex numbers, x_2j + i x_2j+1, and so is transformed by a
-// complex transform of half the length; one more number makes room for N/2+1 frequencies.
+// A sequence is stored as N/2 complex numbers, x_2j + i x_2j+1, and so is transformed by a complex transform
+// of half the length. One more number makes room for N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
@@ -16,36 +16,36 @@ type FFT struct {
 	work    []complex128 // N/2
 }
 
-// FFTError returns the relative error, against the sum of the moduli of the inputs, of each output of one
-// transform in either direction. An output is a sum over a tree of butterflies (Higham, Accuracy and
-// Stability of Numerical Algorithms, 2nd ed., section 24.1), so every input takes part in it with a
-// relative error that is the sum of those on its way, in [fftUnits]. Then an input reaches an output by
-// two ways, from two frequencies k and N/2-k of the shorter transform or to both of them, with weights of
-// modulus |1+iw|/2 and |1-iw|/2, w the root, together at most sqrt 2.
+// FFTError returns the error of each output of one transform, in either direction, relative to the sum of the
+// moduli of the inputs. An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of
+// Numerical Algorithms, 2nd ed., section 24.1), so every input contributes with a relative error that is the
+// sum of the errors on its way, in [fftUnits]. Then an input reaches an output by two ways, from two
+// frequencies k and N/2-k of the shorter transform or to both of them, with weights of modulus |1+iw|/2 and
+// |1-iw|/2, w the root, together at most sqrt 2.
 func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 
-// FFTNormError returns the relative error of one transform in the root of the sum of squares. Where each of
-// the r outputs of a butterfly is wrong by at most e times the sum of the moduli of its inputs, all together
-// are by at most r e times the root of their squares; the butterfly itself makes that sqrt r times as large.
-// So every unit counts sqrt r times, at most sqrt 5. Both ways of an input together keep its square.
+// FFTNormError returns the relative error of one transform in the root of the sum of squares. If each of the
+// r outputs of a butterfly is wrong by at most e times the sum of the moduli of its inputs, all outputs
+// together are wrong by at most r e times the root of the sum of the inputs' squares; the butterfly itself
+// scales that root by sqrt r. So a unit counts at most sqrt 5 times. The two ways of an input keep its square.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one way through a transform, in units of 2^-53:
 //
-//   - A root is wrong by 0.75. A product with it, by sqrt 5 more (Brent, Percival, Zimmermann
-//     2007), is by 2.99.
-//   - Radix 2 has one addition, by 1, and a product, radix 4 two additions and a product.
-//   - Radix 3 multiplies by a rounded sine before. An input takes part in the sum of two, by
-//     0.5, in the middle, by 0.5, in the turn, by 2.23, and in the sum of these, by 1: with a
+//   - The error of a root is 0.75. The error of a product with a root, by sqrt 5 more (Brent,
+//     Percival, Zimmermann 2007), is 2.99.
+//   - Radix 2 has one addition, of error 1, and a product; radix 4 has two additions and a product.
+//   - Radix 3 first multiplies by a rounded sine. An input contributes to the sum of two, by
+//     0.5, to the middle, by 0.5, to the turn, by 2.23, and to the sum of these, by 1: with a
 //     product less than 7.3.
-//   - Radix 5 has two cosines and two sines. An input takes part in the cosines by 2.12, in
-//     the sums of the middle by 1.62, in the sines by 1.68 and their sum by 0.59, or the other
-//     way about by less, and in the sum of all by 1: with a product less than 10.
+//   - Radix 5 has two cosines and two sines. An input contributes to the cosines by 2.12, to
+//     the sums of the middle by 1.62, to the sines by 1.68 and to their sum by 0.59, or the
+//     other way round by less, and to the sum of all by 1: with a product less than 10.
 //   - The last stage has no product: 2.9 less.
-//   - The split of the real sequence has two additions and a product, its inverse a rounded
-//     factor as well: less than 7.
+//   - The split of the real sequence has two additions and a product, and its inverse also a
+//     rounded factor: less than 7.
 //
-// Second orders are far below what these were rounded up by.
+// Second-order errors are far below what the rounding up of these numbers covers.
 func fftUnits(n int) float64 {
 	units := 7 - 2.9
 	for _, r := range factorise(n / 2) {
@@ -54,8 +54,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the least length at least n, and at least 4, whose transforms are fast:
-// 2^a times 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the least length, at least n and at least 4, whose transforms are fast: 2^a times 1, 3,
+// 5, 9, 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {
@@ -71,11 +71,11 @@ func FFTLength(n int) int {
 	return best
 }
 
-// factorise returns the radices of the stages of a complex transform of length h, in order, nil
-// if it has others than these.
+// factorise returns the radices of the stages of a complex transform of length h, in order, or nil if h has
+// other factors than these radices.
 func factorise(h int) []int {
 	var factors []int
-	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products, of which the rarer take more
+	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products, and the rarer radices have more
 		for h > 1 && h%r == 0 {
 			factors = append(factors, r)
 			h /= r
@@ -111,8 +111,8 @@ func root(roots []complex128, k int) complex128 {
 	return -roots[k-len(roots)]
 }
 
-// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has
-// length N/2+1, the last of which does not count before.
+// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has length N/2+1;
+// its last element is ignored as input.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)
@@ -128,8 +128,8 @@ func (f *FFT) Forward(c []complex128) {
 	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // whose root is -i
 }
 
-// Inverse replaces N/2+1 frequencies by the sequence whose Forward transform they are; the
-// last number is undefined then.
+// Inverse replaces N/2+1 frequencies by the sequence whose Forward transform they are. The last number is
+// undefined afterwards.
 func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)
@@ -151,8 +151,8 @@ func (f *FFT) Inverse(c []complex128) {
 	f.transform(z, other)
 }
 
-// transform runs the stages on x, a self-sorting (Stockham) decimation in frequency, to y and
-// back. It returns the one that holds the result.
+// transform runs the stages on x, a self-sorting (Stockham) decimation in frequency, alternating between x
+// and y. It returns the slice that holds the result.
 func (f *FFT) transform(x, y []complex128) []complex128 {
 	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the rest of the length
 	for _, r := range f.factors {
@@ -172,12 +172,12 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 	return x
 }
 
-// idle holds a pool for every length that was asked for, a few hundred at most. What nobody
-// borrows for a while is freed.
+// idle holds a pool for every length that was requested, a few hundred at most. Transforms that are not
+// borrowed for a while are freed.
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns transforms of length n, of those that were returned if there are any: to
-// make their roots takes about as long as to use them.
+// BorrowFFT returns transforms of length n, reusing returned transforms if possible: computing their roots
+// takes about as long as using them.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {
@@ -187,7 +187,7 @@ func BorrowFFT(n int) *FFT {
 	return NewFFT(n)
 }
 
-// Return gives transforms back, which must not be used any more.
+// Return makes f available to BorrowFFT. The caller must not use f any more.
 func (f *FFT) Return() {
 	pool, ok := idle.Load(f.n)
 	if !ok {
@@ -196,17 +196,17 @@ func (f *FFT) Return() {
 	pool.(*sync.Pool).Put(f)
 }
 
-// FFTLowError is what [FFT.ForwardLow] may be wrong by, against the sum of the moduli of the
-// inputs: two roots (0.75 units each), their product (sqrt 5), the product with the input (one), and a
-// compensated sum (two; Higham, section 4.3) make less than 6.8.
+// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs: two
+// roots (0.75 units each), their product (sqrt 5), the product with the input (one), and a compensated sum
+// (two; Higham, section 4.3) make less than 6.8.
 const FFTLowError = 7 * 0x1p-53
 
-// lowBlock is how many roots ForwardLow reads for an input; all others are products of two.
+// lowBlock is the number of roots that ForwardLow reads per input; all other roots are products of two.
 const lowBlock = 32
 
-// ForwardLow writes the first outputs of Forward for a sequence that is x from place at on, beyond whose end
-// it goes on at the beginning, and zero elsewhere, straight from the definition, which takes a multiplication
-// for each output and each input that is not 0. They are ten times as accurate as a transform.
+// ForwardLow writes the first outputs of Forward for a sequence that is x from place at on, wrapping around
+// at the end, and zero elsewhere. It follows the definition, with a multiplication for each output and each
+// nonzero input. The outputs are ten times as accurate as a transform's.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

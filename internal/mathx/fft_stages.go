@@ -4,11 +4,11 @@ import (
 	"math"
 )
 
-// A stage of radix r takes the rest of the length, n = len(x)/s, apart into m = n/r parts:
+// A stage of radix r divides the remaining length, n = len(x)/s, into m = n/r parts:
 //
 //	y[q + s (rp+k)] = e^{-2 pi i pk/n} sum_j e^{-2 pi i jk/r} x[q + s (p+jm)],   p < m, q < s
 
-// quarters returns four runs of length s of x, from the p-th, m runs apart.
+// quarters returns four runs of length s of x, starting with the p-th run, m runs apart.
 func quarters(x []complex128, s, p, m int) (a, b, c, d []complex128) {
 	return x[s*p : s*p+s], x[s*(p+m) : s*(p+m)+s], x[s*(p+2*m) : s*(p+2*m)+s], x[s*(p+3*m) : s*(p+3*m)+s]
 }
@@ -122,9 +122,9 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n}, k < n/2, n a multiple of 4. They are sums of two float64
-// before they are rounded, so a root is wrong by less than 0.75 units: one half in either
-// coordinate, and next to nothing for what the sums lose.
+// unitRoots returns e^{-2 pi i k/n}, k < n/2, n a multiple of 4. They are computed as sums of two float64 and
+// then rounded, so the error of a root is less than 0.75 units: one half in either coordinate, and next to
+// nothing for the error of the sums.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
 	block := 1 // fine roots, then every block-th one
@@ -170,15 +170,15 @@ func powers(angle wide, n int) []point {
 	return all
 }
 
-// point is one on the unit circle.
+// point is a point on the unit circle.
 type point struct{ cos, sin wide }
 
 func (p point) times(q point) point {
 	return point{p.cos.times(q.cos).plus(p.sin.times(q.sin).minus()), p.cos.times(q.sin).plus(p.sin.times(q.cos))}
 }
 
-// wide is an unevaluated sum of two float64, the second below half a unit of the first (Dekker
-// 1971): an operation adds an error of some 2^-104 of the moduli of its arguments.
+// wide is an unevaluated sum of two float64, the second at most half a unit of the first (Dekker 1971). An
+// operation adds an error of some 2^-104 of the moduli of its arguments.
 type wide struct{ hi, lo float64 }
 
 func (a wide) minus() wide { return wide{-a.hi, -a.lo} }
@@ -199,7 +199,7 @@ func (a wide) over(n float64) wide {
 	return sum(q, (math.FMA(-q, n, a.hi)+a.lo)/n)
 }
 
-// sum joins a large and a small number.
+// sum returns the exact sum of a large number a and a small number b.
 func sum(a, b float64) wide {
 	s := a + b
 	return wide{s, b - (s - a)}

@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of N(0, sigma^2) and its
-// shift by one (Balle, Wang 2018, Theorem 8). With mu = 1/sigma, c = epsilon/mu - mu/2 and Mills ratio m
-// it is the log of Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
+// LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of N(0, sigma^2) and its shift
+// by one (Balle, Wang 2018, Theorem 8). With mu = 1/sigma, c = epsilon/mu - mu/2 and Mills ratio m it is the
+// log of Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma
 	c := eps*sigma - mu/2
@@ -14,8 +14,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 		return math.Inf(-1)
 	}
 	la := LogNormalCDF(-c)
-	// log of the ratio m(c+mu)/m(c), from the Mills ratios where they do not
-	// overflow: there e^epsilon and the densities have cancelled already.
+	// log of the ratio m(c+mu)/m(c), from the Mills ratios if they do not overflow: in these e^epsilon and
+	// the densities have already cancelled.
 	var logRatio float64
 	if c > -30 {
 		logRatio = math.Log(Mills(c+mu) / Mills(c))
@@ -25,8 +25,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	if logRatio < -0.1 {
 		return la + Log1mExp(-logRatio)
 	}
-	// Nearly equal: m(c) - m(c+mu) = integral over t > 0 of e^{-ct - t^2/2} (1 - e^{-mu t}), all
-	// positive; t = e^y and the trapezoid rule. Here mu is small and c above -1/2.
+	// If nearly equal, m(c) - m(c+mu) is the integral over t > 0 of e^{-ct - t^2/2} (1 - e^{-mu t}), all
+	// positive. Substitute t = e^y and use the trapezoid rule. Here mu is small and c is above -1/2.
 	scale := 1 / math.Max(1, c)
 	const step = 0.1
 	sum := 0.0
@@ -37,8 +37,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	return LogNormalPDF(c) + math.Log(sum*step)
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of N(0, sigma^2) and its shift by one at
-// delta in (0, 1), never below the exact value by more than rounding.
+// GaussianEpsilon returns the smallest epsilon >= 0 of N(0, sigma^2) and its shift by one at delta in (0, 1).
+// It is not below the exact value by more than rounding.
 func GaussianEpsilon(sigma, delta float64) float64 {
 	target := Log(delta)
 	f := func(eps float64) bool { return LogGaussianDelta(sigma, eps) <= target }
@@ -49,16 +49,16 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 	hi := mu*mu/2 + mu*math.Sqrt(-2*target)
 	for !f(hi) {
 		if hi > math.MaxFloat64/2 {
-			return math.Inf(1) // noise so small that no number is above
+			return math.Inf(1) // noise so small that no finite epsilon suffices
 		}
 		hi *= 2
 	}
 	return Bisect(f, 0, hi)
 }
 
-// Log returns the natural logarithm of x >= 0 and is right for subnormal numbers too. On
-// amd64 math.Log stops near -709.09 below 2.2e-308, while Log(5e-324) is -744.44. That
-// would understate an epsilon at such a delta.
+// Log returns the natural logarithm of x >= 0 and is correct for subnormal numbers too. On amd64 math.Log
+// stays near -709.09 for x below 2.2e-308, while Log(5e-324) is -744.44, which would understate an epsilon at
+// such a delta.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -68,7 +68,7 @@ func Log(x float64) float64 {
 
 const logSqrt2Pi = 0.918938533204672741780329736405617639861
 
-// LogNormalPDF returns the log density of the standard normal law.
+// LogNormalPDF returns the log density of the standard normal distribution.
 func LogNormalPDF(x float64) float64 { return -x*x/2 - logSqrt2Pi }
 
 // LogNormalCDF returns log P[N(0,1) <= x]. The relative error of the probability stays near
@@ -92,8 +92,8 @@ func Mills(x float64) float64 {
 	if x > 1e8 {
 		return 1 / x
 	}
-	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from the back. From
-	// x = 5 on, 80 levels reach double precision.
+	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from the end. For x >= 5, 80 levels reach
+	// double precision.
 	t := x
 	for k := 80; k >= 1; k-- {
 		t = x + float64(k)/t
@@ -101,8 +101,8 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 with enough(n), found by doubling, then halving.
-// For every integer above n, enough must hold too.
+// Least returns the least integer n >= 0 with enough(n), by doubling and then halving. enough must also hold
+// for every integer above n.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
@@ -118,8 +118,8 @@ func Least(enough func(int64) bool) int64 {
 	return high
 }
 
-// GoldenSection returns the best point met while shrinking [lo, hi] around a
-// minimum of f, 40 evaluations at most.
+// GoldenSection returns the best point found while shrinking [lo, hi] around a minimum of f, with at most 40
+// evaluations.
 func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	const ratio = 0.6180339887498949
 	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
@@ -141,14 +141,14 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest x with f(x), to the last bit, for an f that
-// switches once from false at lo to true at hi.
+// Bisect returns the smallest x with f(x), to the last bit, for an f that switches once, from false at lo to
+// true at hi.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi
 }
 
-// Halve narrows [lo, hi] around where f switches from false to true, by halving it so often at most.
+// Halve narrows [lo, hi] around the switch of f from false to true, by at most the given number of halvings.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2
@@ -166,7 +166,7 @@ func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 
 // LogTheta returns the log of sum_k exp(-k^2/(2 sigma^2)) over all integers k, for sigma > 0. That sum
 // normalises the discrete Gaussian. The result is exact to the last digit. For a small sigma it computes the
-// sum itself. For a large one it uses Poisson's formula, sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2 k^2).
+// sum itself, for a large sigma Poisson's formula, sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2 k^2).
 func LogTheta(sigma float64) float64 {
 	sum := func(c float64) (s float64) {
 		for k := 4.0; k > 0; k-- {
@@ -174,7 +174,7 @@ func LogTheta(sigma float64) float64 {
 		}
 		return s
 	}
-	if sigma < 1/math.Sqrt(2*math.Pi) { // where both sums converge alike
+	if sigma < 1/math.Sqrt(2*math.Pi) { // where both sums converge equally fast
 		return math.Log1p(sum(1 / (2 * sigma * sigma)))
 	}
 	return math.Log(sigma) + math.Log(2*math.Pi)/2 + math.Log1p(sum(2*math.Pi*math.Pi*sigma*sigma))

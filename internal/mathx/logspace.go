@@ -60,7 +60,7 @@ func LogMix(q, u float64) float64 {
 	return u + math.Log(q+(1-q)*math.Exp(-u))
 }
 
-// LogUnmix returns the u of which x is LogMix, -Inf below its range.
+// LogUnmix is the inverse of LogMix: it returns u with x = LogMix(q, u), or -Inf if x is below the range.
 func LogUnmix(q, x float64) float64 {
 	switch {
 	case q == 1:
@@ -89,7 +89,7 @@ func Down(x float64) float64 {
 	return math.Nextafter(x, math.Inf(-1))
 }
 
-// SumUp adds two numbers, neither negative, never below their sum and exactly where one is zero.
+// SumUp returns the sum of two nonnegative numbers, rounded up; it is exact if one is zero.
 func SumUp(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -100,12 +100,12 @@ func SumUp(a, b float64) float64 {
 // IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// nearZero is up to where Expm1 and Exp are a short sum: the first term that is left out is
-// then below 2^-57 of the result.
+// nearZero bounds the range in which Expm1 and Exp are computed as a short sum: the first omitted term is
+// below 2^-57 of the result.
 const nearZero = 0.06
 
-// Expm1 is math.Expm1, faster near 0: good to two units of rounding there, where all but the
-// first term of the sum are small.
+// Expm1 is math.Expm1, but faster near 0. There its error is at most two units of rounding, because all terms
+// of the sum but the first are small.
 func Expm1(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Expm1(x)
@@ -113,7 +113,7 @@ func Expm1(x float64) float64 {
 	return x + beyond(x)
 }
 
-// Exp is math.Exp, faster near 0.
+// Exp is math.Exp, but faster near 0.
 func Exp(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Exp(x)
