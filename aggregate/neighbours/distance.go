@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// unitsAtOnce is how many units are looked at together. Samples are drawn for multiples of eight units.
+	// unitsAtOnce is how many units are processed together. Samples are drawn for multiples of eight units.
 	unitsAtOnce = 192
 	// rowsAtOnce is how many private rows are multiplied together.
 	rowsAtOnce = 192
-	// panelRows is how many questions are multiplied together: what the second-level cache
-	// holds of their products with rowsAtOnce rows, and an odd number of its lines.
+	// panelRows is how many questions are multiplied together: their products with rowsAtOnce rows fit into
+	// the second-level cache, and the number of cache lines is odd.
 	panelRows = 496
 )
 
-// panel is public rows, laid out to be multiplied by.
+// panel is public rows, laid out as a factor of products.
 type panel struct {
 	packed  kernel.Packed[float32]
-	first   int // place of the first among all of them
+	first   int // index of the first row among all questions
 	norms   []float64
 	halves  []float32 // half of each norm, rounded down
 	largest float64   // norm
@@ -43,7 +43,7 @@ func halvesOf(norms []float64) []float32 {
 	return out
 }
 
-// largestOf returns the largest of norms, NaN if one is.
+// largestOf returns the largest of norms, or NaN if one is NaN.
 func largestOf(norms []float64) (largest float64) {
 	for _, norm := range norms {
 		largest = math.Max(largest, norm)
@@ -61,8 +61,8 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared returns the squared distance of two rows from their squared norms and their
-// product. What overflows is infinitely far.
+// squared returns the squared distance of two rows from their squared norms and their product. Overflow
+// counts as infinitely far.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
@@ -80,8 +80,8 @@ func below(x float64) float32 {
 	return f
 }
 
-// offerRow offers the questions of a panel to a unit of one row, with the row's products with
-// them. It computes a distance only where the product leaves a chance that it is kept.
+// offerRow offers the questions of a panel to a unit of one row, given the row's products with them. It
+// computes a distance only if the product shows that the question may be kept.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -90,8 +90,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers rows from first on, units of their own, to question q of a panel, if they are
-// in the sample of which marks has eight in a byte. It computes distances as offerRow does.
+// offerSample offers rows from first on, each a unit of its own, to question q of a panel. It offers only
+// rows in the sample: marks has one bit per row. It computes distances as offerRow does.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -106,8 +106,8 @@ func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, fi
 	}
 }
 
-// chances goes over the places where a product less the half of a norm is not below floor, which
-// may rise meanwhile.
+// chances yields the places where a product minus the half of a norm is not below floor. floor may rise
+// during the iteration.
 func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
 	return func(yield func(j int) bool) {
 		for j := 0; ; j++ {
@@ -118,14 +118,14 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a bound of the products of a row with others, of which the largest squared norm is
-// given: where the product less half of the other's is smaller, the distance is at least the one
-// from which on places are beyond. It is -Inf or NaN, and nothing is smaller, where nothing can be said.
+// floor returns a bound on products of a row with other rows, whose largest squared norm is given. If the
+// product minus half of the other norm is below the bound, the distance is at least the distance from which
+// on places are beyond. If no such bound exists, floor returns -Inf or NaN, and nothing is below it.
 //
-// Let D be that distance, N and T the norms of the row and of the other, and P the product. If the rounded P
-// - halves is below the bound, then so is the exact one, as rounding keeps order, and P - T/2 even more. So N
-// + T - 2P exceeds D by the part taken off here, and that exceeds the rounding errors of this bound and of N
-// + T in squared. The other roundings in squared keep order, and D is a float32. So squared is D or more.
+// Let D be that distance, N and T the norms of the row and of the other row, and P the product. If the
+// rounded P - halves is below the bound, then so is the exact one, as rounding preserves order, and P - T/2
+// is even lower. So N + T - 2P exceeds D by the amount subtracted here, which exceeds the rounding errors of
+// this bound and of N + T in squared. squared's other roundings preserve order, D is a float32: squared >= D.
 func (n *nearest) floor(norm, largest float64) float32 {
 	if !n.full {
 		return float32(math.Inf(-1))
@@ -134,28 +134,28 @@ func (n *nearest) floor(norm, largest float64) float32 {
 	return below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
 }
 
-// block is the room of one goroutine for the distances of some units from a panel.
+// block is the memory of one goroutine for the distances of some units from a panel.
 type block struct {
 	products []float32 // of rows
 	distance []float32 // of units
-	label    []int32   // class of the row that is so near
+	label    []int32   // class of the nearest row
 }
 
 func newBlock(questions int) *block {
 	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
 }
 
-// multiply sets products to the products of rows [from, to), at most rowsAtOnce, and a panel. A row
-// of products depends on that row and on the panel alone.
+// multiply sets products to the products of rows [from, to), at most rowsAtOnce, and a panel. A row of
+// products depends on that row and on the panel alone.
 func (b *block) multiply(p *panel, g grouped, from, to int) {
 	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
 }
 
-// of returns the part of a unit in what has a value for every question of a panel.
+// of returns the part of x for a unit, where x has one value per unit and question of a panel.
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label for units [from, to), at most unitsAtOnce, by the nearest row of each unit,
-// the earlier of equal ones.
+// measure sets distance and label for units [from, to), at most unitsAtOnce, from the nearest row of each
+// unit; of equal distances the earlier row counts.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// KNearestConfig are the parameters of private k-NN; none has a default.
+// KNearestConfig holds the parameters of private k-NN; none has a default.
 type KNearestConfig struct {
 	Neighbours          int     // units of a sample that vote; >= 1
 	SamplingProbability float64 // of each unit, for each question; [2^-64, 1]
@@ -24,8 +24,8 @@ type KNearestConfig struct {
 	Questions           int     // all of which are charged; >= 1
 }
 
-// KNearest answers each question by the noisy argmax of the votes of its nearest units in a
-// Poisson sample of its own.
+// KNearest answers each question by the noisy argmax of the votes of its nearest units, in a Poisson sample
+// drawn for that question.
 type KNearest struct {
 	cfg    KNearestConfig
 	noise  *rng.DiscreteGaussian
@@ -49,7 +49,7 @@ func NewKNearest(cfg KNearestConfig) (*KNearest, error) {
 	return &KNearest{cfg, noise, rng.NewBernoulli(cfg.SamplingProbability)}, nil
 }
 
-// Event returns what all questions cost together, for a unit that is added or removed.
+// Event returns the cost of all questions together, for a unit that is added or removed.
 func (m *KNearest) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.PoissonSampled{
@@ -60,8 +60,8 @@ func (m *KNearest) Event() accountant.Event {
 	}
 }
 
-// questionsAtOnce is how many questions share a pass over the private rows. It takes part in
-// the order of additions, so it depends on nothing.
+// questionsAtOnce is how many questions share a pass over the private rows. It affects the order of
+// additions, so it is a constant.
 const questionsAtOnce = 32
 
 // Release returns the label of every question. It fails unless r charges exactly Event, under
@@ -113,7 +113,7 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 			}
 			to := min(from+unitsAtOnce, g.units())
 			first, units, largest := g.starts[from], to-from, 0.
-			single := g.starts[to]-first == units // a row each
+			single := g.starts[to]-first == units // every unit has one row
 			if single {
 				b.multiply(p, g, first, first+units)
 				kernel.Transpose(turned, units, b.products, p.rows(), units, p.rows())
@@ -150,8 +150,8 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 	return ctx.Err()
 }
 
-// begin uses up the reservation and returns the key of the charge: of the entry in the
-// ledger, the mechanism and its parameters, as two charges must not share noise.
+// begin uses up the reservation and returns the key of the charge. The key depends on the entry in the
+// ledger, the mechanism and its parameters, because two charges must not share noise.
 func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, params ...uint64) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("neighbours: zero Key: make one with rng.NewKey or rng.SeedKey")

@@ -1,20 +1,20 @@
 package neighbours
 
-// near is a place, how far it is and the class of the row that is so near.
+// near is a place, its distance, and the class of the row at that distance.
 type near struct {
 	distance float32
 	label    int32
 	at       int
 }
 
-// before reports whether a comes first in the order of distances, and of places where these are
-// equal. No two places are the same.
+// before reports whether a comes first in the order of distances and, for equal distances, of places. No two
+// places are the same.
 func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the first k of the places offered in ascending order of at. It keeps up to twice as
-// many and then drops all but the first k, so that one that is dropped costs the same for any k.
+// nearest keeps the first k of the places offered, in ascending order of at. It keeps up to twice as many and
+// then drops all but the first k, so that dropping a place costs the same for any k.
 type nearest struct {
 	k    int
 	kept []near
@@ -24,8 +24,8 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether nothing is kept of a distance. A place as far as the last of k others
-// comes after it, as places are offered in order.
+// beyond reports whether no place at this distance is kept. A place as far as the last of k other places
+// comes after it, because places are offered in order.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
 // offer keeps a place if it may be among the first k so far.
@@ -38,13 +38,13 @@ func (n *nearest) offer(place near) {
 	}
 }
 
-// first returns the first k of all that was offered, or all where they are fewer, in no order.
+// first returns the first k of all places offered, or all places if they are fewer, in no order.
 func (n *nearest) first() []near {
 	n.cut()
 	return n.kept
 }
 
-// cut drops all but the first k. It parts the kept places about one, and again the side with the k-th (Hoare
+// cut drops all but the first k. It partitions the kept places, and then again the side with the k-th (Hoare
 // 1961).
 func (n *nearest) cut() {
 	h := n.kept
@@ -66,7 +66,7 @@ func (n *nearest) cut() {
 				i, j = i+1, j-1
 			}
 		}
-		switch { // up to j they come before what is from i on
+		switch { // places up to j come before places from i on
 		case n.k-1 <= j:
 			high = j
 		case n.k-1 >= i:

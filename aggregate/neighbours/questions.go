@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// NearestQuestionsConfig are the parameters of a vote at the nearest questions; none has a default.
+// NearestQuestionsConfig holds the parameters of a vote at the nearest questions; none has a default.
 type NearestQuestionsConfig struct {
 	Votes     int     // of every unit, each at another question; [1, Questions]
 	Sigma     float64 // standard deviation of the noise on each count, in votes
-	Questions int     // how many there are; they cost nothing
+	Questions int     // number of questions; they cost nothing
 }
 
 // NearestQuestions lets every unit vote at the questions nearest to it, and releases all counts with noise.
@@ -42,8 +42,8 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns what the counts cost together, for a unit that is added or removed: one
-// count at each of Votes questions moves by one.
+// Event returns the cost of all counts together, for a unit that is added or removed: one count at each of
+// Votes questions changes by one.
 func (m *NearestQuestions) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -51,7 +51,7 @@ func (m *NearestQuestions) Event() accountant.Event {
 	}
 }
 
-// Counts are noisy votes: released.
+// Counts are released noisy votes.
 type Counts struct {
 	Classes int
 	Votes   []int64 // of every class of every question
@@ -62,7 +62,7 @@ func (c Counts) At(question int) []int64 {
 	return c.Votes[question*c.Classes : (question+1)*c.Classes]
 }
 
-// Labels returns the class with most noisy votes at every question, the lowest of equals.
+// Labels returns the class with the most noisy votes at every question, the lowest of equals.
 func (c Counts) Labels() []int {
 	labels := make([]int, len(c.Votes)/c.Classes)
 	for q := range labels {
@@ -123,7 +123,7 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 	return out, ctx.Err()
 }
 
-// ballot counts the votes that one goroutine has seen.
+// ballot counts the votes that one goroutine has processed.
 type ballot struct {
 	classes int
 	counts  []int64
@@ -131,8 +131,8 @@ type ballot struct {
 	places  []nearest // of each unit
 }
 
-// vote counts the votes of units [from, to), at most unitsAtOnce: each has one at every one of
-// the questions that are nearest to it.
+// vote counts the votes of units [from, to), at most unitsAtOnce: each unit has one vote at each of the
+// questions nearest to it.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {

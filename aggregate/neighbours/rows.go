@@ -13,11 +13,11 @@ import (
 type Rows struct {
 	X       blas32.General // a row for each example
 	Y       []int          // its class, in [0, Classes)
-	Units   []string       // whose it is; several rows may share one
+	Units   []string       // unit of the row; several rows may share one
 	Classes int            // at least 2
 }
 
-// check reports a wrong shape of rows or questions. Its errors name no row.
+// check reports a wrong shape of rows or questions. Its errors do not identify a row.
 func (r Rows) check(questions dense.Matrix) error {
 	switch {
 	case r.Classes < 2:
@@ -52,8 +52,8 @@ type grouped struct {
 	starts []int
 }
 
-// group puts the rows of each unit together. Units keep the order of their first rows, and
-// rows of a unit theirs, so a unit that goes changes the order of no others.
+// group puts the rows of each unit together. Units keep the order of their first rows, and rows of a unit
+// their order, so removing a unit does not change the order of other units.
 func (r Rows) group() grouped {
 	place := make(map[string]int, len(r.Units))
 	var of [][]int

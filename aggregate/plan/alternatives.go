@@ -13,20 +13,20 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal is a budget that a plan must keep, and labels that it should reach.
+// Goal is a budget that a plan must not exceed, with the labels that it should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
-	MinAccuracy float64 // of the answers expected, in [0, 1); 0 asks for nothing
-	// Of Alternatives: the most queries that can be asked, whatever the number of
-	// examples; 0 means as many as those.
+	MinAccuracy float64 // of the expected answers, in [0, 1); 0 sets no minimum
+	// For Alternatives: the most queries that can be asked, independent of the number of examples; 0 means
+	// the number of examples.
 	Queries int
-	// Of ForLabels: the right labels that a plan must expect, unless it asks all queries; 0 asks for nothing.
+	// For ForLabels: the right labels that a plan must expect, unless it asks all queries; 0 sets no minimum.
 	MinLabels float64
-	// Of ForLabels: GNMax with a fifth of the teachers as noise, as often as the budget takes, where that
-	// meets the goal, rather than the most right labels: for teachers of unknown accuracy.
+	// For ForLabels: if GNMax with a fifth of the teachers as noise meets the goal, with as many queries as
+	// the budget allows, prefer it to the most right labels. It is for teachers of unknown accuracy.
 	Steady bool
-	// Accountant of the ledger, of mode reserved, which the plan is for: "" means accountant.ByAuto.
+	// Accountant of the ledger, of mode reserved, that the plan is for: "" means accountant.ByAuto.
 	Accountant accountant.Method
 }
 
@@ -50,12 +50,12 @@ func (g Goal) Validate() error {
 // ErrNoPlan is returned when no setting tried meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns, most correct answers expected first, the best setting found of every mechanism, and
-// of Confident-GNMax also the best at thresholds of 20, 40, 60, 80 and 100 % of the votes. The first is the
-// plan. Noise is rounded up to six digits, as commands print it. Mechanisms without a setting that meets the
-// goal are left out; if all are, the error is [ErrNoPlan]. Settings are searched for by Rényi divergences at
-// an epsilon that takes as much noise of GNMax as the goal, and are then given the noise that the goal's
-// accountant asks for.
+// Alternatives returns the best setting found for every mechanism, ordered by expected correct answers; the
+// first is the plan. For Confident-GNMax it also returns the best setting at thresholds of 20, 40, 60, 80 and
+// 100 % of the votes. Noise is rounded up to six digits, as commands print it. Mechanisms without a setting
+// that meets the goal are left out; if none has one, the error is [ErrNoPlan]. The search uses Rényi
+// divergences at the epsilon at which they require as much GNMax noise as the goal. The settings found then
+// get the noise that the goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	return out, err
 }
 
-// meeting returns the settings that meet a goal, most correct answers first.
+// meeting returns the settings that meet a goal, ordered by expected correct answers.
 func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal Goal) ([]Alternative, error) {
 	var out []Alternative
 	for _, s := range settings {
@@ -102,8 +102,8 @@ func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal G
 	return out, nil
 }
 
-// search returns what Alternatives chooses from, most correct answers first; nothing if no
-// setting meets the goal.
+// search returns the settings from which Alternatives chooses, ordered by expected correct answers; none if
+// no setting meets the goal.
 func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, error) {
 	thin := c.thinned(maxSearched)
 	settings, err := thin.confidentSettings(ctx, goal, most)
@@ -122,7 +122,7 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return c.meeting(ctx, settings, goal)
 }
 
-// maxSearched is how many examples a search looks at. The results are evaluated on all examples.
+// maxSearched is the number of examples that a search uses. The results are evaluated on all examples.
 const maxSearched = 2000
 
 // thinned returns at most limit of the examples, evenly spread.
@@ -139,8 +139,8 @@ func (c cases) thinned(limit int) cases {
 	return t
 }
 
-// accurate returns a setting, which a search that is approximate found accurate enough, at
-// the whole of a goal, with a few queries less if it is not quite.
+// accurate returns a setting at the whole of a goal. An approximate search found it accurate enough; if it is
+// not quite, it gets a few queries less.
 func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)
@@ -151,8 +151,8 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 	}
 }
 
-// fewer returns a setting with 1 % fewer queries, or 3 % after the first tries, and as much
-// less Gaussian noise.
+// fewer returns a setting with 1 % fewer queries, or 3 % after the first tries, and Gaussian noise reduced
+// accordingly.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	less := func(n int) int {
 		if tries > 1 {
@@ -177,8 +177,8 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries finds the number of queries, up to most, at which a mechanism that always answers is right most
-// often: more queries need more noise each. A ladder first, then steps between its neighbouring rungs.
+// bestQueries finds the number of queries, up to most, at which a mechanism that always answers gives the
+// most correct answers; more queries need more noise each. It tries a ladder, then steps between its rungs.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0
@@ -222,7 +222,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	return best, found, nil
 }
 
-// ladder returns n and what falls by a seventh each time from there, down to 1.
+// ladder returns n and smaller numbers, each a seventh below the one before, down to 1.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

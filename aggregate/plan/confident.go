@@ -10,14 +10,14 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// confidentSettings searches Confident-GNMax. Gaussian noise costs a rho at every
-// order a, so a budget is one number: with Q questions and A answers,
+// confidentSettings searches Confident-GNMax. Gaussian noise costs a rho at every order a, so a budget is one
+// number: with Q questions and A answers,
 //
 //	Q/(2 sigma1^2) + A/sigma^2 = rho,
 //
-// and the grid is over the threshold, Q, the share of rho that tests get, and A as
-// the expected number of answers and some standard deviations. It returns the best
-// setting of all and the best for each fifth of the votes as the threshold.
+// and the grid is over the threshold, Q, the fraction of rho that tests get, and A, which is the expected
+// number of answers plus some standard deviations. It returns the best setting of all and the best for each
+// fifth of the votes as the threshold.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {
@@ -28,10 +28,10 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]ag
 	}
 	sigma := single.Values["sigma"]
 	rho := 1 / (sigma * sigma)
-	if sigma <= 0x1p-10 { // a budget beyond all use
+	if sigma <= 0x1p-10 { // a budget beyond any use
 		return nil, nil
 	}
-	// More noise than GNMax needs to answer everything is never worth a test.
+	// More noise than GNMax needs to answer everything is never worth a threshold test.
 	accuracy, err := c.newAccuracyTable(ctx, sigma, sigma*math.Sqrt(float64(most)))
 	if err != nil || accuracy == nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]ag
 	return pick(best, rows/5), nil
 }
 
-// confidentSetting is a setting of Confident-GNMax while many are compared.
+// confidentSetting is a compact setting of Confident-GNMax, of which a search compares many.
 type confidentSetting struct {
 	threshold, sigma1, sigma2 float64
 	queries, answers          int
@@ -107,13 +107,13 @@ func pick(best []candidate, every int) []aggregate.Setting {
 	return out
 }
 
-// passing returns P[largest + Z >= threshold], for continuous noise half a vote off: good enough to rank.
+// passing returns P[largest + Z >= threshold], for continuous noise half a vote off: accurate enough to rank.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
 
-// accuracyTable holds how many queries with a given largest count are answered
-// correctly in expectation, for a geometric ladder of sigmas.
+// accuracyTable holds the expected number of correct answers to queries with a given largest count, for a
+// geometric ladder of sigmas.
 type accuracyTable struct {
 	sigmas  []float64
 	byGroup [][]float64 // by sigma, and by largest count as cases.groups
@@ -126,7 +126,7 @@ type largestGroup struct {
 
 const sigmaRatio = 1.06
 
-// newAccuracyTable returns nil if all noise is outside what a plan considers.
+// newAccuracyTable returns nil if all noise is outside the range that a plan considers.
 func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accuracyTable, error) {
 	t := &accuracyTable{}
 	index := make(map[int64]int)
@@ -163,8 +163,8 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right returns how many of the queries that pass are answered correctly, interpolated between sigmas;
-// none beyond the table. It ranks candidates; what a plan reports is computed exactly.
+// right returns the expected number of passing queries that are answered correctly, interpolated between
+// sigmas, or 0 beyond the table. It only ranks candidates; the numbers of a plan are computed exactly.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

@@ -15,14 +15,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Example is a query to plan on: its votes, and the label that counts as right.
+// Example is a query to plan on: its votes, and the label that counts as correct.
 type Example struct {
 	Votes aggregate.Histogram
 	Label int
 }
 
-// PluralityExamples returns examples on votes without known labels: right is the plurality, the lowest index
-// if it is tied. They are private.
+// PluralityExamples returns examples for votes without known labels. The plurality counts as correct, the
+// lowest index if it is tied. The examples are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {
@@ -37,30 +37,30 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 	return examples
 }
 
-// Simulation makes example votes from public guesses, so that planning costs no privacy. The true label
-// of a query is uniform. Each query has a difficulty of its own: the share x of teachers expected to be
-// right is drawn from a Beta law of mean Accuracy under which two teachers are right together with
-// correlation Correlation; given x the teachers are independent. A wrong vote goes to one class, drawn
-// for the query, with probability Confusion, and otherwise to any wrong class alike. All teachers vote
-// and none is better than another.
+// Simulation makes example votes from public guesses, so that planning costs no privacy. The true label of a
+// query is uniform. Each query has its own difficulty: x, the expected fraction of teachers that are right,
+// is drawn from a Beta distribution with mean Accuracy, such that Correlation is the correlation of two
+// teachers being right. Given x the teachers are independent. A wrong vote goes to one class, drawn for the
+// query, with probability Confusion, and otherwise to a uniformly random wrong class. All teachers vote, and
+// all are equally good.
 //
-// The defaults reproduce 250 kernel ridge teachers on MNIST, 240 images each: accuracy 0.85, correlation
+// The defaults reproduce 250 kernel ridge teachers on MNIST, with 240 images each: accuracy 0.85, correlation
 // 0.43, 72 % of wrong votes in one class, 91.5 % of pluralities right. Without correlation the plurality
-// would be right everywhere, and every plan far too good.
+// would always be right, and every plan far too optimistic.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2
 	Queries     int     // >= 1
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // of two teachers being right, in (0, 1); 0 means DefaultCorrelation
-	Confusion   float64 // share of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
+	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
 
-	// even takes difficulties at even steps of their law in place of random ones, in
-	// order, so that a few hundred queries stand for all.
+	// even takes difficulties at even quantiles, in order, instead of random ones, so that a few hundred
+	// queries represent all.
 	even bool
 }
 
-// What a zero field of a Simulation means.
+// The defaults for zero fields of a Simulation.
 const (
 	DefaultCorrelation = 0.4
 	DefaultConfusion   = 0.7
@@ -73,7 +73,7 @@ const (
 	maxTeachers = 1 << 20
 )
 
-// MaxExamples returns the largest number of examples of that many classes.
+// MaxExamples returns the largest number of examples with the given number of classes.
 func MaxExamples(classes int) int { return maxExamples / max(1, classes) * 2 }
 
 func (s Simulation) withDefaults() Simulation {
@@ -106,7 +106,7 @@ func (s Simulation) Validate() error {
 	return nil
 }
 
-// Examples draws the votes, the same for the same key.
+// Examples draws the votes. Equal keys give equal votes.
 func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	s = s.withDefaults()
 	if err := s.Validate(); err != nil {
@@ -116,7 +116,7 @@ func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 		return nil, errors.New("plan: zero Key: make one with rng.SeedKey")
 	}
 	rnd := rand.New(key.Derive("plan simulation").Stream())
-	// The correlation of two Bernoulli(x) is 1/(alpha+beta+1).
+	// Two Bernoulli(x) have the correlation 1/(alpha+beta+1).
 	weight := (1 - s.Correlation) / s.Correlation
 	difficulty := distuv.Beta{Alpha: s.Accuracy * weight, Beta: (1 - s.Accuracy) * weight, Src: rnd}
 	examples := make([]Example, s.Queries)
@@ -149,11 +149,11 @@ func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	return examples, nil
 }
 
-// Summary describes example votes. It is private if they are.
+// Summary describes example votes. It is private if the votes are.
 type Summary struct {
 	Queries, Classes, Teachers int     // Teachers: the most votes on one query
-	TeacherAccuracy            float64 // share of votes on the label
-	PluralityAccuracy          float64 // share of queries whose plurality is the label
+	TeacherAccuracy            float64 // fraction of votes on the label
+	PluralityAccuracy          float64 // fraction of queries whose plurality is the label
 	MeanGap                    float64 // between the two largest counts
 }
 
@@ -183,7 +183,7 @@ func Summarize(examples []Example) (Summary, error) {
 	return s, nil
 }
 
-// cases are examples, checked and unpacked.
+// cases are checked and unpacked examples.
 type cases struct {
 	counts   [][]int64
 	labels   []int
@@ -229,7 +229,7 @@ func newCases(examples []Example) (cases, error) {
 	return c, nil
 }
 
-// each computes a number of every query, on all cores.
+// each computes a number for every query, on all cores.
 func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, error) {
 	out := make([]float64, len(c.counts))
 	parallel.Each(0, len(out), func(_, i int) {
@@ -240,33 +240,33 @@ func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, erro
 	return out, ctx.Err()
 }
 
-// Agreement describes teachers as a [Simulation] does: how often one teacher is right, and how they err
-// together. Zero fields are unknown.
+// Agreement describes teachers like a [Simulation]: how often one teacher is right, and how teachers err
+// together. A zero field means unknown.
 type Agreement struct {
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // of two teachers being right on the same query, in (0, 1)
-	Confusion   float64 // share of wrong votes on one class, in (0, 1]
+	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]
 }
 
 // UsualAccuracy is the accuracy of a teacher that plans assume if none is known.
 const UsualAccuracy = 0.88
 
-// leastCalibration is the number of labelled queries below which an agreement is mostly chance.
+// leastCalibration is the number of labelled queries below which an estimated agreement is mostly chance.
 const leastCalibration = 30
 
 var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
 
-// Calibrate estimates the agreement of teachers from their votes on queries whose label
-// is known, the examples. With r_i of n_i votes right on query i, and p the share
-// of right votes, the correlation of two teachers of one query is,
+// Calibrate estimates the agreement of teachers from their votes on examples, queries whose label is known.
+// With r_i of n_i votes right on query i, and p the fraction of right votes, the correlation of two teachers
+// on one query is,
 //
 //	(sum r_i (r_i-1) / sum n_i (n_i-1) - p^2) / (p (1-p)).
 //
-// With w_ij wrong votes on class j, two wrong votes of a query agree with probability A = sum w_ij (w_ij-1) /
+// With w_ij wrong votes on class j, two wrong votes on a query agree with probability A = sum w_ij (w_ij-1) /
 // sum w_i (w_i-1), which under a [Simulation] of m+1 classes is c^2 + (1-c^2)/m for the confusion c. Both are
-// rounded to two digits, the accuracy down: what depends on votes shall show no more than a plan needs.
+// rounded to two digits, and the accuracy down, to reveal no more about the votes than a plan needs.
 //
-// The examples are private if the teachers are, and so is then what this returns.
+// The examples, and therefore the result, are as private as the teachers.
 func Calibrate(examples []Example) (Agreement, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -311,5 +311,5 @@ func Calibrate(examples []Example) (Agreement, error) {
 
 func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
 
-// within keeps x within [0.01, most].
+// within clamps x to [0.01, most].
 func within(x, most float64) float64 { return min(max(x, 0.01), most) }

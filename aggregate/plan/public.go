@@ -13,25 +13,25 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Public holds public numbers about votes that will be labelled, for plans that look at no vote.
+// Public holds public numbers about votes that will be labelled, for plans that use no votes.
 type Public struct {
 	Teachers, Classes, Queries int
-	// Agreement is declared of the teachers. Without an accuracy it is [UsualAccuracy]; without a
-	// correlation, a plan for a declared accuracy holds for small and large ones.
+	// Agreement is declared for the teachers. Without an accuracy it is [UsualAccuracy]; without a
+	// correlation, a plan for a declared accuracy must hold for small and large correlations.
 	Agreement
 }
 
-// How many queries are simulated for a plan, and for a rough one.
+// The numbers of simulated queries, for a plan and for a rough plan.
 const (
 	plannedExamples = 600
 	roughExamples   = 150
 )
 
-// smallCorrelation is the correlation for which a plan must hold too where none is declared.
+// smallCorrelation is the correlation for which a plan must also hold if no correlation is declared.
 const smallCorrelation = 0.1
 
-// worlds returns simulated votes under which a plan must hold. The first is the one that
-// labels are counted in. Right is the plurality.
+// worlds returns simulated votes under which a plan must hold. The plurality counts as correct. Expected
+// labels are counted in the first world.
 func (p Public) worlds(queries int) ([]cases, error) {
 	s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)),
 		Accuracy: p.Accuracy, Correlation: p.Correlation, Confusion: p.Confusion, even: true}
@@ -44,7 +44,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	}
 	var worlds []cases
 	for _, s.Correlation = range correlations {
-		examples, err := s.Examples(rng.SeedKey(1)) // of nothing private
+		examples, err := s.Examples(rng.SeedKey(1)) // nothing private
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	return worlds, nil
 }
 
-// Expect returns the expected labels of a setting on votes as p declares them, without the cost.
+// Expect returns the expected labels of a setting on votes that p declares, without the cost.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -70,14 +70,14 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError reports that no plan gives labels that are right often enough, or too few. [Public.Remedy] adds
-// what would do.
+// NoPlanError reports that no plan gives labels that are correct often enough, or only too few labels.
+// [Public.Remedy] adds what would be enough.
 type NoPlanError struct {
 	Goal Goal
-	Best Alternative // the best plan, where only the number of its labels is too small
-	// Epsilon is the least at which there is a plan on a ledger of its own, to 4 %; +Inf if it is absurd.
-	// Teachers is how many as good as these would do at the goal's epsilon, to 6 %; 0 if 50 times as many
-	// would not.
+	Best Alternative // the best plan, if only the number of its labels is too small
+	// Epsilon is the least for which a plan exists on a ledger of its own, to 4 %; +Inf if it is absurdly
+	// large. Teachers is the number of equally good teachers that is enough at the goal's epsilon, to 6 %; 0
+	// if even 50 times as many are not.
 	Epsilon  float64
 	Teachers int
 }
@@ -90,11 +90,11 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns ErrNoPlan.
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most right labels, from public numbers alone. Right is the plurality. A
-// plan is right as often as the goal's MinAccuracy on simulated votes, and expects as many right labels as
-// its MinLabels, or asks all queries. budget finds the least noise that a ledger would take, by whatever
-// accountant it has. The plan's Epsilon is the cost on a ledger of its own, by the goal's accountant. Without
-// a plan the error is a *NoPlanError.
+// ForLabels returns the plan with the most correct labels, from public numbers alone. The plurality counts as
+// correct. On simulated votes the plan's labels are correct with at least the goal's MinAccuracy, and at
+// least MinLabels are expected to be correct unless the plan asks all queries. budget finds the least noise
+// that a ledger accepts, by the ledger's accountant. The plan's Epsilon is the cost on a ledger of its own,
+// by the goal's accountant. Without a plan the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -120,10 +120,10 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
 
-// LeastPerClass is how many labels for each class are worth a budget: fewer teach a student next to nothing.
+// LeastPerClass is the least number of labels per class that is worth a budget: fewer hardly train a student.
 const LeastPerClass = 3
 
-// Remedy finds what would do where ForLabels found no plan, on rough votes.
+// Remedy computes, on rough votes, what would be enough if ForLabels found no plan.
 func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	var err error
 	if none.Epsilon, err = p.leastEpsilon(ctx, none.Goal, none.Best); err != nil {
@@ -133,13 +133,13 @@ func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	return err
 }
 
-// enough reports whether a plan has as many right labels as the goal asks for, or as the queries allow.
+// enough reports whether a plan has as many correct labels as the goal requires, or asks all queries.
 func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns the plan with the most right labels in the first world among those that
-// are right often enough in all, with the least noise that the budget takes.
+// best returns the plan with the most correct labels in the first world, with the least noise that the budget
+// allows, among the plans whose labels are correct often enough in all worlds.
 func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -169,8 +169,8 @@ func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns a setting with the least noise that the budget takes, and as many queries
-// less as it needs to be right often enough in all worlds; nothing where none are left.
+// holds returns a setting with the least noise that the budget allows, and with few enough queries to be
+// correct often enough in all worlds; the zero Alternative if none are left.
 func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
@@ -199,7 +199,7 @@ func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, 
 	return Alternative{}, nil
 }
 
-// leastEpsilon returns the epsilon of a NoPlanError.
+// leastEpsilon returns the Epsilon of a NoPlanError.
 func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (float64, error) {
 	const absurd = 1000
 	found, err := least(goal.Epsilon, absurd, 1.04, goal.factor(best), func(epsilon float64) (bool, error) {
@@ -210,7 +210,7 @@ func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (
 	return number.Up(found, 3), err
 }
 
-// leastTeachers returns the teachers of a NoPlanError.
+// leastTeachers returns the Teachers of a NoPlanError.
 func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) (int, error) {
 	most := min(50*p.Teachers, maxTeachers)
 	found, err := least(float64(p.Teachers), float64(most), 1.06, goal.factor(best), func(teachers float64) (bool, error) {
@@ -224,7 +224,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor guesses by how much a goal is missed: labels grow with the square of epsilon and
+// factor guesses by what factor a goal is missed: the number of labels grows with the square of epsilon and
 // of the number of teachers.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
@@ -233,8 +233,8 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns a number above from, at most ratio times the least, that works; +Inf if
-// none up to most does. step is where to look first.
+// least returns a number above from that works and is at most ratio times the least such number, or +Inf if
+// none up to most works. step is the first step upwards.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -261,8 +261,8 @@ func least(from, most, ratio, step float64, works func(float64) (bool, error)) (
 	return high, nil
 }
 
-// works reports whether there is a plan on a ledger of its own, on fewer simulated votes
-// and by Rényi divergences at an equivalent epsilon: it is asked some twenty times.
+// works reports whether a plan exists on a ledger of its own. It uses fewer simulated votes and Rényi
+// divergences at an equivalent epsilon, because it is called some twenty times.
 func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	worlds, err := p.worlds(roughExamples)
 	if err != nil {
@@ -279,10 +279,10 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return err == nil && p.enough(a, goal), err
 }
 
-// MaxQueries returns how many queries, at most, a new ledger would take of a setting: with its noise, and
-// with a cap on answers in the same proportion; 0 if not one. Mode Filter lets others charge later what
-// they choose by earlier answers, for which Rényi divergences at orders fixed in advance are the bound that
-// holds; mode Reserved may claim by privacy loss distributions.
+// MaxQueries returns the largest number of queries that a new ledger accepts for a setting, with its noise
+// and a cap on answers in the same proportion; 0 if it accepts none. In mode Filter other runs may charge
+// later, chosen by earlier answers; the bound that then holds is by Rényi divergences at orders fixed in
+// advance. Mode Reserved may claim by privacy loss distributions.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -314,7 +314,7 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 		}
 		return err == nil, err
 	}
-	// Invariant: low fits, high does not or is beyond.
+	// Invariant: low fits; high does not fit or exceeds maxCarried.
 	low, high := 0, maxCarried+1
 	for next := min(s.Queries, maxCarried); high-low > 1; {
 		ok, err := fits(next)
@@ -327,7 +327,7 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 			high = next
 		}
 		next = low + (high-low)/2
-		if high > maxCarried { // near where it began
+		if high > maxCarried { // near the starting point
 			next = min(low+low/4+1, maxCarried)
 		}
 	}
@@ -337,14 +337,14 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 // maxCarried is more queries than anybody labels.
 const maxCarried = 1 << 30
 
-// noiseShare is the vote noise of a steady plan as a share of the number of teachers. At 0.2 two noisy
-// counts differ by 0.28 of all votes, one standard deviation, so that a gap of nine tenths is safe and a
-// contested query is not. Students of development splits of MNIST, optdigits, Adult and letter were best
-// about here, whatever the accuracy of their teachers.
+// noiseShare is the vote noise of a steady plan over the number of teachers. At 0.2 the difference of two
+// noisy counts has a standard deviation of 0.28 of all votes, so that a gap of nine tenths is safe and a
+// contested query is not. Students of development splits of MNIST, optdigits, Adult and letter were best near
+// this value, whatever the accuracy of their teachers.
 const noiseShare = 0.2
 
-// MaxCount returns how many queries GNMax answers within a target, at noiseShare of this many teachers; 0
-// if one is too many.
+// MaxCount returns the number of queries that GNMax answers within a target, with noise of noiseShare times
+// the number of teachers; 0 if one query is too many.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {
@@ -357,8 +357,8 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 	return n, nil
 }
 
-// steady returns the plan that asks GNMax as often as noiseShare affords, or all queries; false if it is
-// not right often enough, or has too few labels.
+// steady returns the plan that asks GNMax as many queries as noiseShare allows, or all queries. It returns
+// false if the labels are not correct often enough, or too few.
 func (p Public) steady(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {

@@ -14,28 +14,28 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// Names of mechanisms that plans treat by themselves.
+// Names of mechanisms that plans treat specially.
 const (
 	GNMax       = "gnmax"
 	Confident   = "confident"
 	exponential = "exponential"
 )
 
-// Plannable reports whether a mechanism can be planned: it looks at votes alone, and at each query by itself.
+// Plannable reports whether a mechanism can be planned: it uses votes alone, and each query's separately.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
 // Alternative is a setting with its cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the claim of a ledger of its own, of mode reserved, at the goal's delta for the mechanism's
-	// own Event, to the digit; By is the accountant that proves it.
+	// Epsilon is the exact claim of a ledger of its own, of mode reserved, at the goal's delta for the
+	// mechanism's Event; By is the accountant that proves it.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
 	ExpectedCorrect float64
 }
 
-// Accuracy returns the expected share of correct labels among the answers.
+// Accuracy returns the expected fraction of correct labels among the answers.
 func (a Alternative) Accuracy() float64 {
 	if a.ExpectedAnswers == 0 {
 		return 0
@@ -43,10 +43,10 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise drown 2^20 teachers.
+// maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise hide the votes of 2^20 teachers.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the cost of a setting at delta, by that accountant, and the expected labels when every
+// Evaluate returns the cost of a setting at delta, by the given accountant, and the expected labels if every
 // query is drawn independently from the examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
@@ -72,13 +72,13 @@ func described(mechanism string) (aggregate.Description, error) {
 	return d, nil
 }
 
-// known returns the description of a mechanism that can be planned.
+// known returns the description of a mechanism that is known to be plannable.
 func known(mechanism string) aggregate.Description {
 	d, _ := described(mechanism)
 	return d
 }
 
-// chances returns the chances of a setting, and for each query the chance that its label is given if any is.
+// chances returns the chances of a setting, and for each query the probability of its label given an answer.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
 	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, er
 	return a, nil
 }
 
-// answersOf returns the cap on answers of a setting.
+// answersOf returns the cap on answers in a setting.
 func answersOf(s aggregate.Setting) int {
 	if n, capped := s.Values["answers"]; capped {
 		return int(n)
@@ -161,24 +161,24 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the share of all votes for one class at which a vote counts as clear.
+// ClearVote is the fraction of all votes for one class at which a vote counts as clear.
 const ClearVote = 0.8
 
-// Clear is what a setting makes of votes that leave no doubt.
+// Clear describes the result of a setting on votes that leave no doubt.
 type Clear struct {
-	Right     float64 // probability that a vote of [ClearVote] gets its class, if it is answered; the rest is for one other class
-	Unanimous float64 // the same of a vote of all teachers
+	Right     float64 // probability that a vote of [ClearVote] gets its class, given an answer; the other votes are for one other class
+	Unanimous float64 // the same for a vote of all teachers
 	Answered  float64 // probability that a vote of all teachers is answered
 }
 
-// Clearly returns what a setting makes of clear votes of so many teachers.
+// Clearly returns the result of a setting on clear votes of the given number of teachers.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
 		return Clear{}, err
 	}
 	s = d.Complete(s)
-	if noise := d.MostNoise(s); noise > 64*float64(teachers) && noise > 1<<10 { // it drowns every vote
+	if noise := d.MostNoise(s); noise > 64*float64(teachers) && noise > 1<<10 { // noise hides every vote
 		return Clear{Right: 1 / float64(classes), Unanimous: 1 / float64(classes), Answered: 1}, nil
 	}
 	chances, err := d.Chances(s, classes, false)
@@ -187,7 +187,7 @@ func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	}
 	c := Clear{Answered: 1}
 	votes := make([]int64, classes)
-	last := classes - 1 // which loses ties
+	last := classes - 1 // loses ties
 	votes[last] = int64(math.Ceil(ClearVote * float64(teachers)))
 	votes[0] = int64(teachers) - votes[last]
 	c.Right = chances.Right(votes, last)
@@ -199,7 +199,7 @@ func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	return c, nil
 }
 
-// claim fills in what the setting costs.
+// claim fills in the cost of the setting.
 func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta float64) error {
 	e, err := known(a.Mechanism).Event(a.Setting)
 	if err != nil {
@@ -213,7 +213,7 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 	return nil
 }
 
-// least finds the least noise that keeps the goal.
+// least finds the least noise that meets the goal.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
@@ -222,9 +222,9 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes as little noise of
-// GNMax as the budget does: searches try thousands of settings, and privacy loss distributions take a tenth
-// of a second. False: the budget takes nothing.
+// equivalent returns the goal with the epsilon at which Rényi divergences alone require as little GNMax noise
+// as the budget does: searches try thousands of settings, and privacy loss distributions take a tenth of a
+// second. It returns false if the budget accepts nothing.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -242,23 +242,23 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 	return g, err == nil && g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1), err
 }
 
-// unspent is the share of epsilon that a plan may leave.
+// unspent is the fraction of epsilon that a plan may leave unspent.
 const unspent = 1e-4
 
-// within evaluates a setting at the whole of a goal: its noise was scaled, or found by another accountant.
-// Log epsilon is nearly linear in log noise, so that a secant takes a few claims.
+// within evaluates a setting at the whole of a goal, although its noise was scaled, or found by another
+// accountant. Log epsilon is nearly linear in log noise, so a secant method needs only a few claims.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	d := known(s.Mechanism)
-	const enough, most = 5, 30 // claims, once one was in the budget and at all
+	const enough, most = 5, 30 // largest numbers of claims: after one is within the budget, and in all
 	var best Alternative
 	var lastAt, lastMiss float64
-	at, slope := 0.0, -1.2 // log of the noise over that of s; of Gaussian noise between -1 and -2
+	at, slope := 0.0, -1.2 // log of the noise over the noise of s; the slope is between -1 and -2 for Gaussian noise
 	for tries := 0; ; tries++ {
 		a := Alternative{Setting: scaled(d, s, math.Exp(at))}
 		if err := a.claim(ctx, goal.Accountant, goal.Delta); err != nil {
 			return Alternative{}, err
 		}
-		miss := max(math.Log(a.Epsilon/goal.Epsilon), -30) // finite where nothing is spent
+		miss := max(math.Log(a.Epsilon/goal.Epsilon), -30) // finite if nothing is spent
 		if miss <= 0 && (best.Queries == 0 || a.Epsilon > best.Epsilon) {
 			best = a
 		}
@@ -287,7 +287,7 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 	return s
 }
 
-// calibrated returns the setting with the noise, one parameter, that these queries need.
+// calibrated returns the setting with the noise, a single parameter, that the given number of queries needs.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
 	d := known(mechanism)
@@ -298,9 +298,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns a setting with the least noise, in the proportions it has, that the budget takes, in numbers
-// of six digits: the upper end of a claim by privacy loss distributions may rise a little where noise is
-// rounded up. False: no noise is enough.
+// fit returns a setting with the least noise that the budget accepts, in its given proportions and rounded to
+// six digits: the upper end of a claim by privacy loss distributions may rise a little if noise is rounded
+// up. It returns false if no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

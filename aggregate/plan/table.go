@@ -17,23 +17,23 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Outcome is what a mechanism is expected to do with queries drawn independently from examples.
+// Outcome is the expected result of a mechanism on queries drawn independently from examples.
 type Outcome struct {
 	Mechanism string
 	Stability bool
-	Epsilon   float64 // as of an Alternative
+	Epsilon   float64 // as in Alternative
 	By        accountant.Method
 	Noise     float64 // votes (argmax), votes that move (stability: of a distance, threshold or query)
-	Failures  int     // sparse vectors: refusals that were paid for
+	Failures  int     // sparse vectors: number of refusals that are paid for
 	Asked     float64 // expected, of as many queries as there are examples
 	Released  float64
 	Right     float64
-	// Approximate: summed over the noise of m-svec's threshold in steps of a 32nd of
-	// its scale, right to about 1e-3 of itself. All others are sums over exact laws.
+	// Approximate: summed over the noise of m-svec's threshold in steps of a 32nd of its scale, with a
+	// relative error of about 1e-3. All other outcomes are sums over exact distributions.
 	Approximate bool
 }
 
-// Accuracy returns the expected share of right labels among those released, 0 if there are none.
+// Accuracy returns the expected fraction of correct labels among the released labels, 0 if there are none.
 func (o Outcome) Accuracy() float64 {
 	if o.Released == 0 {
 		return 0
@@ -41,12 +41,12 @@ func (o Outcome) Accuracy() float64 {
 	return o.Right / o.Released
 }
 
-// Outcomes returns the outcomes of noisy argmax and of stability methods on one query for each example:
-// GNMax, exponential, Confident, the best of its settings, [stable.MStab], and the sparse vectors
-// [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], each with the number of paid refusals that
-// releases most right labels, from a ladder. Without MinAccuracy noisy argmax answers all queries, with it as
-// many as it can that right; stability methods release the plurality. A method that cannot be had at the goal
-// is left out.
+// Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example: GNMax,
+// exponential, Confident with its best setting, [stable.MStab], and the sparse vectors [stable.SVTPrinted],
+// [stable.SVTCalibrated] and [stable.SVT]. Each sparse vector has the number of paid refusals, from a ladder,
+// that releases the most correct labels. Without MinAccuracy noisy argmax answers all queries; with it, as
+// many as it can answer with that accuracy. Stability methods release the plurality. A method that is
+// impossible at the goal is left out.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	return out, nil
 }
 
-// argmaxOutcome returns the outcome of a noisy argmax, found by the same goal in Rényi divergences.
+// argmaxOutcome returns the outcome of a noisy argmax. same is the equivalent goal in Rényi divergences.
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
 	most := len(c.counts)
 	d := known(mechanism)
@@ -119,7 +119,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same G
 	if err != nil || len(found) == 0 {
 		return Outcome{}, false, err
 	}
-	best, noise := found[0], 0.0 // of an answer
+	best, noise := found[0], 0.0 // noise of an answer
 	for _, p := range d.Noise() {
 		noise = best.Values[p.Name]
 	}
@@ -159,7 +159,7 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 		if err != nil {
 			return Outcome{}, false, err
 		}
-		if best.Mechanism != "" && o.Right <= best.Right*1.001+1e-3 { // not worth more refusals
+		if best.Mechanism != "" && o.Right <= best.Right*1.001+1e-3 { // more refusals gain nothing
 			if worse++; worse == 3 {
 				break
 			}
@@ -183,7 +183,7 @@ func failureLadder(n int) []int {
 	return out
 }
 
-// evaluate returns what a mechanism does, and what its Event costs.
+// evaluate returns the outcome of a mechanism, and the cost of its Event.
 func (d distances) evaluate(ctx context.Context, method string, cfg stable.Config, goal Goal) (Outcome, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
@@ -215,8 +215,8 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	return o, nil
 }
 
-// distances are examples for stability methods: the share of queries at each distance to instability, and the
-// share of those with the right winner.
+// distances are examples for stability methods: the fraction of queries at each distance to instability, and
+// the fraction at each distance with the right winner.
 type distances struct {
 	queries      int
 	share, right []float64 // by distance, of all queries
@@ -242,7 +242,7 @@ func (c cases) distances() (distances, error) {
 	return d, nil
 }
 
-// noiseReach is how many scales of exponential tails are summed: e^-32 is left out.
+// noiseReach is the number of scales over which exponential tails are summed: e^-32 is left out.
 const noiseReach = 32
 
 func laplaceMasses(scale float64) (rng.Masses, error) {
@@ -253,8 +253,8 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns, for a threshold with noise z on it, the chance that a random query is refused, P[query
-// noise >= z + distance - threshold], and that it is released and right.
+// refusal returns, for a threshold with noise z, the probability that a random query is refused, P[query
+// noise >= z + distance - threshold], and the probability that it is released and right.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -267,9 +267,9 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 	return refused, right
 }
 
-// oneThreshold adds up the stable sparse vector. Given the noise of its threshold queries are
-// independent, and the run stops at the last of its refusals: by Wald's identity the
-// queries asked are the expected refusals over the chance of one.
+// oneThreshold computes the outcome of the stable sparse vector. Given the noise of its threshold, queries
+// are independent, and the run stops at its last refusal. By Wald's identity the expected number of queries
+// is the expected number of refusals over the probability of a refusal.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.B1)
 	query, err := laplaceMasses(cfg.B2)
@@ -291,11 +291,11 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// manyThresholds adds up M_svec, which draws its threshold anew after a refusal: stretches of queries up
-// to a refusal, independent and alike. With S(k) = P[a stretch has more than k queries], which is a mean
-// of powers over the noise of the threshold, and a_i = P[a stretch starts after i queries], the sum over
-// q < Failures of the q-fold convolutions of the law of its length, the queries asked are sum_i a_i (S(0)
-// + ... + S(m-i-1)) in expectation, and so the right answers.
+// manyThresholds computes the outcome of M_svec, which draws its threshold anew after a refusal. A run is a
+// sequence of independent, identically distributed stretches of queries up to a refusal. Let S(k) = P[a
+// stretch has more than k queries], a mean of powers over the noise of the threshold. Let a_i = P[a stretch
+// starts after i queries], the sum over q < Failures of the q-fold convolutions of the stretch length's
+// distribution. The expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)); right answers likewise.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.Lambda)
 	query, err := laplaceMasses(2 * cfg.Lambda)
@@ -328,7 +328,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 		length[k] = math.Max(0, longer[k-1]-longer[k])
 	}
 	starts := renewals(length, cfg.Failures)
-	asked, right := 0.0, 0.0 // of a stretch, by the number of queries left
+	asked, right := 0.0, 0.0 // in a stretch, by the number of queries left
 	for left := 1; left <= m; left++ {
 		asked += longer[left-1]
 		right += correct[left-1]
@@ -366,7 +366,7 @@ func renewals(law []float64, n int) []float64 {
 	}
 	one := make([]float64, len(law))
 	one[0] = 1
-	sum, power := one, law // of the first k, and the k-th, for k = 1
+	sum, power := one, law // sum of the first k powers, and the k-th, for k = 1
 	bits := 0
 	for n>>bits > 1 {
 		bits++

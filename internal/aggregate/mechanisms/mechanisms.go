@@ -1,16 +1,16 @@
-// Package mechanisms is the register of every mechanism that turns votes into labels:
-// the noisy argmax of package aggregate and the stability methods of package stable.
+// Package mechanisms registers every mechanism that turns votes into labels: the noisy argmax mechanisms of
+// package aggregate and the stability methods of package stable.
 //
-// Commands, plans, audits and ledgers find a mechanism here by its name, and learn from
-// its [aggregate.Description] which parameters it has and how it is made:
+// Commands, plans, audits and ledgers find a mechanism here by its name. Its [aggregate.Description] contains
+// its parameters and its constructor:
 //
 //	d, err := mechanisms.Find("gnmax")
 //	s := aggregate.Setting{Mechanism: "gnmax", Queries: 100}.With("sigma", 40)
 //	m, err := d.New(s)
 //
-// To add a mechanism, write it with its description in a file of package aggregate or
-// stable, and name the description in that package's Descriptions. The tests here ask
-// of every description a law, an event that the law keeps to, and an audit.
+// To add a mechanism, write it with its description in a file of package aggregate or stable, and add the
+// description to that package's Descriptions. The tests of this package require a law, an event that covers
+// the law, and an audit of every description.
 package mechanisms
 
 import (
@@ -27,7 +27,7 @@ func All() []aggregate.Description {
 	return slices.Concat(aggregate.Descriptions(), stable.Descriptions())
 }
 
-// Names lists the names of the mechanisms that are wanted; nil: of all.
+// Names returns the names of the mechanisms that wanted selects, or all names if wanted is nil.
 func Names(wanted func(aggregate.Description) bool) []string {
 	var names []string
 	for _, d := range All() {
@@ -48,8 +48,8 @@ func Find(name string) (aggregate.Description, error) {
 	return aggregate.Description{}, fmt.Errorf("mechanisms: no mechanism %q: one of %s", name, strings.Join(Names(nil), ", "))
 }
 
-// AlwaysAnswers reports whether all there is to choose is one noise and how many queries to
-// ask of votes alone.
+// AlwaysAnswers reports whether a mechanism uses votes alone, always answers, and has one noise and the
+// number of queries as its only choices.
 func AlwaysAnswers(d aggregate.Description) bool {
 	return !d.Predicts && !d.Distances && !d.Declines && len(d.Parameters) == 1 && len(d.Noise()) == 1
 }

@@ -1,5 +1,5 @@
-// Package regime finds which gap between the two largest counts each mechanism needs, stability
-// methods among them, to answer reliably in a situation given by public numbers: no votes.
+// Package regime finds the gap between the two largest counts that each mechanism, stability methods
+// included, needs to answer reliably in a situation. The situation is given by public numbers, without votes.
 package regime
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Regime is a situation in public numbers.
+// Regime is a situation described by public numbers.
 type Regime struct {
 	Teachers int
 	Classes  int
 	Queries  int
 	Epsilon  float64
 	Delta    float64
-	Gap      int     // typical votes between the largest two counts
-	Unstable int     // unstable answers a stability method survives; 0 means 5 % of the queries, at least 1
-	Success  float64 // of a query of that gap; 0 means 0.95
+	Gap      int     // typical difference in votes between the two largest counts
+	Unstable int     // number of unstable answers that a stability method survives; 0 means 5 % of the queries, at least 1
+	Success  float64 // probability of answering a query of that gap; 0 means 0.95
 }
 
-// Method is what one mechanism can do in a regime.
+// Method is the performance of one mechanism in a regime.
 type Method struct {
 	Mechanism string
-	Stability bool    // it fails rather than errs
+	Stability bool    // it refuses instead of erring
 	Noise     float64 // in votes (sigma, scale) or moved votes (stability): of the counts, distance or queries
 	GapNeeded float64 // votes between the largest two counts for Success; stability methods: a whole odd number
 	AtGap     float64 // probability that a query with the regime's Gap is answered right
@@ -44,7 +44,7 @@ type Method struct {
 	By        accountant.Method
 }
 
-// Advice ranks the methods, the smallest gap needed first.
+// Advice lists the methods, the smallest gap needed first.
 type Advice struct {
 	Regime  Regime // with defaults filled in
 	Methods []Method
@@ -59,15 +59,15 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 // Feasible reports whether teachers can produce the gap a method needs.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise returns which gap each method needs so that one of the queries, all of whose classes but the winner
-// are tied with the runner-up (the worst case of a gap), is answered right with probability Success. Noisy
-// argmax is asked for the right answer, a stability method for a release. Laws are of continuous noise for
-// noisy argmax, of integer noise for stable-svt.
+// Advise returns the gap that each method needs so that a query is answered right with probability Success,
+// if all classes but the winner are tied with the runner-up (the worst case of a gap). For noisy argmax this
+// is the probability of the right answer, for a stability method of a release. Distributions are of
+// continuous noise for noisy argmax, and of integer noise for stable-svt.
 //
 // Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries.
-// Stability methods release only unanimous answers: of the order of log(queries/delta)/epsilon moved votes,
-// each two votes of gap. Few queries make noise cheap and stability loses; so do many contested ones, each of
-// which uses up one of Unstable failures.
+// Stability methods release only clear answers: they need of the order of log(queries/delta)/epsilon moved
+// votes, each two votes of gap. With few queries noise is cheap and stability methods lose. They also lose
+// with many contested queries, each of which uses up one of Unstable failures.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -83,7 +83,7 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 		sparseRegime(stable.SVTPrinted), sparseRegime(stable.SVTCalibrated), sparseRegime(stable.SVT))
 	for _, method := range methods {
 		m, err := method(ctx, r, account)
-		if errors.Is(err, accountant.ErrNoBracket) { // a budget that no noise lands on
+		if errors.Is(err, accountant.ErrNoBracket) { // a budget that no noise meets
 			continue
 		}
 		if err != nil {
@@ -98,10 +98,10 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 	return advice, nil
 }
 
-// regimeMethod returns what a method does in a regime.
+// regimeMethod returns the performance of a method in a regime.
 type regimeMethod func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error)
 
-// argmaxRegimes lists the noisy argmax mechanisms that are wanted.
+// argmaxRegimes lists the noisy argmax mechanisms that wanted selects.
 func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
 	var methods []regimeMethod
 	for _, d := range mechanisms.All() {
@@ -140,7 +140,7 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, nil
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim then.
+// calibrate returns the least noise at which all queries meet the regime's epsilon, and the resulting claim.
 func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	noise, err := r.least(ctx, account)(event)
@@ -155,8 +155,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns what a noisy argmax does whose law at gap g depends on g/noise
-// alone. event is what all queries cost.
+// argmaxRegime returns the performance of a noisy argmax whose distribution at gap g depends on g/noise
+// alone. event is the event of all queries.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -179,14 +179,14 @@ func leastAbove(enough func(x float64) bool) float64 {
 }
 
 // StabilityWinsFrom returns the least number of queries, in steps of a fifth, from which stable-svt needs a
-// smaller gap than noisy argmax if no more than Unstable answers are unstable; 0 if it does not up to 2^40.
+// smaller gap than noisy argmax if at most Unstable answers are unstable; 0 if there is none up to 2^40.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
 		return 0, err
 	}
-	// Rényi divergences ask for more noise of a noisy argmax and no less of stable-svt, so
-	// where they let it win first is where to begin; they answer at once.
+	// Rényi divergences require more noise of a noisy argmax and no less of stable-svt. They are fast, so the
+	// search starts at the number of queries from which stable-svt wins by them.
 	account := claims(accountant.ByRDP)
 	for queries := float64(r.Unstable); queries < 1<<40; {
 		r.Queries = int(queries)
@@ -217,13 +217,13 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns what starts accounts that claim as a ledger of mode reserved does. Votes
-// cost the same under both relations.
+// claims returns the config of accounts that claim as a ledger of mode reserved does. Votes cost the same
+// under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
 
-// claimed returns what one event costs.
+// claimed returns the cost of one event.
 func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event, delta float64) (claim accountant.Claim, err error) {
 	account, err := accountant.NewAuto(cfg)
 	if err == nil {
@@ -238,14 +238,14 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// Stability methods look at d, how many votes must move before the winner changes:
-// floor((gap-1)/2) whatever the tie rule, so d needs a gap of 2d+1.
+// Stability methods use d, the number of votes that must move before the winner changes. It is
+// floor((gap-1)/2) for any tie rule, so d needs a gap of 2d+1.
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
-// stableMethod returns what a mechanism of package stable, which the laws and charges are
-// from, does in a regime. success is what its distance is judged by.
+// stableMethod returns the performance of a mechanism in a regime, with the distributions and charges of
+// package stable. success is the probability at which its distance is computed.
 func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
 	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -262,18 +262,18 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
-// mstabLaplaceRegime tests each query by itself. Half of delta pays for releases at
-// d = 0, the same for each query.
+// mstabLaplaceRegime tests each query by itself. Half of delta covers releases at d = 0, divided equally
+// among the queries.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime does the same with Gaussian noise, and the share of delta for releases at d = 0
-// that needs the smallest distance, by the quantiles of continuous noise.
+// mstabGaussianRegime does the same with Gaussian noise. It chooses the fraction of delta for releases at d =
+// 0 that needs the smallest distance, by the quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
-	renyi.Method = accountant.ByRDP // at once, and the share hardly depends on it
+	renyi.Method = accountant.ByRDP // fast, and the fraction hardly depends on it
 	for share := 0.04; share < 0.99; share += 0.02 {
 		each := r.Delta * share / float64(r.Queries)
 		sigma, _, err := r.calibrate(ctx, renyi, func(sigma float64) (accountant.Event, error) {
@@ -290,10 +290,10 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns what a sparse vector over stable queries does: as lecture notes calibrate it, with the
-// noise that it needs, or with one-sided noise, at pure epsilon with all of delta for releases at d = 0. There
-// a stable query is refused with probability beta and then uses up one of the Q failures too, so beta is at
-// most Q/(2m).
+// sparseRegime returns the performance of a sparse vector over stable queries. name selects its noise: as
+// calibrated in lecture notes, the least that is needed, or one-sided noise, at pure epsilon with all of
+// delta for releases at d = 0. With one-sided noise a stable query is refused with probability beta and then
+// also uses up one of the Q failures, so beta is at most Q/(2m).
 func sparseRegime(name string) regimeMethod {
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
@@ -321,7 +321,7 @@ func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggreg
 	}
 }
 
-// mstab tests each query by itself, with noise of a kind, where delta pays for releases at d = 0.
+// mstab tests each query by itself, with noise of the given kind; delta covers releases at d = 0.
 func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
 	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
 	cfg, err := stable.Fit(t, r.least(ctx, account))
