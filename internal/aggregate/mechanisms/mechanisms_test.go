@@ -1,9 +1,13 @@
 package mechanisms_test
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -150,6 +154,27 @@ func TestEventsCoverTheLaws(t *testing.T) {
 			t.Logf("%s %d: %.3f of the charge, failure %.2g", d.Name, i, nearest, failure)
 		}
 	}
+}
+
+// TestEveryMechanismIsRegistered: what package aggregate constructs with noise is in the register.
+func TestEveryMechanismIsRegistered(t *testing.T) {
+	registered := []string{"Histogram"} // the one constructor of something else
+	for _, d := range mechanisms.All() {
+		for _, s := range settings(d, 1) {
+			registered = append(registered, strings.TrimPrefix(fmt.Sprintf("%T", testkit.Must(d.New(s))), "*aggregate."))
+		}
+	}
+	constructor, found := regexp.MustCompile(`(?m)^func New(\w+)\(`), 0
+	for _, file := range testkit.Must(filepath.Glob("../../../aggregate/*.go")) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range constructor.FindAllStringSubmatch(string(testkit.Must(os.ReadFile(file))), -1) {
+			require.Contains(t, registered, m[1], "Descriptions does not list it")
+			found++
+		}
+	}
+	require.Greater(t, found, 5)
 }
 
 // neighbours calls compare with the laws of every two votes between which one moves, appears or disappears.
