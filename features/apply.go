@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Apply extracts the features of every row of set with the given number of workers (at least 1). The result
+// Apply extracts the features of every row of set, with the given number of workers (at least 1). The result
 // is set.X.Rows x e.Dim(shape), the same for any number of workers; it shares no memory with set. Rows of a
 // set without an image shape count as images of one line. When ctx ends, Apply returns its error and no
 // matrix. Pixels or features that are NaN or infinite are an error.
@@ -25,8 +25,8 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack is [Apply] with a packed result. The hash of the result is of the pixels, the extractor's name and
-// its features of test images: of everything that features are a function of.
+// Pack is [Apply] with a packed result. The hash of the result covers all inputs of the features: the pixels,
+// the extractor's name and its features of test images.
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }
@@ -67,14 +67,14 @@ func toPacked(ctx context.Context, set dataset.Set, e Extractor, workers int, fi
 type rows interface {
 	count() int
 	size() int    // bytes of a row in a file
-	kind() string // in the key of a file
-	// place returns the matrix of rows from <= i < to, or one without data if features must be handed to
+	kind() string // kind of features, for the key of a file
+	// place returns the matrix of rows from <= i < to, or a matrix without data if features must be passed to
 	// take.
 	place(from, to int) blas32.General
-	// take takes rows from the given one on, possibly the rows of place. It returns the first one that is
-	// not finite, -1 if there is none.
+	// take stores rows from the given index on, which may be the rows of place. It returns the first row that
+	// is not finite, -1 if there is none.
 	take(from int, x blas32.General) int
-	// append appends row i as it is in a file, and set takes it from there.
+	// append appends row i in its file format to b, and set reads it from there.
 	append(b []byte, i int) []byte
 	set(i int, b []byte)
 }
@@ -121,14 +121,14 @@ func (p packedRows) set(i int, b []byte) {
 	p.hash.Store(nil)
 }
 
-// extraction is the features of a set by an extractor, to be computed or read.
+// extraction holds the inputs of features to be computed or read: a set and an extractor.
 type extraction struct {
 	set     dataset.Set
 	by      Extractor
 	shape   dataset.Shape
 	dim     int
 	workers int
-	keyed   *[sha256.Size]byte // nil: not computed
+	keyed   *[sha256.Size]byte // nil: not computed yet
 }
 
 func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers int) (*extraction, error) {
@@ -191,9 +191,9 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key identifies features of a kind, one for each extraction: it is a SHA-256 of everything that they are a function of, pixels, the
-// extractor's name and its features of test images. The last separate versions, and kinds of machines, that
-// give other last bits under one name. The only error is the end of ctx.
+// key identifies the features of an extraction in the given format. It is a SHA-256 of everything they depend
+// on: pixels, the extractor's name and its features of test images. The features of test images distinguish
+// versions, and kinds of machines, that round differently under one name. The only error is the end of ctx.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil
@@ -218,9 +218,8 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 
 const probes = 3
 
-// probe returns the features of the test images: one that is empty, one that is flat and negative, and one
-// in which neighbouring pixels differ, since extractors have cases for images without mass, variance or
-// gradients.
+// probe returns the features of the test images: an empty image, a flat and negative image, and an image
+// whose neighbouring pixels differ. Extractors treat images without mass, variance or gradients specially.
 func (x *extraction) probe() []float32 {
 	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
 	for k := range probes {

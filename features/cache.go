@@ -24,24 +24,23 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Cache keeps features in files, so that they are computed once. A file's name is a hash of the pixels, the
-// extractor's name and its features of test images, so other pixels, another extractor, or one that
-// computes differently since - by a new version or on another kind of machine - never find it. Every piece
-// of a file carries its own check sums; a damaged or truncated file is reported, computed again and
-// replaced.
+// Cache keeps features in files, so that they are computed only once. A file's name is a hash of the pixels,
+// the extractor's name and its features of test images. So a file is never used for other pixels, for another
+// extractor, or after a new version or another kind of machine has changed the results. Every piece of a file
+// has its own check sums; a damaged or truncated file is reported, computed again and replaced.
 //
 // Features are as private as the images they come from: files have mode 0600 and folders 0700. They may be
-// deleted at any time. The files used longest ago are deleted when a new one would make the folder larger
-// than Limit, and the unfinished files of killed processes when they are an hour old. On Unix a folder is
-// not used, and a file in it not read, if it belongs to another user or its mode lets others write: the
-// sums of a file detect damage, not another writer.
+// deleted at any time. The least recently used files are deleted when a new file would make the folder larger
+// than Limit. Unfinished files of killed processes are deleted when they are an hour old. On Unix a folder or
+// file that belongs to another user, or whose mode lets other users write, is not used: check sums detect
+// damage, not other writers.
 type Cache struct {
-	Dir string // the folder; empty is pate/features in [os.UserCacheDir]
-	// Warn, if not nil, is called for files that were damaged, could not be read or written, or might be by
-	// others. The features are right all the same.
+	Dir string // the folder; default pate/features in [os.UserCacheDir]
+	// Warn, if not nil, is called for files that were damaged, could not be read or written, or may be
+	// written by other users. The returned features are correct in any case.
 	Warn func(error)
-	// Limit is how many bytes of features the folder may hold; 0 is [defaultLimit]. Features that are
-	// larger by themselves are not kept.
+	// Limit is the largest number of bytes of features in the folder; 0 means [defaultLimit]. Features larger
+	// than Limit are not cached.
 	Limit int64
 }
 
@@ -50,15 +49,15 @@ const defaultLimit int64 = 8e9
 
 const extension = ".features"
 
-// errDamaged is the error for [Cache.Warn] about a file whose bytes have changed.
+// errDamaged is the error passed to [Cache.Warn] for a file whose bytes have changed.
 var errDamaged = errors.New("features: damaged file in the cache")
 
-// Apply is [Apply] through the cache.
+// Apply is [Apply] with the cache.
 func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, c.fill)
 }
 
-// Pack is [Pack] through the cache, in a file of half the size.
+// Pack is [Pack] with the cache, in a file of half the size.
 func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, c.fill)
 }
@@ -78,7 +77,8 @@ func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	path := filepath.Join(dir, f.name())
 	err = f.read(ctx, path, out, x.workers)
 	if now := time.Now(); err == nil {
-		// Without the mark of the last use, which a file system may refuse, a file is only deleted sooner.
+		// If the file system refuses to record the last use, the only effect is that the file is deleted
+		// sooner.
 		if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			c.warn(fmt.Errorf("features: in the cache: %w", err))
 		}
@@ -107,7 +107,7 @@ func (c Cache) warn(err error) {
 	}
 }
 
-// dir returns the folder, which it makes.
+// dir returns the folder, and creates it if missing.
 func (c Cache) dir() (string, error) {
 	dir := c.Dir
 	if dir == "" {
@@ -136,7 +136,7 @@ type cacheFile struct{ key [sha256.Size]byte }
 
 const (
 	pieceRows = 256
-	sealSize  = 8 // bytes of the sums of a piece
+	sealSize  = 8 // bytes of the check sums of a piece
 )
 
 func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extension }
@@ -147,8 +147,8 @@ func fileSize(x rows) int64 {
 	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }
 
-// seal returns the sums of a piece, CRC-32 by the polynomials of Castagnoli and of IEEE 802.3: a piece
-// damaged by chance has both with probability 2^-64.
+// seal returns the check sums of a piece, CRC-32 with the polynomials of Castagnoli and of IEEE 802.3: random
+// damage leaves both unchanged with probability 2^-64.
 func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
 	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
 	for i, polynomial := range []*crc32.Table{crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable} {
@@ -172,7 +172,7 @@ func (f cacheFile) write(w io.Writer, x rows) error {
 	return nil
 }
 
-// read fills x from the file if all of it is as written.
+// read fills x from the file if the whole file is undamaged.
 func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -220,10 +220,10 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 	return nil
 }
 
-// makeRoom deletes features, and no other files, that were used longest ago until a file of this size fits,
-// and reports whether one may be written. Another process may write or delete at the same time: a file that
-// is gone when it is wanted is computed anew, one that is open stays readable or cannot be deleted, and two
-// files written at once are over the limit until the next one is written.
+// makeRoom deletes the least recently used feature files, and no other files, until a file of this size fits,
+// and reports whether one may be written. Other processes may write or delete at the same time. If a file is
+// gone when it is needed, its features are computed again. An open file stays readable or cannot be deleted.
+// Two files written at once may exceed the limit until the next file is written.
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {
@@ -265,17 +265,17 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 	return total <= limit
 }
 
-// abandonedAfter is the age of a temporary file that nobody is writing any more. Writing takes seconds; a
-// process that was halted in between for longer fails to write the cache, and no more.
+// abandonedAfter is the age at which a temporary file is no longer being written. Writing takes seconds; a
+// process that was suspended for longer while writing only fails to write the cache.
 const abandonedAfter = time.Hour
 
-// sweep removes the temporary files of processes that were killed, as far as it can.
+// sweep tries to remove the temporary files of killed processes.
 func sweep(dir string, now time.Time) {
 	found, err := os.ReadDir(dir)
 	if err != nil {
 		return // reading there fails, too
 	}
-	pattern := "." + strings.Repeat("[0-9a-f]", hex.EncodedLen(sha256.Size)) + extension + ".*.tmp" // of package durable
+	pattern := "." + strings.Repeat("[0-9a-f]", hex.EncodedLen(sha256.Size)) + extension + ".*.tmp" // as made by package durable
 	for _, entry := range found {
 		if ours, err := filepath.Match(pattern, entry.Name()); err != nil || !ours {
 			continue

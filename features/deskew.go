@@ -10,12 +10,12 @@ import (
 )
 
 // Deskew shears an image so that its strokes stand upright, moves its centre of mass to pixel (Rows/2,
-// Cols/2) and hands it to Of. The shear follows from the second moments of the image about its centre of
-// mass, mu11/mu02, so it is found from the image alone. Outside the image pixels count as 0.
+// Cols/2) and passes it to Of. The shear is mu11/mu02, from the second moments of the image about its centre
+// of mass, so it depends on the image alone. Pixels outside of the image count as 0.
 //
-// It helps where slant carries no meaning (handwriting) and hurts where it does.
+// It improves accuracy if slant carries no meaning (handwriting) and reduces it otherwise.
 type Deskew struct {
-	Of Extractor // of the straightened image; nil: its pixels
+	Of Extractor // extractor for the straightened image; nil: its pixels
 }
 
 func (d Deskew) of() Extractor {
@@ -51,14 +51,14 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// moments of the pixel values as a mass: total, centre, and the second central moments per unit of mass
-// (mu11 mixed, mu02 along y).
+// moments are moments of the pixel values as a mass: total, centre, and the second central moments per unit
+// of mass (mu11 mixed, mu02 along y).
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
 	var m, sx, sy, sxy, syy float64
 	for y := range shape.Rows {
-		// Two pixels at a time: one sum would wait for itself.
+		// Two pixels at a time: additions to a single sum would wait for each other.
 		var row, rowX [2]float64
 		line := img[y*shape.Cols : (y+1)*shape.Cols]
 		fx := 0.0
@@ -88,8 +88,8 @@ func measure(img []float32, shape dataset.Shape) moments {
 // straightener is the working memory for images of one shape.
 type straightener struct {
 	shape dataset.Shape
-	// padded is the lines of the image, each between as many zeros as a line can be moved by, then a line
-	// of zeros.
+	// padded holds the lines of the image. Each is between as many zeros as a line can be moved by; a line of
+	// zeros follows.
 	padded []float32
 }
 
@@ -99,7 +99,7 @@ func newStraightener(shape dataset.Shape) *straightener {
 	return s
 }
 
-// stride is the length of a padded line, and left of the zeros in front of the pixels.
+// stride is the length of a padded line, and left the number of zeros in front of the pixels.
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Extractor computes the features of one image. Implementations keep no state between images and may be
-// used from many goroutines at once.
+// Extractor computes the features of one image. Implementations keep no state between images and may be used
+// from many goroutines at once.
 type Extractor interface {
 	// Name identifies the extractor and all its parameters, for reports and for the names of feature files.
 	Name() string
-	// Dim is the number of features for images of this shape, or 0 if such images cannot be used.
+	// Dim is the number of features for images of this shape, or 0 if the shape is not supported.
 	Dim(shape dataset.Shape) int
 	// Extract fills dst, of length Dim(shape), from img, of length shape.Pixels(), row-major. It does not
-	// change img. It panics if a length is wrong, and at no pixels: of those that are not finite, features
-	// need not be either.
+	// change img. It panics if a length is wrong, but not for any pixels: if pixels are not finite, features
+	// need not be finite.
 	Extract(dst, img []float32, shape dataset.Shape)
 }
 
@@ -28,18 +28,18 @@ type Extractor interface {
 const (
 	NamePixels = "raw" // pixels, or the encoded columns of a table
 	NameHOG    = "hog" // histograms of oriented gradients, standardised per image
-	// NameDeskewed and NameDeskewedHOG straighten each image by its own moments first: right for
-	// handwriting, wrong for images with a natural slant, such as shoes.
+	// NameDeskewed and NameDeskewedHOG first straighten each image by its own moments, which suits
+	// handwriting but not images with a natural slant, such as shoes.
 	NameDeskewed    = "deskewed"
 	NameDeskewedHOG = "deskewed-hog"
 )
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
-// For names the features from which teachers and students learn, by the kind and shape of rows: histograms of
-// gradients of images that give two cells to a block, and otherwise the numbers themselves.
+// For returns the name of the features for teachers and students, by the kind and shape of rows: histograms
+// of gradients for images with at least two cells per block, and otherwise the numbers themselves.
 func For(kind dataset.Kind, shape dataset.Shape) string {
-	const least = 8 // side
+	const least = 8 // least side of an image
 	switch {
 	case shape.Rows < least || shape.Cols < least:
 		return NamePixels
@@ -49,8 +49,8 @@ func For(kind dataset.Kind, shape dataset.Shape) string {
 	return NameHOG
 }
 
-// Named returns the extractor of this name for rows of this shape. All named extractors are functions of
-// one row alone, so they cost no privacy. It returns an error where the name asks for images and shape is
+// Named returns the extractor with this name for rows of this shape. All named extractors are functions of
+// one row alone, so they have no privacy cost. It returns an error if the extractor needs images and shape is
 // zero.
 func Named(name string, shape dataset.Shape) (Extractor, error) {
 	var e Extractor = StandardHOG()
@@ -73,7 +73,7 @@ func Named(name string, shape dataset.Shape) (Extractor, error) {
 // batcher is an [Extractor] that is faster on several images at once.
 type batcher interface {
 	Extractor
-	// ExtractBatch does the same as Extract for every row of x, to the last bit.
+	// ExtractBatch gives the same results as Extract for every row of x, to the last bit.
 	ExtractBatch(dst, x blas32.General, shape dataset.Shape)
 }
 
@@ -113,7 +113,7 @@ func checkLengths(e Extractor, dst, img []float32, shape dataset.Shape) {
 	}
 }
 
-// Raw is the pixels themselves.
+// Raw extracts the pixels themselves.
 type Raw struct{}
 
 func (Raw) Name() string { return "raw" }
@@ -125,8 +125,8 @@ func (r Raw) Extract(dst, img []float32, shape dataset.Shape) {
 	copy(dst, img)
 }
 
-// Standardize gives every vector mean 0 and standard deviation 1 over its own entries, hence the norm of
-// the root of its length. A constant vector becomes 0.
+// Standardize gives every vector mean 0 and standard deviation 1 over its own entries; its norm is then the
+// square root of its length. A constant vector becomes 0.
 type Standardize struct{ Of Extractor }
 
 func (s Standardize) Name() string { return "standardize(" + s.Of.Name() + ")" }
@@ -138,14 +138,15 @@ func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) { extractO
 func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractThen(s.Of, dst, x, shape, func(v []float32) {
 		mean := float32(kernel.Sum(v) / float64(len(v)))
-		// Affine has double precision, in which a difference of two float32 rounds as it does in one step.
+		// Affine computes in double precision, where the difference of two float32 rounds as in one step.
 		kernel.Affine(v, v, float64(mean), 1)
 		toNorm(v, math.Sqrt(float64(len(v))))
 	})
 }
 
-// toNorm scales in float64, so that neither the largest nor the smallest float32 overflows or vanishes on
-// the way. A vector below 1e-12 counts as zero: the rest of a constant one after its mean is subtracted.
+// toNorm scales in float64, so that the largest float32 does not overflow and the smallest does not vanish on
+// the way. A vector with norm below 1e-12 counts as zero: a constant vector minus its mean may have such a
+// norm.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -155,21 +156,21 @@ func toNorm(v []float32, length float64) {
 	kernel.Affine(v, v, 0, length/norm)
 }
 
-// GroupNorm splits every vector into Groups runs of equal length and gives each mean 0 and variance 1 over
-// its own entries (Wu and He 2018). Over a [Scattering], whose channels lie one behind the other, 27 groups
-// are three channels each.
+// GroupNorm splits every vector into Groups runs of equal length and gives each run mean 0 and variance 1
+// over its own entries (Wu and He 2018). For a [Scattering], whose channels are consecutive, 27 groups are
+// three channels each.
 type GroupNorm struct {
 	Of     Extractor
 	Groups int
 }
 
-// groupFloor is added to the variance, as is usual: a group without contrast stays small instead of showing
+// groupFloor is added to the variance, as is usual: a group without contrast stays small instead of becoming
 // noise.
 const groupFloor = 1e-5
 
 func (g GroupNorm) Name() string { return fmt.Sprintf("groupnorm%d(%s)", g.Groups, g.Of.Name()) }
 
-// Dim returns the Dim of Of, if Groups divides it.
+// Dim returns the Dim of Of, or 0 if Groups does not divide it.
 func (g GroupNorm) Dim(shape dataset.Shape) int {
 	dim := g.Of.Dim(shape)
 	if g.Groups < 1 || dim%g.Groups != 0 {
@@ -192,15 +193,15 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour is the features of another extractor on the luminance of a colour image, and behind them the mean
-// of each plane in a grid of cells. On a grey image it is the other alone.
+// colour extracts the features of Of from the luminance of a colour image, followed by the mean of each plane
+// in a grid of cells. For a grey image it extracts the features of Of alone.
 type colour struct{ Of Extractor }
 
 const colourCells = 4
 
 func (c colour) Name() string { return "colour(" + c.Of.Name() + ")" }
 
-// Dim returns the Dim of Of on grey images, and for colour the cells of three planes more.
+// Dim returns the Dim of Of for grey images, plus the cells of three planes for colour images.
 func (c colour) Dim(shape dataset.Shape) int {
 	dim := c.Of.Dim(dataset.Shape{Rows: shape.Rows, Cols: shape.Cols})
 	switch {

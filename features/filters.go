@@ -16,13 +16,13 @@ const (
 	scales  = 2
 	angles  = 8
 	periods = 2
-	// farthest is an exponent of an envelope, whose peak is 1, that no sum in double precision notices.
+	// farthest is an exponent at which an envelope with peak 1 is negligible in any double precision sum.
 	farthest = 80
-	// circle is Kymatio's 2 pi in the norm of a filter.
+	// circle is Kymatio's value of 2 pi in the norm of a filter.
 	circle = 2 * 3.1415
 )
 
-// morlet returns the Fourier transform, which is real, of psi on a grid of rows x cols, row-major.
+// morlet returns the Fourier transform of psi, which is real, on a grid of rows x cols, row-major.
 func morlet(rows, cols, scale, angle int) []float64 {
 	sigma := 0.8 * float64(int(1)<<scale)
 	xi := 3 * math.Pi / 4 / float64(int(1)<<scale)
@@ -60,7 +60,7 @@ func morlet(rows, cols, scale, angle int) []float64 {
 	return realTransform(re, im, rows, cols)
 }
 
-// realTransform returns the real part of the 2-D discrete Fourier transform, one dimension after the other.
+// realTransform returns the real part of the 2-D discrete Fourier transform, by one dimension at a time.
 func realTransform(re, im []float64, rows, cols int) []float64 {
 	down, across := circlePoints(rows), circlePoints(cols)
 	lineRe, lineIm := make([]float64, rows*cols), make([]float64, rows*cols)
@@ -157,7 +157,7 @@ func (b basis) waves() []wave {
 	return all
 }
 
-// place returns the place of a function in that order, and whether it exists.
+// place returns the index of a function in this order, and whether the function exists.
 func (b basis) place(w wave) (int, bool) {
 	if !w.sine {
 		return w.k, true
@@ -173,7 +173,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight makes analysis followed by the transpose of analysis the identity.
+// weight returns the weight with which analysis followed by its transpose is the identity.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -207,10 +207,10 @@ func (w wave) weight(n int) float64 {
 // the difference, which stays where both go to one place.
 type bank [len(turns)][]*kernel.Groups
 
-// turns lists the angles in pairs, theta and -theta but for the last.
+// turns lists the angles in pairs, theta and -theta except for the last pair.
 var turns = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
 
-// spectrum is the Fourier transforms of the eight filters of a scale.
+// spectrum holds the Fourier transforms of the eight filters of a scale.
 type spectrum struct {
 	rows, cols int
 	hat        [angles][]float64
@@ -258,9 +258,9 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// meeting lists, for every frequency of a bank that keeps one of so many points, the functions that have
-// this frequency on the points kept. With every other point a cosine of frequency n/2-k is one of k there,
-// and a sine minus one.
+// meeting lists, for every frequency of a bank that keeps one in step points, the functions that have this
+// frequency on the kept points. With every other point kept, a cosine of frequency n/2-k equals a cosine of
+// frequency k there, and a sine equals minus a sine.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
@@ -273,8 +273,8 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank makes the bank of a scale that keeps one of so many points in either direction, 1 or 2, for
-// spectra in one grid and results in another with room for the points kept.
+// newBank makes the bank of a scale that keeps one in step points, 1 or 2, in either direction. It reads
+// spectra in one grid and writes results to another grid with room for the kept points.
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
@@ -288,7 +288,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups makes a filter, which is its own mirror image or is not.
+// makeGroups makes a filter; itself is true if the filter is its own mirror image.
 func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
@@ -298,7 +298,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 				var out [kernel.GroupOutputs]outcome
 				var places [kernel.GroupOutputs]int
 				for i := range out {
-					// Two of the real part and two of the imaginary part depend on a class.
+					// For each class two results of the real part and two of the imaginary part depend on it.
 					o := outcome{part: i / 2, row: wave{k, i%2 > 0}}
 					o.col = wave{l, o.row.sine != (o.part != class)}
 					row, here := rows.place(o.row)
@@ -306,7 +306,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 					if o.exists = here && there; o.exists {
 						places[i] = to.point(row, col) + o.part*lanes
 					} else {
-						places[i] = to.rows * to.row // the spare place, of results that nobody reads
+						places[i] = to.rows * to.row // the spare place, for results that are never read
 					}
 					out[i] = o
 				}
@@ -322,7 +322,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 			}
 		}
 	}
-	// Groups with as many inputs stand together: processors then guess when a sum ends.
+	// Groups with equally many inputs are adjacent, which helps branch prediction at the end of a sum.
 	slices.SortStableFunc(groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(len(a.first.In), len(b.first.In)), cmp.Compare(len(a.second.In), len(b.second.In)))
 	})
@@ -344,12 +344,12 @@ type outcome struct {
 	exists   bool
 }
 
-// negligible is a weight as a share of the largest of a filter below which an input is left out: it is lost
-// in float32.
+// negligible is the weight of an input, relative to the largest weight of the filter, below which the input
+// is left out: float32 would not represent its contribution.
 const negligible = 1e-8
 
-// inputs returns the coefficients of a class that are cosines, or sines, along columns, and their weights
-// in the results.
+// inputs returns the coefficients of a class that are cosines, or sines, along columns, and their weights in
+// the results.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))
@@ -376,7 +376,7 @@ func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, s
 	return in
 }
 
-// meets returns the weight of input (a, b) in a result of the frequency that the input has or falls on.
+// meets returns the weight of input (a, b) in a result with the input's frequency or its alias.
 func (s spectrum) meets(angle int, a, b wave, o outcome) float32 {
 	w := s.coefficient(angle, a, b, o.row.sine, o.col.sine, o.part) * a.weight(s.rows) * b.weight(s.cols)
 	if (o.row.sine && a.k != o.row.k) != (o.col.sine && b.k != o.col.k) {

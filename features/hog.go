@@ -10,34 +10,34 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// HOG is the histogram of oriented gradients of Dalal and Triggs (2005): square cells of pixels, each with
-// a histogram of gradient directions weighted by gradient length; square blocks of cells, overlapping by
-// all but one cell, each normalised by itself.
+// HOG is the histogram of oriented gradients of Dalal and Triggs (2005): square cells of pixels, each with a
+// histogram of gradient directions weighted by gradient length; square blocks of cells, overlapping by all
+// but one cell, each normalised separately.
 //
-// Directions are signed (a full turn), since light on dark and dark on light are different strokes.
-// Gradients are taken of the square root of the pixel values. A gradient is shared linearly between the two
-// nearest directions and the four nearest cells. Pixels right and below the last whole cell are not used.
+// Directions are signed (a full turn), since light on dark and dark on light are different strokes. Gradients
+// are taken of the square root of the pixel values. A gradient is distributed linearly over the two nearest
+// directions and the four nearest cells. Pixels to the right of and below the last whole cell are not used.
 type HOG struct {
 	Bins  int     // directions in a full turn, >= 2
 	Cell  int     // side of a cell in pixels, >= 1
 	Block int     // side of a block in cells, >= 1
-	Clip  float64 // no entry of a normalised block is larger before it is normalised again, in (0, 1]
+	Clip  float64 // largest entry of a normalised block, which is then normalised again, in (0, 1]
 }
 
-// StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2: for a 28x28 image
+// StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2. A 28x28 image gives
 // 6x6 blocks of 64, 2304 features in [0, 1]. The norm of a block is at most 1, so the norm of the vector is
 // at most 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor is added (squared) to the squared norm of a block, so that an empty block stays empty instead
-// of showing noise.
+// normFloor is added (squared) to the squared norm of a block, so that an empty block stays empty instead of
+// becoming noise.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
 	return fmt.Sprintf("hog(bins=%d,cell=%d,block=%d,clip=%g)", h.Bins, h.Cell, h.Block, h.Clip)
 }
 
-// cells returns how many whole cells fit; 0, 0 if parameters are out of range.
+// cells returns the number of whole cells that fit down and across; 0, 0 if parameters are out of range.
 func (h HOG) cells(shape dataset.Shape) (down, across int) {
 	if h.Bins < 2 || h.Cell < 1 || h.Block < 1 || !(h.Clip > 0 && h.Clip <= 1) {
 		return 0, 0
@@ -66,18 +66,18 @@ func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 type hogGrid struct {
 	HOG
 	shape        dataset.Shape
-	down, across int // whole cells
+	down, across int // number of whole cells
 	ys, xs       []nearCells
-	// The square roots of the pixels, as they are and with every line between its border pixels once more;
-	// lengths and turns, in bins, of the gradients likewise.
+	// The square roots of the pixels: plain has them as they are, root with the border pixels of each line
+	// repeated. Lengths and turns (directions in bins) of the gradients are laid out like root.
 	plain, root, length, turn []float32
-	// hist is the histograms of the cells, with one cell of margin on every side for gradients outside of
-	// all cells, which no block reads.
+	// hist holds the histograms of the cells, with a margin of one cell on every side for gradients outside
+	// of all cells, which blocks do not read.
 	hist []float32
 }
 
-// nearCells are the two cells between whose centres a pixel lies, along one dimension: the lower one, in
-// coordinates with one cell of margin, and the weight of the upper one.
+// nearCells are the two cells between whose centres a pixel lies, along one dimension: the index of the lower
+// cell, with a margin of one cell, and the weight of the upper cell.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -104,7 +104,7 @@ func (h HOG) nearCells(pixels int) []nearCells {
 
 func (g *hogGrid) extract(dst, img []float32) {
 	g.accumulate(img)
-	run := g.Block * g.Bins // cells of a block that lie side by side are contiguous
+	run := g.Block * g.Bins // adjacent cells of a block are contiguous
 	at := 0
 	for by := range g.down - g.Block + 1 {
 		for bx := range g.across - g.Block + 1 {
@@ -119,11 +119,11 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
-// slack is the room in front of and behind padded lines: so many numbers are computed together.
+// slack is the room in front of and behind padded lines: this many numbers are computed together.
 const slack = 8
 
-// gradients fills lengths and turns. On the border a pixel stands for its neighbour outside. Gradients in
-// the padding mean nothing.
+// gradients fills lengths and turns. At the border a pixel replaces its missing neighbour. Gradients in the
+// padding are meaningless.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols
@@ -134,7 +134,7 @@ func (g *hogGrid) gradients(img []float32) {
 		copy(padded[1:], line)
 	}
 	perBin := float32(float64(g.Bins) / (2 * math.Pi))
-	// Excess numbers behind lines are computed anew with the next ones.
+	// Excess numbers behind lines are overwritten with the next lines.
 	set := func(y, lines, up, down int) {
 		from, n := y*stride, (lines*stride+slack-1)/slack*slack
 		at := func(shift int) []float32 { return g.root[slack+from+shift:][:n] }
@@ -164,13 +164,13 @@ func (g *hogGrid) accumulate(img []float32) {
 				continue
 			}
 			turn := turns[x]
-			bin := 0 // also between infinite pixels, where turn is NaN and remains in the features
+			bin := 0 // also for infinite pixels, for which turn is NaN and the features remain NaN
 			if turn >= 1 {
 				bin = int(turn)
 			}
 			second := length * (turn - float32(bin))
 			first := length - second
-			if bin >= bins { // rounding at a full turn
+			if bin >= bins { // a turn that rounded up to a full turn
 				bin -= bins
 			}
 			next := bin + 1

@@ -14,18 +14,18 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Packed is a matrix of features in half of the memory: 16 bits for each, and an exponent for each row. A
-// number is a whole number of units of its row, from -32767 to 32767, and the unit is the least power of
-// two that fits. So rounding moves a number by at most about 2^-15 of the largest of its row, and packing
-// an unpacked row changes nothing. The rounding of a row depends on that row alone.
+// Packed is a matrix of features in half of the memory: 16 bits for each feature, and an exponent for each
+// row. A feature is a multiple, from -32767 to 32767, of the unit of its row, and the unit is the least power
+// of two that fits. So rounding changes a feature by at most about 2^-15 of the largest in its row, and
+// packing an unpacked row changes nothing. The rounding of a row depends on that row alone.
 //
-// Many goroutines may read a Packed at once. While one row is set no other goroutine may touch that row, or
-// take the hash.
+// Many goroutines may read a Packed at once. While a row is set, no other goroutine may access that row or
+// compute the hash.
 type Packed struct {
 	rows, cols int
 	data       []int16
 	exponents  []int8
-	hash       atomic.Pointer[[sha256.Size]byte] // nil: not known
+	hash       atomic.Pointer[[sha256.Size]byte] // nil: not computed
 }
 
 func newPacked(rows, cols int) *Packed {
@@ -36,19 +36,19 @@ func (p *Packed) Dims() (rows, cols int) { return p.rows, p.cols }
 
 func (p *Packed) row(i int) []int16 { return p.data[i*p.cols : (i+1)*p.cols] }
 
-// Unpack sets dst, as long as a row, to row i.
+// Unpack writes row i to dst, which must be as long as a row.
 func (p *Packed) Unpack(dst []float32, i int) {
 	const bias, fraction = 127, 23 // of float32: exponents are those of normal numbers
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch asks memory for columns from <= j < to of row i, which will be unpacked soon.
+// Fetch prefetches columns from <= j < to of row i, which will be unpacked soon.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
 
-// Pack sets row i to src, rounded. A row with a number that is not finite, or would be rounded to 2^128, is
-// an error and sets nothing.
+// Pack sets row i to src, rounded. A row with a number that is not finite, or that would be rounded to 2^128,
+// is an error and changes nothing.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)
@@ -70,7 +70,7 @@ const (
 	mostExponent  = 128 - unitBits
 )
 
-// exponent returns the exponent of the unit of a row whose largest number is most.
+// exponent returns the exponent of the unit of a row whose largest absolute value is most.
 func exponent(most float32) int {
 	fraction, e := math.Frexp(float64(most))
 	e -= unitBits
@@ -85,9 +85,9 @@ func exponent(most float32) int {
 
 const blockRows = 64
 
-// Update replaces all rows by the results of f, some rows at a time, with the given number of goroutines.
-// The result of a row must not depend on the rows beside it. How must identify f among all functions: the
-// new hash is of the old one and of how. After an error the rows are undefined.
+// Update replaces all rows by the results of f, some rows at a time, with the given number of goroutines. The
+// result for a row must not depend on other rows. How must identify f among all functions: the new hash is a
+// hash of the old hash and how. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -116,14 +116,14 @@ func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error)
 	return nil
 }
 
-// CopyTo sets dst, with as many rows and columns, to all rows.
+// CopyTo copies all rows to dst, which must have as many rows and columns.
 func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 that identifies the rows. For features of images it covers everything that they
-// are a function of: see [Pack]. For others, which [Packed.Pack] has set, it covers dimensions and rows. It
-// is computed once, as long as no row is set anew.
+// Hash returns a SHA-256 that identifies the rows. For features of images it covers all their inputs: see
+// [Pack]. For rows set by [Packed.Pack] it covers dimensions and rows. It is computed once, until a row is
+// set again.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known
@@ -159,8 +159,8 @@ func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// SideBySide joins packed matrices: a row is their rows, one behind the other. Its methods do what those of
-// [Packed] do.
+// SideBySide joins packed matrices: each of its rows is the concatenation of their rows. Its methods
+// correspond to the methods of [Packed].
 type SideBySide []*Packed
 
 func (b SideBySide) Dims() (rows, cols int) {

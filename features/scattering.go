@@ -11,31 +11,31 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and
-// Mallat 2013), in the definition of Kymatio 0.3, Scattering2D(J=2, L=8): 81 channels of one value per 4x4
-// pixels, for a 28x28 image 81 x 7 x 7, channel by channel. Channel 0 is the low-passed image, 1 to 16 the
-// moduli of its wavelet transforms (scale, then angle), and 17 to 80 the moduli of the fine ones once more
-// at the coarse scale (first angle, then second).
+// Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and Mallat
+// 2013), as defined by Kymatio 0.3, Scattering2D(J=2, L=8). It has 81 channels with one value per 4x4 pixels,
+// 81 x 7 x 7 for a 28x28 image, channel by channel. Channel 0 is the low-passed image. Channels 1 to 16 are
+// the moduli of its wavelet transforms (scale, then angle). Channels 17 to 80 are the moduli of the coarse
+// transforms of the fine moduli (first angle, then second).
 //
 // All discrete Fourier transforms are products with small dense matrices, in a real basis and folded about
-// the centre of the image; groups of eight images lie side by side in the columns of the other factor. That
-// takes more operations than a fast Fourier transform and less time, since the products run at the speed of
-// the machine's vector units.
+// the centre of the image; groups of eight images are adjacent in the columns of the other factor. This takes
+// more operations than a fast Fourier transform but less time, since the products use the machine's vector
+// units.
 //
-// Several images at once ([batcher]) are many times faster than one by one. A Scattering may be used by
-// many goroutines.
+// Several images at once ([batcher]) are many times faster than one by one. A Scattering may be used by many
+// goroutines.
 type Scattering struct {
 	shape dataset.Shape
-	plan  func() *scatteringPlan // made when the first image comes: many callers use Dim alone
+	plan  func() *scatteringPlan // made for the first image: many callers use only Dim
 	pool  sync.Pool              // of *scatteringMemory
 }
 
 const Channels = 1 + scales*angles + angles*angles
 
-// maxScatteringSide bounds the tables, which grow with the cube of the side.
+// maxScatteringSide limits the size of the tables, which grows with the cube of the side.
 const maxScatteringSide = 128
 
-// NewScattering prepares the transform of images of this shape, with sides of 5 to 128 pixels.
+// NewScattering prepares the transform for images of this shape, with sides of 5 to 128 pixels.
 func NewScattering(shape dataset.Shape) (*Scattering, error) {
 	const least = 5 // reflection needs as many pixels on a side as it adds
 	if min(shape.Rows, shape.Cols) < least || max(shape.Rows, shape.Cols) > maxScatteringSide {
@@ -60,8 +60,8 @@ func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {
 	extractOne(s, dst, img, shape)
 }
 
-// ExtractBatch implements [batcher]. Every image lies in a place of its own and goes through the same
-// operations in any company, so its features are the same to the last bit in any batch.
+// ExtractBatch implements [batcher]. Every image has a place of its own and goes through the same operations
+// in any batch, so its features are the same to the last bit.
 func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(s, dst, x, shape)
 	m, _ := s.pool.Get().(*scatteringMemory)
@@ -75,37 +75,37 @@ func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// axis is the transforms along one dimension of the image.
+// axis holds the transforms along one dimension of the image.
 type axis struct {
-	in, n, half, out int    // points of the image, padded, at half resolution, and that come out
+	in, n, half, out int    // number of points: of the image, padded, at half resolution, and of the output
 	analyse          matrix // padding and analysis of the image: n x in
 	average          matrix // padding and low pass of the image: out x in
 	fine             folded
 	coarse           folded // at half resolution
 }
 
-// folded is the transforms along a dimension of n points, in the real basis and from sums and differences
-// of the points on either side of the centre. Point 0, and n/2, which meet themselves, count twice there
-// and have half the weight.
+// folded holds the transforms along a dimension of n points, in the real basis, applied to sums and
+// differences of the points on either side of the centre. Points 0 and n/2 are their own mirror images: they
+// count twice in sums and have half the weight.
 type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis
-	mirrored     kernel.Quarters // of a signal the other way round
-	cosine, sine kernel.Halves   // analysis: of the sums, of differences 1 to n/2 - 1
+	mirrored     kernel.Quarters // of a mirrored signal
+	cosine, sine kernel.Halves   // analysis: of the sums, and of differences 1 to n/2 - 1
 	average      kernel.Mirror   // low pass of points in front of and behind the centre
-	lowPass      matrix          // the same of points that are not folded: out x n
+	lowPass      matrix          // the same for points that are not folded: out x n
 }
 
-// pointsOf returns to how many points those of an image are padded, in Kymatio's way to the next multiple
-// of four and four more, and how many come out.
+// pointsOf returns the number of points after padding, which is the next multiple of four plus four as in
+// Kymatio, and the number of output points.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
 	return padded, padded/step - 2
 }
 
-// newAxis pads by reflection that does not repeat the border, the smaller half in front. The centre is the
-// centre of the points which come out.
+// newAxis pads by reflection that does not repeat the border, with the smaller half in front. The centre is
+// the centre of the output points.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -151,8 +151,8 @@ func newFolded(n, out, level int) folded {
 		return 1
 	}
 	f := folded{n: n}
-	// Point h - i has the cosines of even frequencies and the sines of odd ones that point i has, and minus
-	// the others.
+	// Point h - i has the same cosines of even frequencies and sines of odd ones as point i, and minus the
+	// other values.
 	f.inverse = kernel.Quarters{Last: h, Mirror: newMirror(h/2+1, h+1, h-1,
 		func(i, k int) float64 { return waves[k].at(i, n) },
 		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
@@ -160,7 +160,7 @@ func newFolded(n, out, level int) folded {
 	f.mirrored.Odd = newMatrix(h/2+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
 	f.cosine = newHalves(h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
 	f.sine = newHalves(h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
-	// The points behind the centre, which has one of its own if their number is odd.
+	// The points behind the centre. If their number is odd, the centre is a point itself.
 	first := out / 2
 	f.average = newMirror(out-first, h+1, h+1,
 		func(u, x int) float64 { return share(x) * (pass(first+u, x) + pass(first+u, -x)) / 2 },
@@ -173,13 +173,13 @@ func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
 }
 
-// newHalves returns the product of n inputs and as many results, of which even ones are even about the
-// middle of the inputs, and odd ones odd.
+// newHalves returns the product with n inputs and n results, where even results are even about the middle of
+// the inputs, and odd results are odd.
 func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	last := n - 1
 	rows := func(m, first int) []float32 {
 		return newMatrix(m, last/2+1, func(r, i int) float64 {
-			if 2*i == last { // it meets itself
+			if 2*i == last { // the point is its own mirror image
 				return at(2*r+first, i) / 2
 			}
 			return at(2*r+first, i)

@@ -7,31 +7,31 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images that are loaded together: two signals of a point.
+// together is the number of images that are loaded together: two signals per point.
 const together = 2 * lanes
 
 type scatteringMemory struct {
-	image, imageRows       grid // the pixels of all images, and transformed along rows
+	image, imageRows       grid // the pixels of all images, and their transform along rows
 	spectrum               grid // of the images
 	order0                 grid
 	fine, coarse           scratch
 	moduli                 grid // spectrum of two fine moduli
-	foldedRows, foldedCols grid // on the way there
+	foldedRows, foldedCols grid // intermediate results
 	pixels                 []float32
 }
 
 // scratch is the memory of filtered signals on their way to moduli and averages.
 type scratch struct {
 	band    []grid // filtered spectra: complex signals, at both angles of a first signal and of a second
-	apart   int    // how far the second signal lies behind the first there
-	half    grid   // brought back along rows
+	apart   int    // distance in band from the first to the second signal
+	half    grid   // transformed back along rows
 	moduli  grid   // of two signals: sums of points on either side of the centre column, and differences
 	average grid   // of moduli, along columns
 	out     grid   // and along rows
 }
 
-// newScratch makes room for signals of so many points. The rows of half in front of the centre row come
-// from the end; the centre row, which is its own mirror image, is there twice.
+// newScratch allocates memory for signals of rows x cols points. The rows of half in front of the centre row
+// come from the end; the centre row, which is its own mirror image, occurs twice.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -58,7 +58,7 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	p.row.analyse.alongRows(s.imageRows, s.image)
 	p.col.analyse.alongCols(s.spectrum, s.imageRows, p.row.n)
 
-	var signals []signal // of as many images each as there are in lanes
+	var signals []signal // each of as many images as there are lanes
 	for from := 0; from < x.Rows; from += lanes {
 		some := signal{dense.Rows(dst, from, min(from+lanes, x.Rows)), 1 + angles}
 		p.collect(some.dst, 0, s.order0, from)
@@ -81,14 +81,13 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	}
 }
 
-// signal is a signal of images with these features, of which those at the coarse scale begin with a
-// channel.
+// signal describes one signal: the features of its images, and the first of its channels at the coarse scale.
 type signal struct {
 	dst     blas32.General
 	channel int
 }
 
-// sides is the number of signals that a filter makes of one: at both angles of a turn.
+// sides is the number of signals that a filter makes from one signal: one for each angle of a turn.
 const sides = 2
 
 // load sets every lane of every point to the pixels of an image.
@@ -128,8 +127,8 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli makes moduli, folded along columns, of a signal that was filtered. The filters are mirror images
-// of each other or are not.
+// moduli computes the moduli, folded along columns, of a filtered signal; mirrored is true if the filters are
+// mirror images of each other.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -168,15 +167,15 @@ func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row.sine.MulStrips(to.data, to.down(h, 1), from.data, from.down(h+1, 1), col.n)
 }
 
-// collectTurn writes two signals as the channels of a pair of angles, of which the first is given.
+// collectTurn writes two signals as the channels of a pair of angles, counted from channel.
 func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
 	for side, angle := range turns[turn] {
 		p.collect(dst, channel+angle, from, side*lanes)
 	}
 }
 
-// collect writes the signal in some lanes as a channel of every image: all of its points at once if rows
-// follow each other in the grid.
+// collect writes the signal in some lanes as a channel of every image, all points at once if rows are
+// consecutive in the grid.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {
@@ -188,28 +187,29 @@ func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lan
 	}
 }
 
-// lanes is the number of images that lie side by side in a vector.
+// lanes is the number of adjacent images in a vector.
 const lanes = 8
 
-// point is the numbers of a point: a complex signal of the images, real parts first, or two real ones.
+// point is the number of values of a point: a complex signal of the images, real parts first, or two real
+// signals.
 const point = 2 * lanes
 
 // grid holds signals at points, row by row.
 type grid struct {
 	data       []float32
 	rows, cols int
-	row        int // from a row to the next
+	row        int // distance from one row to the next
 }
 
-// newGrid returns a grid with a spare place. An odd number of points in a row keeps the points of a column
-// apart in the caches.
+// newGrid returns a grid with a spare place. The number of points in a row is odd, to spread the points of a
+// column over the caches.
 func newGrid(rows, cols int) grid {
 	g := grid{rows: rows, cols: cols, row: (cols | 1) * point}
 	g.data = make([]float32, rows*g.row+point)
 	return g
 }
 
-// newGrids returns grids that lie one behind the other in memory, in which apart is how far.
+// newGrids returns grids that are consecutive in memory, and the distance between them.
 func newGrids(n, rows, cols int) (all []grid, apart int) {
 	g := newGrid(rows, cols)
 	apart = len(g.data)
@@ -223,11 +223,11 @@ func newGrids(n, rows, cols int) (all []grid, apart int) {
 
 func (g grid) point(row, col int) int { return row*g.row + col*point }
 
-// at returns what begins with the given point.
+// at returns the data from the given point on.
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
-// across returns the points along columns from the given one on, every row of the grid a strip; down the
-// points along rows, every column a strip.
+// across returns the points along columns from the given column on, a strip for every row of the grid; down
+// returns the points along rows, a strip for every column.
 func (g grid) across(col, step int) kernel.Strips {
 	return kernel.Strips{At: g.point(0, col), Row: step * point, Step: g.row}
 }
