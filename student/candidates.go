@@ -21,10 +21,10 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students worth comparing on a table: logistic regression, whose ridge is 1 over
-// all labels together, two forests and a kernel ridge; and if pool is not nil, the student of [Pool.Fit]. x
-// must then be the rows that pool was learnt from. Trees suit columns of different kinds; spreading suits
-// pools in which near rows share a class.
+// TableCandidates returns the students worth comparing on a table: logistic regression with a ridge of 1
+// divided by the number of labels, two forests, a kernel ridge and, if pool is not nil, the student of
+// [Pool.Fit]. x must then be the rows that pool was made from. Trees suit columns of different kinds; label
+// spreading suits pools in which near rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -40,14 +40,14 @@ func TableCandidates(pool *Pool) []Candidate {
 	return out
 }
 
-// ImageCandidates returns the students worth comparing on features of images: first of all the student of
-// [Pool.Fit], and to be sure a kernel ridge and logistic regression on the labelled rows, of many columns on
-// their projections. The first is judged by one with fewer landmarks, which takes a tenth of the time and is
-// a little worse.
+// ImageCandidates returns the students worth comparing on features of images: first the student of
+// [Pool.Fit], and as a safeguard a kernel ridge and logistic regression on the labelled rows (on their
+// projections, if there are many columns). The first candidate is judged by a version with fewer landmarks,
+// which takes a tenth of the time and is slightly less accurate.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
-// imageCandidates returns ImageCandidates that are tried on z, the projections of all rows with labels,
-// unless it has no rows.
+// imageCandidates returns ImageCandidates that are tried on z, the projections of all labelled rows, unless z
+// has no rows.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
 		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
@@ -94,7 +94,7 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 }
 
 // Supervised trains learner on the rows of x that have a released label. The argument labels has one entry
-// per row of x, a class or [Unlabelled]. Without any label the error is [ErrNoLabels].
+// per row of x, a class or [Unlabelled]. If there are no labels, the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	data, err := labelledPart(x, labels, classes)
 	if err != nil {
@@ -108,12 +108,12 @@ func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels 
 }
 
 const (
-	kernelRidgeLambda = .1   // in units of the kernel, whose diagonal is 1
-	kernelRidgeRows   = 3000 // bounds the labels of a kernel ridge, whose time grows with their cube
+	kernelRidgeLambda = .1   // ridge penalty, relative to the kernel's diagonal of 1
+	kernelRidgeRows   = 3000 // largest number of labels for a kernel ridge, whose time grows with their cube
 )
 
-// fitKernelRidge trains a kernel ridge whose width is the mean distance of two labelled
-// rows. Of very many labels it takes a random part.
+// fitKernelRidge trains a kernel ridge whose width is the mean distance of two labelled rows. From too many
+// labels it takes a random part.
 func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, x.Rows, classes)
 	if err != nil {
@@ -135,7 +135,7 @@ func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd 
 	return (&model{ridge: r}).of(classes, present), nil
 }
 
-// meanSquaredDistance returns the mean squared distance of two rows of x, 1 if all are equal.
+// meanSquaredDistance returns the mean squared distance of two rows of x, 1 if all rows are equal.
 func meanSquaredDistance(x Matrix) float64 {
 	sum := 0.
 	for j := range x.Cols {
@@ -153,8 +153,8 @@ func meanSquaredDistance(x Matrix) float64 {
 	return sum
 }
 
-// roughLandmarks span the classifier of a table's label spreading. With more landmarks, as for images, it
-// would follow the errors of spread labels.
+// roughLandmarks is the number of landmarks for label spreading on a table. With more landmarks, as for
+// images, the classifier would follow the errors of spread labels.
 const roughLandmarks = 300
 
 // rough returns the pool with fewer landmarks and without progress.
@@ -169,12 +169,12 @@ func (p *Pool) rough() *Pool {
 	return &rough
 }
 
-// projectFrom is from how many times the components of a pool on, in columns, candidates learn from
+// projectFrom is the least ratio of columns to components of a pool for which candidates learn from
 // projections.
 const projectFrom = 4
 
-// Projected returns how many columns candidates learn from, of rows with so many: the directions of a pool,
-// or all where they are few.
+// Projected returns the number of columns that candidates learn from, for rows with the given number of
+// columns: the directions of a pool, or all columns if there are few.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -183,7 +183,7 @@ func Projected(columns int) int {
 }
 
 // projected returns a candidate that learns from projections on the principal directions of the pool, and is
-// tried on the projections in z if it has rows. Few columns stay as they are.
+// tried on the projections in z if z has rows. It returns c itself if there are few columns.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -223,7 +223,7 @@ func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }
 
-// answer calls of with the projections of x, for as many answers as there is room in dst.
+// answer calls of with the projections of x, for as many rows as dst has entries.
 func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data: a kernel with the projection before it, or weights of the features
+// Plain returns the model as data: a kernel preceded by the projection, or weights of the features
 // themselves, without the bound on features far from the pool.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
@@ -261,7 +261,7 @@ func (m *projectedModel) Plain() *plain.Model {
 	return of
 }
 
-// Plain returns the model as data: projection and metric become one map. A model without a
+// Plain returns the model as data, with projection and metric combined in one map. A model without a
 // projection has no metric either, unless it is for trial.
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
@@ -292,7 +292,7 @@ func (p *projection) describe(k *plain.Kernel) {
 	k.Directions = plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride)
 }
 
-// Plain returns the mean as data; nil if a member cannot be.
+// Plain returns the mean as data; nil if a member cannot be returned as data.
 func (m *mixture) Plain() *plain.Model {
 	mean := &plain.Mean{Doubt: doubt}
 	for k, member := range m.members {

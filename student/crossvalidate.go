@@ -16,35 +16,35 @@ import (
 )
 
 // CrossValidation trains several kinds of student on parts of the released labels and scores each on the
-// labels held back. It keeps a mean of all that are not clearly worse than the best, each tempered to its
-// accuracy on labels held back, with weights under which these labels are probable; or the best alone, where
-// that is clearly better than the mean. It reads released labels and public rows only, so the choice costs no
-// privacy.
+// held-out labels. It keeps a weighted mean of all students that are not clearly worse than the best, each
+// tempered to its accuracy on held-out labels, with weights that make these labels probable. If the best
+// student is clearly better than the mean, it keeps the best alone. It reads released labels and public rows
+// only, so the choice costs no privacy.
 //
 // Few labels distinguish two students only roughly: of 200 labels the standard error of a difference is 3
-// points. To keep whichever was right most often then loses up to 4 points against a plain forest; a mean
+// points. Keeping the student that was right most often loses up to 4 points against a plain forest; the mean
 // loses hardly any.
 type CrossValidation struct {
 	Candidates []Candidate // no default, see [TableCandidates]
-	// Favourite marks the first candidate as the best on rows of this kind: it is kept alone, unless the mean
-	// is clearly better, by more than errors of the labels explain. If the mean is hardly ahead after two
-	// folds, no more are tried.
+	// Favourite marks the first candidate as the best for rows of this kind. It is kept alone, unless the
+	// mean is better by clearly more than errors in the labels explain. If the mean is hardly ahead after two
+	// folds, no more folds are tried.
 	Favourite bool
-	Folds     int            // number of parts, at most one for each label; default 5
-	Progress  func(Progress) // one goroutine at a time; nil is fine
+	Folds     int            // number of parts, at most the number of labels; default 5
+	Progress  func(Progress) // called from one goroutine at a time; may be nil
 }
 
-// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Scores between 0 and 1
-// are taken for probabilities when means are formed; scores beyond are cut.
+// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Means treat scores as
+// probabilities and clip them to [0, 1].
 type Candidate struct {
 	Name string
 	// Fit trains on the rows of x whose label is not [Unlabelled]. It is called from several goroutines at
 	// once.
 	Fit fitFunc
-	// Try, if not nil, trains a quicker classifier of the same kind, by which the candidate is judged.
+	// Try, if not nil, trains a faster classifier of the same kind, by which the candidate is judged.
 	Try fitFunc
 
-	of Matrix // in place of x for Try, if it has rows
+	of Matrix // used in place of x for Try, if it has rows
 }
 
 type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error)
@@ -52,21 +52,22 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 // Choice is the student that cross-validation kept.
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
-	Kept  []string            // names of the candidates, of whose probabilities Model is the mean
-	// Labels is how many released labels every candidate predicted once: all, unless a favourite was kept
-	// after a part.
+	Kept  []string            // names of the candidates whose mean is Model
+	// Labels is the number of released labels that every candidate predicted once: all labels, unless a
+	// favourite was kept early.
 	Labels int
-	// Right is how many of these labels each candidate predicted, in their order, and Mean the same for the
-	// mean of the candidates that are not clearly worse. Divided by Labels they estimate how often a released
-	// label is predicted, a little too high for the best; and released labels may be wrong themselves. With a
-	// single label or candidate there is no comparison, Right is empty and the first candidate is kept.
+	// Right is the number of these labels that each candidate predicted correctly, in the order of
+	// candidates, and Mean the same for the mean of the candidates that are not clearly worse. Divided by
+	// Labels they estimate the accuracy on released labels (which may be wrong), slightly too high for the
+	// best candidate. With a single label or candidate there is no comparison: Right is empty and the first
+	// candidate is kept.
 	Right []int
 	Mean  int
 
-	kept int // place of the first candidate that was kept
+	kept int // index of the first candidate that was kept
 }
 
-// RightOfKept returns how many labels Model predicted when they were held back; 0 without a comparison.
+// RightOfKept returns how many labels Model predicted correctly in cross-validation; 0 if none was run.
 func (c *Choice) RightOfKept() int {
 	if len(c.Right) > 0 && len(c.Kept) == 1 {
 		return c.Right[c.kept]
@@ -75,27 +76,26 @@ func (c *Choice) RightOfKept() int {
 }
 
 const (
-	// memberErrors is by how many standard errors of the difference the best candidate must be ahead of
-	// another to keep it out of the mean, and meanErrors by how many it must be ahead of the mean to be kept
-	// alone. Both were chosen on development splits of letter and optdigits, with 200 and 600 labels of which
-	// 5 % were wrong. Dropping candidates at 2 errors costs about 1 point there, keeping the best alone 2 to
-	// 4.
+	// The best candidate must lead another candidate by memberErrors standard errors of the difference to
+	// exclude it from the mean, and lead the mean by meanErrors to be kept alone. Both were chosen on
+	// development splits of letter and optdigits, with 200 and 600 labels of which 5 % were wrong. Dropping
+	// candidates at 2 errors costs about 1 point there, and keeping the best alone costs 2 to 4.
 	memberErrors = 3
 	meanErrors   = 2
 
-	// favouriteLead is by how much of the labels the mean must be ahead of a favourite as well to take its
-	// place. Labels released under noise have errors that features foretell: a candidate that learns them
-	// from its neighbours predicts them too, and is no better for it. With 1,000 to 2,000 labels of MNIST the
-	// mean was ahead by at most 1.25 %, by up to 3.6 standard errors, and lost 1.4 points of accuracy where
-	// it was taken; on Fashion-MNIST it was ahead by 1.9 to 7.3 %, and by 1.8 to 3.3 points more accurate.
+	// favouriteLead is the share of labels by which the mean must also lead a favourite to replace it. Errors
+	// of labels released under noise depend on the features: a candidate that learns such errors from near
+	// rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean was ahead by
+	// at most 1.25 %, by up to 3.6 standard errors, and using it lost 1.4 points of accuracy; on
+	// Fashion-MNIST it was ahead by 1.9 to 7.3 %, and by 1.8 to 3.3 points more accurate.
 	favouriteLead = .015
-	// The mean that is not ahead by firstLead after firstFolds folds is not pursued.
+	// The mean is not pursued if it is not ahead by firstLead after firstFolds folds.
 	firstFolds = 2
 	firstLead  = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains the kept ones. See [Supervised] for x and labels. The result depends
-// on rnd and not on the number of processors.
+// Fit compares the candidates and trains the kept candidates. See [Supervised] for x and labels. The result
+// depends on rnd and not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *CrossValidation) check(x Matrix, labels []int, classes int) (labelled [
 	return check(x, labels, classes)
 }
 
-// fit trains the candidate and checks that it gives scores.
+// fit trains the candidate and checks that its classifier gives scores.
 func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (member, error) {
 	model, err := c.Fit(ctx, x, labels, classes, rnd)
 	if err != nil {
@@ -159,17 +159,17 @@ func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int,
 	return m, nil
 }
 
-// heldBack holds the predictions of candidates for labels that they were trained without.
+// heldBack holds the predictions of candidates for held-out labels.
 type heldBack struct {
 	labels []int
 	scores []Matrix // of each candidate: labels x classes, probabilities
-	right  [][]bool // of each candidate, of each label
+	right  [][]bool // whether each candidate predicted each label correctly
 }
 
-// holdBack trains every candidate once for each fold, without its labels.
+// holdBack trains every candidate once for each fold, without the labels of that fold.
 func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelled []int, classes, folds int, rnd *rand.Rand) (*heldBack, error) {
 	n := len(labelled)
-	order := make([]int, n) // pool rows; fold f has those from f·n/folds on
+	order := make([]int, n) // pool rows; fold f has the rows from f·n/folds on
 	for i, place := range rnd.Perm(n) {
 		order[i] = labelled[place]
 	}
@@ -177,7 +177,7 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 	for _, r := range order {
 		out.labels = append(out.labels, labels[r])
 	}
-	var rows, asked []Matrix // each candidate learns from, and predicts
+	var rows, asked []Matrix // the rows that each candidate learns from, and predicts
 	var same Matrix
 	for _, candidate := range c.Candidates {
 		switch {
@@ -192,7 +192,7 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 		out.scores = append(out.scores, dense.New(n, classes))
 		out.right = append(out.right, make([]bool, n))
 	}
-	// Streams are drawn before the training: no candidate's numbers depend on how many another one used.
+	// Streams are drawn before training: a candidate's draws do not depend on those by other candidates.
 	tasks := folds * len(c.Candidates)
 	streams := make([][2]uint64, tasks)
 	for t := range streams {
@@ -258,8 +258,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep returns the candidates to be kept with their powers and weights, and fills in the comparison. A
-// favourite is kept unless the mean is ahead by so many standard errors and by that share of the labels.
+// keep returns the kept candidates with their powers and weights, and fills in the comparison. A favourite is
+// kept unless the mean leads by the given number of standard errors and the given share of the labels.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -306,12 +306,12 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	return kept, powers, weights
 }
 
-// weighSteps is how far weights go from equal ones to the most probable, which follow chance where labels are
-// few.
+// weighSteps limits the number of steps from equal weights to the most probable weights, which depend on
+// chance if there are few labels.
 const weighSteps = 200
 
-// weigh returns the weights of a mean under which the labels held back are more probable than under equal
-// ones, by steps of expectation and maximisation.
+// weigh returns weights of a mean that make the held-out labels more probable than equal weights do, by
+// expectation maximisation.
 func weigh(scores []Matrix, labels, kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
 	of, next := make([]float64, len(kept)), make([]float64, len(kept))
@@ -332,9 +332,9 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b by more than so many standard errors. Labels that both
-// got right or wrong do not count; of n others the difference has a standard deviation of √n if a and b are
-// equally good.
+// ahead reports whether a is right more often than b by more than the given number of standard errors. Labels
+// on which both are right or both wrong do not count; on n other labels the difference has a standard
+// deviation of √n if a and b are equally good.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

@@ -8,20 +8,20 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// denoiseFrom is from how many labels of images on a student is fitDenoised. Fewer labels are spread along
-// the graph, and other students are compared with the result.
+// denoiseFrom is the least number of labels of images for which fitDenoised is used. Fewer labels are spread
+// along the graph, and other students are compared with the result.
 const denoiseFrom = MaxSpread / 2
 
-// denoiseHeldBack is the share of labels that select the ridge for the others.
+// denoiseHeldBack is the share of held-out labels, which select the ridge.
 const denoiseHeldBack = .2
 
-// denoiseRidges are the ridges compared, from right labels to labels of which half are wrong.
+// denoiseRidges are the ridges compared, from one for right labels to one for labels half of which are wrong.
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
 // fitDenoised trains on a large set of noisy labels, of which half may be wrong. A kernel ridge on all labels
-// answers for the whole pool, with the ridge that best predicts labels held back. These answers are right far
-// more often than the labels. They give the directions that vary within classes, and the student learns from
-// the answers where these directions are shrunk.
+// predicts the whole pool, with the ridge that best predicts held-out labels. These predictions are right far
+// more often than the labels. They determine the directions that vary within classes, and the student is
+// trained on the predictions with these directions shrunk.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {
@@ -57,8 +57,8 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	return m.of(classes, present), nil
 }
 
-// fitNoisy trains on rows in a random order, with the ridge under which a classifier of half the landmarks
-// predicts most targets of the first rows, when trained on the others.
+// fitNoisy trains on rows in a random order. It uses the ridge with which a classifier with half the
+// landmarks, trained on the other rows, predicts most targets of the first rows.
 func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
 	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
 	n := int(denoiseHeldBack * float64(z.Rows))

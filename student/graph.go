@@ -18,22 +18,22 @@ type graph struct {
 	to     []int32
 	weight []float32
 	matrix kernel.Sparse // of the weights
-	width  float64       // mean squared distance to the farthest of the neighbours
+	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// localScale is the neighbour whose distance is the unit of length around a row (Zelnik-Manor and Perona
-// 2004, who use the 7th).
+// localScale is the index of the neighbour whose distance is the unit of length around a row (Zelnik-Manor
+// and Perona 2004, who use the 7th).
 const localScale = 7
 
-// candidates times k rows are kept for each row. When the metric changes, the row chooses its k nearest among
-// these. On MNIST students are no worse than after a search among all rows.
+// candidates times k nearest rows are stored for each row. When the metric changes, the k nearest rows are
+// chosen among these. On MNIST students are no worse than after a search among all rows.
 const candidates = 4
 
 // neighbours holds each row's nearest rows, ascending by distance.
 type neighbours struct {
-	k    int // per row
+	k    int // number of nearest rows per row
 	near []int32
-	dist []float32 // squared
+	dist []float32 // squared distances
 }
 
 // findNeighbours returns the nearest rows of every row. It compares all pairs of rows.
@@ -87,7 +87,7 @@ func (f neighbours) width(k int) float64 {
 	return width
 }
 
-// ranking is the nearest rows so far, ascending by distance, ties by row.
+// ranking holds the nearest rows so far, ascending by distance, ties by row.
 type ranking struct {
 	near []int32
 	dist []float32
@@ -136,7 +136,7 @@ func (f neighbours) graph(k int) *graph {
 			return float32(math.Exp(-float64(f.dist[e]) / unit))
 		}
 		if f.dist[e] > 0 {
-			return 0 // many copies of one row, and a row apart from them
+			return 0 // many copies of one row, and a distant row
 		}
 		return 1
 	})
@@ -155,7 +155,7 @@ func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 		}
 	}
 	for e, d := range dist {
-		dist[e] = max(0, d) // rounding
+		dist[e] = max(0, d) // negative by rounding
 	}
 }
 
@@ -164,10 +164,10 @@ type end struct {
 	weight float32
 }
 
-// join keeps an edge if at least one of its ends named the other.
+// join keeps an edge if at least one of its ends is a neighbour of the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
-	ends := make([][]end, n) // every edge stands at both of its ends
+	ends := make([][]end, n) // every edge is stored at both of its ends
 	for i := range n {
 		for e := i * f.k; e < i*f.k+k; e++ {
 			j, w := f.near[e], weight(i, e)
@@ -180,7 +180,7 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.row, b.row) })
 		for e, to := range list {
 			if e > 0 && list[e-1].row == to.row {
-				continue // both named the other
+				continue // each is a neighbour of the other
 			}
 			g.to, g.weight = append(g.to, to.row), append(g.weight, to.weight)
 			root[i] += float64(to.weight)
@@ -199,10 +199,10 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 }
 
 const (
-	// alpha is the share of a row's opinion that comes from its neighbours. On the
-	// development split of public MNIST .95 and .98 differ by .002 or less.
+	// alpha is the weight of the neighbours in a row's soft label. On the development split of public MNIST
+	// .95 and .98 differ by .002 or less.
 	alpha = .97
-	// iterations is how often spread repeats. The remaining error is below
+	// iterations is the number of iterations of spread. The remaining error is below
 	// 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
 	iterations = 36
 )
@@ -251,19 +251,19 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	for i := range n {
 		row := dense.Row(f, i)
 		for c, v := range row {
-			row[c] = max(0, v) // rounding, and the remaining error
+			row[c] = max(0, v) // negative by rounding, and by the remaining error
 		}
 		normalise(row)
 	}
 	return f, nil
 }
 
-// centre subtracts from every row that was reached the share that each class has of the released labels,
-// where these do not contradict classes of equal size. Far from any label a row's opinion is about that
-// share, so only the difference is evidence; a class that was named more often than others by chance, or by
-// noise, would win everywhere. On the development split of optdigits, at an epsilon of 2 and 50 to 200 labels
-// of which a tenth to a half are wrong, 3 points more of the pool are right. Where one class is far more
-// frequent than others, as in Adult, it would lose as much.
+// centre subtracts each class's share of the released labels from every row with a spread label, unless the
+// labels contradict classes of equal size. Far from any label a soft label is about this share, so only the
+// difference is evidence; otherwise a class with more labels by chance, or by noise, would win everywhere. On
+// the development split of optdigits, at an epsilon of 2 and 50 to 200 labels of which a tenth to a half are
+// wrong, 3 points more of the pool are right. If one class is far more frequent than the others, as in Adult,
+// it would lose as much.
 func centre(soft Matrix, labels, column []int) {
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {
@@ -290,8 +290,8 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether counts may come from classes of equal size: whether Pearson's statistic is within 3
-// standard deviations of its mean for these.
+// even reports whether counts may come from classes of equal size: whether Pearson's statistic exceeds its
+// mean for such classes by at most 3 standard deviations.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

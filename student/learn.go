@@ -14,32 +14,32 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// MaxSpread is how many rows of a pool a [Learner] spreads labels over, and how many questions it can choose.
-// Time grows with its square, and more rows add little.
+// MaxSpread is the largest number of pool rows over which a [Learner] spreads labels, and of queries it
+// selects by clustering. Time grows with its square, and more rows improve little.
 const MaxSpread = 10_000
 
-// Learner trains students of one pool, which share the public part that needs no labels. It is immutable;
-// methods may be called concurrently if progress allows it.
+// Learner trains students of one pool, with a common public part that needs no labels. It is immutable;
+// methods may be called concurrently if Progress allows it.
 type Learner struct {
 	x      Matrix
-	rows   []int // of x, that labels are spread over
+	rows   []int // rows of x that labels are spread over
 	pool   *Pool
 	images bool
-	many   int // labels of images, from which on errors among them even out
+	many   int // for images: least number of labels for which errors among them average out
 	report func(Progress)
 }
 
 // LearnerConfig describes a pool.
 type LearnerConfig struct {
-	// Images is true if rows are features of images. Images that look alike are of one class, so
-	// [ImageCandidates] are compared; otherwise [TableCandidates].
+	// Images is true if rows are features of images. Similar images share a class, so [ImageCandidates] are
+	// compared; otherwise [TableCandidates].
 	Images   bool
-	Labelled []int          // rows that have labels already, of which no more than [MaxSpread] count
-	Progress func(Progress) // nil is fine
+	Labelled []int          // rows that already have labels, of which at most [MaxSpread] are used
+	Progress func(Progress) // may be nil
 }
 
-// NewLearner learns from x, one row per public example, which it retains. Labels will be spread over the
-// labelled rows and, of a large pool, a random part of the others, [MaxSpread] in all.
+// NewLearner learns from x, one row per public example, which it retains. Labels will be spread over at most
+// [MaxSpread] rows: the labelled rows and a random part of the others.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -58,10 +58,9 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 }
 
 // Project returns the leading principal directions of rows with the features of the pool, in the scale of the
-// student. It is a public function of each row: the result does not depend, to the last bit, on the rows
-// beside it.
+// student. The result for a row depends, to the last bit, on that row alone and on the pool, which is public.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
-	if err := dense.Check(x); err != nil { // which does not look at the values of private rows
+	if err := dense.Check(x); err != nil { // a check that does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)
 	}
 	if want := len(l.pool.projection.mean); x.Cols != want {
@@ -70,8 +69,8 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
-// ProjectPool returns Project of the rows of the pool, which is there already if labels are spread over the
-// whole pool. It is not to be changed.
+// ProjectPool returns Project of the rows of the pool, which is computed already if labels are spread over
+// the whole pool. The result must not be changed.
 func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -79,7 +78,7 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select returns m different rows to ask about, by [Pool.Select] among the rows that labels are spread over.
+// Select returns m different rows as queries, by [Pool.Select] among the rows that labels are spread over.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {
@@ -88,9 +87,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 	return chosen, err
 }
 
-// Fit trains the student of released labels, one entry for each row of the pool, a class or [Unlabelled]: it
-// compares candidates by [CrossValidation] on these labels alone. Of images with labels for half of
-// [MaxSpread] rows or more it is a ridge on its own answers, which is chosen on labels held back. The same
+// Fit trains the student on released labels, one entry for each row of the pool, a class or [Unlabelled]: it
+// compares candidates by [CrossValidation] on these labels alone. For images with labels for at least half of
+// [MaxSpread] rows it is a ridge trained on predictions of a ridge, chosen on held-out labels. The same
 // labels and random stream give the same student.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
@@ -135,7 +134,7 @@ func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error)
 	return out, err
 }
 
-// ofRows returns a fit that is given the labels of the rows of its pool alone.
+// ofRows returns a fit that receives only the labels of the rows of its pool.
 func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	if fit == nil {
 		return nil
@@ -149,7 +148,7 @@ func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	}
 }
 
-// Learn trains the student of a pool: [NewLearner] and [Learner.Fit] in one.
+// Learn trains the student of a pool by [NewLearner] and [Learner.Fit].
 func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerConfig, rnd *rand.Rand) (*Choice, error) {
 	var err error
 	if c.Labelled, err = check(x, labels, classes); err != nil {
@@ -162,7 +161,7 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 	return l.Fit(ctx, labels, classes, rnd)
 }
 
-// partOf returns at most MaxSpread of n rows, ascending, the labelled ones first of all.
+// partOf returns at most MaxSpread of n rows, ascending, with priority for labelled rows.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {
@@ -252,7 +251,7 @@ func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	return out
 }
 
-// columns maps every class to its place in present, and classes that are not present to -1.
+// columns maps every class to its index in present, and absent classes to -1.
 func columns(present []int, classes int) []int {
 	at := slices.Repeat([]int{-1}, classes)
 	for k, c := range present {
@@ -261,8 +260,7 @@ func columns(present []int, classes int) []int {
 	return at
 }
 
-// blockRows is how many rows are worked on at a time: memory is bounded, and a cancelled context is noticed
-// between blocks.
+// blockRows is the number of rows in a block: memory is bounded, and ctx is checked between blocks.
 const blockRows = 256
 
 func transposed(m Matrix) Matrix {
@@ -283,8 +281,8 @@ func checkMatrix(m Matrix) error {
 }
 
 // forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. Calls
-// of one goroutine share a scratch, zero at first. The function do must write to its own rows and scratch
-// only.
+// in one goroutine share a scratch, initially zero. The function do must write only to its own rows and
+// scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))
@@ -296,8 +294,8 @@ func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to i
 	return cancelled(ctx)
 }
 
-// resized returns the matrix in m with other dimensions and undefined values. It reuses its memory if there
-// is enough.
+// resized returns the matrix in m with other dimensions and undefined values, in the same memory if it is
+// large enough.
 func resized(m *Matrix, rows, cols int) Matrix {
 	if cap(m.Data) < rows*cols {
 		*m = dense.New(rows, cols)

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// model scores about 1 for the right class and 0 for others.
+// model scores about 1 for the right class and 0 for the others.
 type model struct {
 	teachers.ScoreModel
 	projection *projection // nil if the rows are the features
@@ -17,11 +17,11 @@ type model struct {
 	ridge      *ridge
 }
 
-// absent is the score of classes that no released label named, below every score of ridge regression on
+// absent is the score of classes without a released label, below every score of ridge regression on
 // indicators.
 const absent = -1e6
 
-// of returns the model of so many classes of which these are present, each a column of the ridge.
+// of returns the model with the given number of classes; each class in present is a column of the ridge.
 func (m *model) of(classes int, present []int) *model {
 	m.ScoreModel = teachers.ScoreModel{Name: "student", Features: m.ridge.landmarks.Cols, Classes: classes,
 		Present: present, Absent: absent, Rows: math.MaxInt,
@@ -67,7 +67,7 @@ func harden(soft Matrix) []int {
 type mixture struct {
 	members           []member
 	names             []string
-	powers, weights   []float64 // of each member; see temper, and of sum 1
+	powers, weights   []float64 // of each member: see temper; the weights have sum 1
 	features, classes int
 }
 
@@ -76,7 +76,7 @@ type member interface {
 	teachers.Scorer
 }
 
-// Predict answers the class with the largest mean. See teachers.Classifier.
+// Predict writes the class with the largest mean. See teachers.Classifier.
 func (m *mixture) Predict(dst []int, x Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err
@@ -119,7 +119,7 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities writes a model's scores, cut to [0, 1] and divided by their sum. Rows without a positive
+// probabilities writes a model's scores, clipped to [0, 1] and divided by their sum. Rows without a positive
 // score are zero.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
@@ -135,8 +135,8 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper makes a candidate as sure as it is right, in place: every probability p of a row becomes
-// proportional to (p + doubt)^power.
+// temper adjusts the confidence of a candidate to its accuracy, in place: every probability p of a row
+// becomes proportional to (p + doubt)^power.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return
@@ -150,12 +150,12 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt keeps a candidate that was sure and wrong from costing everything.
+// doubt limits the loss by a candidate that was certain and wrong.
 const doubt = 0.01
 
-// bestPower returns the power under which the labels are most probable: below 1 for a candidate that is too
-// sure, above 1 for one that doubts too much. It is temperature scaling (Guo et al. 2017) on labels that were
-// held back.
+// bestPower returns the power with which the labels are most probable: below 1 for an overconfident
+// candidate, above 1 for an underconfident candidate. It is temperature scaling (Guo et al. 2017) on held-out
+// labels.
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

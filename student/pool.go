@@ -16,14 +16,14 @@ import (
 // development split of public MNIST (HOG features, 50 to 500 labels out of 9,000 rows).
 type Config struct {
 	Components int // principal directions kept, at most the features; default 128
-	Neighbours int // each row's nearest rows in the graph; default 10
-	// Landmarks is how many pool rows span the classifier; default 2,000. With 1,000 a fit is quicker, and
-	// accuracy on MNIST is lower by .0017.
+	Neighbours int // number of nearest rows per row in the graph; default 10
+	// Landmarks is the number of pool rows that span the classifier; default 2,000. With 1,000 a fit is
+	// faster, and accuracy on MNIST is lower by .0017.
 	Landmarks int
-	// Rounds is how often Fit learns which directions vary within classes and spreads anew; default 1. A
-	// negative number means none.
+	// Rounds is the number of times that Fit learns which directions vary within classes and spreads again;
+	// default 1. A negative number means none.
 	Rounds   int
-	Progress func(Progress) // called from the caller's goroutine; nil is fine
+	Progress func(Progress) // called from the caller's goroutine; may be nil
 }
 
 const defaultComponents = 128
@@ -37,7 +37,7 @@ type Progress struct {
 // maxRows is the largest pool: comparing all pairs of rows takes rows² time.
 const maxRows = 200_000
 
-// Pool is the part of a student that needs public rows and no label. It is immutable. Methods may be called
+// Pool is the part of a student that needs public rows and no labels. It is immutable. Methods may be called
 // concurrently if Progress allows it.
 type Pool struct {
 	config     Config
@@ -93,9 +93,10 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread carries released labels along the neighbour graph. The argument labels has one entry per pool row, a
-// class or [Unlabelled]. The result has one row per pool row and one column per class. A row is non-negative
-// and sums to 1, or is all zero if no label is within 36 steps. Without any label the error is [ErrNoLabels].
+// Spread propagates released labels along the neighbour graph. The argument labels has one entry per pool
+// row, a class or [Unlabelled]. The result has one row per pool row and one column per class. A row is
+// non-negative and sums to 1, or is all zero if no label is within 36 steps. Without labels the error is
+// [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -108,8 +109,8 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 }
 
 // Fit trains the semi-supervised student. The argument labels has one entry per pool row, a class or
-// [Unlabelled]. Without any label the error is [ErrNoLabels]. The student only ever answers classes that
-// labels name. The result implements teachers.Scorer.
+// [Unlabelled]. If there are no labels, the error is [ErrNoLabels]. The student predicts only classes with a
+// released label. It implements teachers.Scorer.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

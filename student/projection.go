@@ -27,16 +27,16 @@ type projection struct {
 }
 
 const (
-	// A random subspace with oversample additional directions converges to the leading one in a few passes
-	// over the pool (Halko et al. 2011).
+	// A random subspace with oversample additional directions converges to the leading subspace in a few
+	// passes over the pool (Halko et al. 2011).
 	oversample = 16
 	passes     = 2
 
-	// whiten is the power of the variance that a component is divided by; .5 is full whitening. Public MNIST,
+	// whiten is the power of the variance that divides a component; .5 is full whitening. Public MNIST,
 	// development split, 200 labels: accuracy .9735 at 0, .9748 at .1, .9745 at .2, .9728 at .3, less above.
 	whiten = .1
 
-	far = 1e6 // bounds scaled features, so that rows unlike any in the pool do not overflow
+	far = 1e6 // largest scaled feature, so that rows unlike all rows in the pool do not overflow
 )
 
 func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand) (*projection, error) {
@@ -63,7 +63,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 	basis := p.start(components, x.Cols, rnd)
 	for range passes {
 		if basis.Cols == x.Cols {
-			break // all directions: nothing to search
+			break // all directions are kept: no search is needed
 		}
 		image := dense.New(x.Cols, basis.Cols)
 		err := p.walk(ctx, x, basis, func(centred, part Matrix) {
@@ -90,7 +90,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 	for k := range components {
 		from := len(values) - 1 - k
 		if !(values[from] > 1e-7*top) {
-			continue // no variance but rounding: the column stays zero
+			continue // no variance except rounding: the column stays zero
 		}
 		weight := math.Pow(values[from]/top, -whiten)
 		for i := range rotation.Rows {
@@ -102,7 +102,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 	return p, nil
 }
 
-// start returns the first basis: the identity where a search would not pay, and a random one otherwise.
+// start returns the first basis: the identity if a search would not be faster, otherwise a random basis.
 func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	if width := components + oversample; 2*width < features {
 		basis := dense.New(features, width)
@@ -195,14 +195,14 @@ func eigen(m Matrix) ([]float64, blas64.General, error) {
 	return values, blas64.General{Rows: n, Cols: n, Stride: n, Data: a.Data}, nil
 }
 
-// shrink is the share of isotropic variance in the within-class metric. On the development
-// split of public MNIST, .3, 1 and 3 differ by less than .001.
+// shrink is the weight of isotropic variance in the within-class metric. On the development split of public
+// MNIST, .3, 1 and 3 differ by less than .001.
 const shrink = 1
 
 // withinClass returns the linear map that shrinks directions in which rows of one class differ: (W/mean +
 // shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its eigenvalues. This is
 // regularised discriminant analysis (Friedman 1989) with the spread labels as classes. Rows whose answer is
-// Unlabelled do not count.
+// Unlabelled are ignored.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	centred := dense.New(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)

@@ -21,12 +21,12 @@ const (
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
 
-	gramRows = 1024 // how many rows are worked on at a time
+	gramRows = 1024 // number of rows per block
 )
 
 // ridge is kernel ridge regression on the classes' indicators, restricted to functions spanned by landmark
 // rows (Nyström). It solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y), with K the kernel of training rows and
-// landmarks, and M the landmarks' own.
+// landmarks, and M the kernel of landmarks and landmarks.
 type ridge struct {
 	rbf       dense.RBF
 	landmarks Matrix // landmarks x components
@@ -48,7 +48,7 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return fitted[0], nil
 }
 
-// ridgeSums holds the sums over rows for ridges of some landmarks, width and mean. More rows may be added.
+// ridgeSums holds sums over rows, for ridges with the same landmarks, width and mean. More rows may be added.
 type ridgeSums struct {
 	ridge               // without coefficients
 	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
@@ -115,7 +115,7 @@ func (s *ridgeSums) add(ctx context.Context, z Matrix, hard []int) error {
 	return nil
 }
 
-// half returns the sums of the same rows for every second landmark.
+// half returns the sums over the same rows with every second landmark.
 func (s *ridgeSums) half() *ridgeSums {
 	var places []int
 	for i := 0; i < s.landmarks.Rows; i += 2 {
@@ -133,7 +133,7 @@ func (s *ridgeSums) half() *ridgeSums {
 	return out
 }
 
-// solve returns the ridges of the rows so far, one for each lambda.
+// solve returns ridges for the rows so far, one for each lambda.
 func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
 	inner := s.inner()
 	fitted := make([]*ridge, len(lambdas))
@@ -165,13 +165,13 @@ func (r *ridge) inner() Matrix {
 	return k
 }
 
-// interpolate trains on the landmarks themselves, with their labels, whose places are in column: it solves (M
-// + lambda) a = y - 1/2.
+// interpolate trains on the landmarks themselves, with their labels, whose indices are in column: it solves
+// (M + lambda) a = y - 1/2.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)
 	for i, y := range labels {
-		system.Data[i*system.Stride+i] = 1 + lambda // and not what rounding makes of |x-x|²
+		system.Data[i*system.Stride+i] = 1 + lambda // exact, where |x-x|² would have rounding errors
 		out := dense.Row(r.coef, i)
 		for c := range out {
 			out[c] = -.5
@@ -186,8 +186,8 @@ func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) e
 	return nil
 }
 
-// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles.
-// Should rounding not leave the matrix positive definite, the floor rises.
+// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles. If the matrix is
+// not positive definite because of rounding, the floor is raised.
 func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// Questions are chosen by the selectComponents leading directions, and centres move lloydRounds times. On
+	// Queries are chosen by the selectComponents leading directions, and centres move lloydRounds times. On
 	// the development split of public MNIST, with 200 labels released at an epsilon of 2, students reach .975
-	// with these values and .968 with rows at random (4 seeds, 1,000 landmarks).
+	// with these values and .968 with random rows (4 seeds, 1,000 landmarks).
 	selectComponents = 64
 	lloydRounds      = 15
 )
 
-// Select returns m different rows to ask about: the rows nearest to the centres of k-means++ clusters (Arthur
-// and Vassilvitskii 2007), in the order in which centres were drawn, so that a prefix is spread over the pool
-// as well. Select sees public rows only. The number m must be between 1 and the number of rows.
+// Select returns m different rows as queries: the rows nearest to the centres of k-means++ clusters (Arthur
+// and Vassilvitskii 2007), in the order in which centres were drawn, so that a prefix also covers the pool.
+// Select reads only public rows. The number m must be between 1 and the number of rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }
 
-// Select returns m different rows of x to ask about, in a random order, so that any prefix is of the whole
-// pool. They are chosen as by [Pool.Select], without the graph of a pool, among a random part of [MaxSpread]
-// rows; questions beyond that number are rows at random.
+// Select returns m different rows of x as queries, in a random order, so that any prefix covers the whole
+// pool. They are chosen like by [Pool.Select], without the graph of a pool, among a random part of
+// [MaxSpread] rows. Queries beyond that number are random rows.
 func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *ra
 	}
 	all := rnd.Perm(x.Rows)
 	rows := all[:min(MaxSpread, x.Rows)]
-	if m >= len(rows) { // all of the part, and more at random
+	if m >= len(rows) { // all rows of the part, and more at random
 		return all[:m], nil
 	}
 	part := dense.Pick(x, rows)
@@ -64,8 +64,8 @@ func errQuestions(m, rows int) error {
 	return fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, rows)
 }
 
-// selectRows is Select on projected rows, the leading directions first. If all rows are asked about they are
-// in a random order.
+// selectRows is Select on projected rows, the leading directions first. If all rows are selected, they are in
+// a random order.
 func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if m < 1 || m > z.Rows {
 		return nil, errQuestions(m, z.Rows)
@@ -95,8 +95,8 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 	}
 }
 
-// seedCentres draws rows with probability proportional to their squared distance from the
-// nearest centre so far.
+// seedCentres draws rows with probability proportional to their squared distance from the nearest centre so
+// far.
 func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *rand.Rand) (Matrix, error) {
 	centres := dense.New(m, z.Cols)
 	far, dots := make([]float64, z.Rows), dense.New(z.Rows, 1)
@@ -120,7 +120,7 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the row in which the running sum of weights passes at, or a random row if all weights are
+// draw returns the row at which the running sum of weights passes at, or a random row if all weights are
 // zero.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
@@ -172,13 +172,13 @@ func representatives(cluster []int, dist []float32, m int) []int {
 type clusters struct {
 	z       Matrix
 	centres Matrix
-	cluster []int     // each row's centre
-	least   []float32 // each row's squared distance from it, less the row's norm
-	moved   []bool    // centres that are not where they were at the last assignment
+	cluster []int     // index of each row's centre
+	least   []float32 // each row's squared distance from its centre, minus the row's squared norm
+	moved   []bool    // centres that have moved since the last assignment
 }
 
-// assign finds every row's nearest centre, the first of equal ones. Where a row's own centre did not move,
-// only one that did can have become nearer. After a few rounds most centres rest.
+// assign finds every row's nearest centre, the first in a tie. If a row's own centre did not move, only
+// centres that moved can have become nearer. After a few rounds most centres no longer move.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int
@@ -203,9 +203,9 @@ func (k *clusters) assign(ctx context.Context) error {
 	})
 }
 
-// centroids are some of the centres, as a factor of products with rows.
+// centroids are some of the centres, in the form of a factor of products with rows.
 type centroids struct {
-	places []int     // among all centres; nil means all
+	places []int     // indices among all centres; nil means all
 	norms  []float32 // squared
 	turned Matrix    // transposed
 }
@@ -218,7 +218,7 @@ func newCentroids(centres Matrix, places []int) centroids {
 }
 
 type assignment struct {
-	rows         [2][]int // compared with all centres, and with the ones that moved
+	rows         [2][]int // rows to compare with all centres, and rows to compare with moved centres
 	picked, dots Matrix
 }
 
