@@ -13,10 +13,10 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BernoulliNB is naive Bayes on features that are present or absent. It uses Laplace smoothing, and the
-// class frequencies of the share as prior.
+// BernoulliNB is naive Bayes on binary features. It uses Laplace smoothing, and the class frequencies of the
+// share as prior.
 type BernoulliNB struct {
-	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
+	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
 }
 
@@ -51,7 +51,7 @@ type bernoulliModel struct {
 	features, pooled int
 }
 
-// Predict answers the most probable class. See [teachers.Classifier].
+// Predict writes the most probable class. See [teachers.Classifier].
 func (m *bernoulliModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err

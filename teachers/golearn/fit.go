@@ -15,8 +15,8 @@ import (
 // ErrNeedsCgo is returned by builds without cgo, for models that golearn implements in C.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit is the common part of all learners here. It refuses bad data, answers for shares that need no model,
-// pools features, and turns golearn's panics into errors.
+// fit is the common part of all learners here. It refuses bad data, returns a constant model for shares that
+// need no training, pools features, and turns golearn's panics into errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
@@ -51,8 +51,8 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns an attribute with all classes. golearn adds labels at first sight, without a lock. So all
-// labels are registered before goroutines share the attribute.
+// labels returns an attribute with all classes. golearn adds a label when it first occurs, without a lock. So
+// all labels are registered before goroutines share the attribute.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -62,14 +62,14 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn names an attribute that is present in every row. golearn's BernoulliNB panics on a class without
-// a present feature, and its ID3 does not split on a feature that is alone. With this attribute neither
+// alwaysOn is the name of an attribute that is present in every row. golearn's BernoulliNB panics on a class
+// without a present feature, and its ID3 does not split on an only feature. With this attribute neither
 // happens, and it separates no classes.
 const alwaysOn = "on"
 
-// binary builds instances with alwaysOn and one binary attribute for each of the chosen pooled features. An
-// attribute is named by the feature's index and present where the feature exceeds threshold. The data set
-// pooled has a row per example. Row i of the result is row record[i] of pooled.
+// binary builds instances with alwaysOn and one binary attribute for each chosen feature of pooled, which has
+// a row per example. The name of an attribute is the index of its feature. It is present if the feature
+// exceeds threshold. Row i of the result is row record[i] of pooled.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)
@@ -107,12 +107,12 @@ func all(n int) []int {
 }
 
 // Pooling averages squares of Size x Size pixels of images of Rows x Cols. A row of features holds an image
-// row by row. Rows and Cols must be multiples of Size. The zero Pooling leaves features as they are.
+// row by row. Rows and Cols must be multiples of Size. The zero Pooling leaves features unchanged.
 type Pooling struct {
 	Rows, Cols, Size int
 }
 
-// features returns how many of the given number of features remain.
+// features returns the number of pooled features of the given number of features.
 func (p Pooling) features(from int) (int, error) {
 	if p == (Pooling{}) {
 		return from, nil
@@ -126,7 +126,7 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply writes the pooled features of one row to dst. The length of dst is what features returns.
+// apply writes the pooled features of one row to dst, whose length must be the result of features.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

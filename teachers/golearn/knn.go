@@ -15,9 +15,9 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// NewKNN returns a learner that answers the commonest class among the given number of nearest neighbours,
-// by Euclidean distance of the pooled features. If the share is smaller, it uses all of the share. The
-// model holds the share itself. Without cgo the error is [ErrNeedsCgo].
+// NewKNN returns a learner that predicts the most frequent class among the given number of nearest
+// neighbours, by Euclidean distance of the pooled features. A smaller share is used as a whole. The model
+// contains the share. Without cgo the error is [ErrNeedsCgo].
 func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) {
 	if neighbours < 1 {
 		return nil, fmt.Errorf("golearn: %d neighbours, want at least 1", neighbours)
@@ -48,12 +48,12 @@ func (l knnLearner) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Rand
 type knnModel struct {
 	pool             Pooling
 	features, pooled int
-	class            *base.CategoricalAttribute // all labels registered: read only from then on
+	class            *base.CategoricalAttribute // all labels registered: only read from then on
 	attributes       []base.Attribute
 	model            *knn.KNNClassifier
 }
 
-// instances builds golearn's form of pooled features. Attributes are one group of floats and one group with
+// instances converts pooled features to golearn's form. Attributes are one group of floats and one group with
 // the class. golearn's routine in C requires this layout. Its other routine prints to standard output.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
@@ -91,7 +91,7 @@ func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, 
 	return out, nil
 }
 
-// Predict answers the commonest class among the neighbours. golearn breaks ties by chance. See
+// Predict writes the most frequent class among the neighbours. golearn breaks ties at random. See
 // [teachers.Classifier].
 func (m *knnModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {

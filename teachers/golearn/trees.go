@@ -19,15 +19,15 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BaggedID3 is a vote of ID3 trees. Each tree is grown on a bootstrap sample of the share and a random
-// choice of 4·Features features (random subspaces, Ho 1998). golearn's cost grows with the square of a
-// tree's features. At every node a tree tries a fresh choice of Features of its features. Features are
-// binary, because golearn does not stop splitting on numeric features that are constant.
+// BaggedID3 is a majority vote of ID3 trees. Each tree is grown on a bootstrap sample of the share and a
+// random choice of 4·Features features (random subspaces, Ho 1998). golearn's time grows with the square of
+// the number of a tree's features. Every node tries a new choice of Features of the tree's features. Features
+// are binary, because golearn does not stop splitting on numeric features that are constant.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
 	Trees     int     // 0 means 10
-	Features  int     // tried at a node; 0 means the square root of their number, rounded up
+	Features  int     // number tried at a node; 0 means the square root of the number of features, rounded up
 }
 
 func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
@@ -65,15 +65,15 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	})
 }
 
-// someFeatures picks, among a random choice of features, the one with most information. Once ctx is done it
-// picks none, and that ends the tree.
+// someFeatures picks, among a random choice of features, the feature with most information. Once ctx is done
+// it picks none, which ends the tree.
 //
 // golearn lists features, visits the children of a node and adds up entropies in the random order of Go's
 // maps. So that a seed gives one model, features are sorted here, the choice at a node is a function of the
 // tree and of the node's examples, and entropies are added in order.
 type someFeatures struct {
 	ctx   context.Context
-	tree  uint64 // seed of the present tree
+	tree  uint64 // seed of the current tree
 	count int
 }
 
@@ -100,8 +100,8 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return &trees.DecisionTreeRule{SplitAttr: best}
 }
 
-// fingerprint returns a number that two nodes of a tree share only if they hold equally many examples of
-// each class and the same features, or by an accident without consequence.
+// fingerprint returns a number that two nodes of a tree share only if they have the same features and the
+// same number of examples of each class, or by a harmless coincidence.
 func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	h := fnv.New64a()
 	for _, a := range candidates {
@@ -130,7 +130,7 @@ func remaining(parts map[string]map[string]int) float64 {
 	return entropy
 }
 
-// forest holds golearn's trees in a form that is quick and safe to read from several goroutines.
+// forest holds golearn's trees in a form that can be read fast and from several goroutines.
 type forest struct {
 	BaggedID3
 	features, pooled, classes int
@@ -138,14 +138,14 @@ type forest struct {
 	roots                     []int
 }
 
-// node tests one feature. A leaf has feature -1 and answers class.
+// node tests one feature. A leaf has feature -1 and predicts class.
 type node struct {
 	feature         int
 	absent, present int // next node
 	class           int
 }
 
-// add copies a tree and returns its root. Where no example went, the node above answers.
+// add copies a tree and returns its root. A branch without examples predicts like its parent.
 func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	class, err := commonest(from.ClassDist)
 	if err != nil {
@@ -174,8 +174,8 @@ func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	return at, nil
 }
 
-// commonest returns the class with most examples, the lowest if several are equal. golearn's own choice is
-// by chance then.
+// commonest returns the most frequent class, the lowest class in a tie, for which golearn's own choice is
+// random.
 func commonest(examples map[string]int) (int, error) {
 	best, most := 0, 0
 	for name, n := range examples {
@@ -195,8 +195,7 @@ func (f *forest) leaf(class int) int {
 	return len(f.nodes) - 1
 }
 
-// Predict answers the class that most trees answer, the lowest class if several are equal. See
-// [teachers.Classifier].
+// Predict writes the class that most trees predict, the lowest class in a tie. See [teachers.Classifier].
 func (f *forest) Predict(dst []int, x teachers.Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, f.features); err != nil {
 		return err

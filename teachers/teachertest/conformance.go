@@ -19,16 +19,16 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Options fits the kit to a learner.
+// Options adapts the checks to a learner.
 type Options struct {
-	Features int // of the synthetic examples; 0 means 24
-	Classes  int // 0 means 3; Features should be a multiple
-	Examples int // of a share; 0 means 120
-	// Accuracy is what the learner must reach on the easy set. 0 means 0.8. The commonest class makes
+	Features int // number of features of the synthetic examples; 0 means 24
+	Classes  int // 0 means 3; Features should be a multiple of Classes
+	Examples int // number of examples of a share; 0 means 120
+	// Accuracy is the least accuracy on an easy set. 0 means 0.8. The most frequent class makes up
 	// 2/(Classes+1) of the set, and the best possible rule is nearly always right.
 	Accuracy float64
-	// Prompt is how long Fit may go on after its context is cancelled. 0 means two seconds. Slow machines
-	// and the race detector need more.
+	// Prompt is the time within which Fit must return after its context is cancelled. 0 means two seconds.
+	// Slow machines and the race detector need more.
 	Prompt time.Duration
 }
 
@@ -86,7 +86,7 @@ func (k kit) fit(t *testing.T, l teachers.Learner, data teachers.Dataset) teache
 
 func (k kit) predict(t *testing.T, model teachers.Classifier, x teachers.Matrix) []int {
 	t.Helper()
-	dst := slices.Repeat([]int{-7}, x.Rows) // no class and no abstention: it must be overwritten
+	dst := slices.Repeat([]int{-7}, x.Rows) // neither a class nor an abstention: it must be overwritten
 	require.NoError(t, model.Predict(dst, x))
 	for i, class := range dst {
 		require.True(t, class >= votes.Abstention && class < k.Classes, "row %d: %d is no class", i, class)
@@ -110,7 +110,7 @@ func (k kit) leavesInputsAlone(t *testing.T, l teachers.Learner) {
 	assert.Equal(t, k.queries, queries, "Predict changed the queries")
 }
 
-// doesNotRetain spoils the inputs after each call. A model that looks at them again answers differently.
+// doesNotRetain overwrites the inputs after each call. A model that reads them again predicts differently.
 func (k kit) doesNotRetain(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	model := k.fit(t, l, data)
@@ -144,7 +144,7 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 		spoil(&data)
 		refused(t, name, func() error {
 			model, err := l.Fit(context.Background(), data, k.random())
-			if err != nil && model != nil { // printed it would be pages
+			if err != nil && model != nil { // printed, it would fill pages
 				t.Errorf("%s: Fit returned a model besides the error", name)
 			}
 			return err
@@ -152,8 +152,8 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error. A panic is a failure that names the input, as a learner
-// that indexes before it looks is the commonest one.
+// refused checks that a call returns an error. A panic is a failure that describes the input, since most
+// learners that fail index before they check.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()
 	defer func() {
@@ -247,7 +247,7 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	for range 3 {
 		assert.Equal(t, first, k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X))
 	}
-	// An answer depends on its own row alone. It does not depend on how many rows are asked at once.
+	// A prediction depends on its own row alone, and not on the number of rows predicted at once.
 	model := k.fit(t, l, clone(k.share))
 	for i := range 20 {
 		one := dense.Rows(k.queries.X, i, i+1)
@@ -255,7 +255,7 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// concurrent fits different shares at once, through one Learner value, and asks one model from several
+// concurrent fits different shares at once, with one Learner value, and uses one model from several
 // goroutines.
 func (k kit) concurrent(t *testing.T, l teachers.Learner) {
 	const many = 4
@@ -308,7 +308,7 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 }
 
 // stripes returns n examples in [0, 1]. In class c of k the c-th stretch of features is mostly bright, and
-// the others are mostly dark. Class 0 is twice as likely as every other.
+// the others are mostly dark. Class 0 is twice as frequent as every other class.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}

@@ -1,5 +1,5 @@
-// Package teachertest checks that a teachers.Learner keeps the promises of its interface, as
-// testing/slogtest does for handlers.
+// Package teachertest checks that a teachers.Learner keeps the promises of its interface, as testing/slogtest
+// does for handlers.
 //
 // The promises are in the comments of teachers.Learner, teachers.Classifier and teachers.Reproducible:
 //

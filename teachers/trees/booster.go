@@ -12,18 +12,18 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Booster is gradient boosting on histograms. Each round adds one regression tree for every class that the
-// share has (one tree in all for two classes), fitted to the gradient and the curvature of the multinomial
-// loss, on a part of the rows and columns. Classes that the share does not have are never answered.
+// Booster is gradient boosting on histograms. Each round adds one regression tree for every class in the
+// share (one tree in all for two classes), fitted to the gradient and the curvature of the multinomial loss,
+// on a part of the rows and columns. A class that is missing from the share is never predicted.
 type Booster struct {
 	Rounds  int     // 0 means 100
-	Rate    float64 // each tree is added times this; 0 means 0.1
-	Depth   int     // of a tree; 0 means 4
-	MinLeaf int     // rows of a leaf; 0 means 5
+	Rate    float64 // learning rate, by which each tree is multiplied; 0 means 0.1
+	Depth   int     // largest depth of a tree; 0 means 4
+	MinLeaf int     // least number of rows of a leaf; 0 means 5
 	L2      float64 // penalty on leaf values, in units of curvature; 0 means 1
-	Rows    float64 // part of the rows drawn for a round; 0 means 0.8
-	Columns float64 // part of the columns drawn for a tree; 0 means 0.5
-	Bins    int     // of a column, 2 to 256; 0 means 64
+	Rows    float64 // share of the rows drawn for a round; 0 means 0.8
+	Columns float64 // share of the columns drawn for a tree; 0 means 0.5
+	Bins    int     // largest number of bins of a column, 2 to 256; 0 means 64
 }
 
 func (Booster) Reproducible() bool { return true }
@@ -60,8 +60,8 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	})
 }
 
-// booster is a fitted Booster. It has a logit for each class present, or for two classes one, of the second
-// against the first. Trees take turns: tree t is for logit t modulo their number.
+// booster is a fitted Booster. It has a logit for each class present or, for two classes, a single logit: the
+// log odds of the second against the first. Tree t is for logit t modulo the number of logits.
 type booster struct {
 	ensemble
 	prior []float32 // of each logit
@@ -134,13 +134,13 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 		for i := range n {
 			b.gradients(gradients[i*k:(i+1)*k], p, i)
 		}
-		for i := range drawn { // a random part of the order, which stays for the next round
+		for i := range drawn { // a random part of the order, which is kept for the next round
 			j := i + rnd.IntN(n-i)
 			order[i], order[j] = order[j], order[i]
 		}
 		for logit := range k {
 			copy(rows, order)
-			slices.Sort(rows) // rows in memory order are quicker to add up
+			slices.Sort(rows) // rows in memory order are added up faster
 			root := int32(len(b.out.nodes))
 			if err := b.grow.tree(ctx, rows, gradients[logit:], k, rnd); err != nil {
 				return err
@@ -154,7 +154,7 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 	return nil
 }
 
-// gradient of the loss of one row in one logit, and its curvature.
+// gradient is the gradient of the loss of one row in one logit, and its curvature.
 type gradient struct{ slope, curve float64 }
 
 func (b *boosting) gradients(dst []gradient, p []float32, i int) {
@@ -168,8 +168,8 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 	}
 	copy(p, b.logits[i*k:(i+1)*k])
 	probabilities(p)
-	// The logits of k classes have k-1 degrees of freedom, and a step in each alone would overshoot by that
-	// factor (Friedman 2001).
+	// The logits of k classes have k-1 degrees of freedom, and a step in each logit alone would overshoot by
+	// that factor (Friedman 2001).
 	overlap := float64(k) / float64(k-1)
 	for c := range dst {
 		q := float64(p[c])
@@ -178,23 +178,23 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 	dst[b.class[i]].slope--
 }
 
-// minCurve keeps steps finite where a probability has rounded to 0 or 1.
+// minCurve keeps steps finite if a probability has rounded to 0 or 1.
 const minCurve = 1e-12
 
-// gradientGrower grows regression trees on slopes and curvatures that are summed up by bin. Sums of the
-// larger child come from the parent's by subtraction.
+// gradientGrower grows regression trees from sums of slopes and curvatures per bin. Sums for the larger child
+// are the parent's minus the smaller child's.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
 	l       Booster
-	columns []int // drawn ones first
-	start   []int // where each drawn column's bins begin in a histogram
-	bins    int   // of all drawn columns together
+	columns []int // drawn columns first
+	start   []int // index of each drawn column's first bin in a histogram
+	bins    int   // number of bins of all drawn columns together
 	spare   []int32
-	free    [][]sums // histograms not in use
+	free    [][]sums // unused histograms
 }
 
-// sums over the rows of a bin or a node.
+// sums are sums over the rows of a bin or a node.
 type sums struct {
 	slope, curve float64
 	rows         int
@@ -209,7 +209,7 @@ func (s *sums) add(g gradient) {
 func (s sums) plus(o sums) sums  { return sums{s.slope + o.slope, s.curve + o.curve, s.rows + o.rows} }
 func (s sums) minus(o sums) sums { return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows} }
 
-// strength returns twice the decrease of the loss by the best leaf value for these rows.
+// strength returns twice the decrease of the loss with the best leaf value for these rows.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
@@ -220,7 +220,7 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree of these rows, whose order it changes. The gradient of row i is
+// tree draws columns and adds one tree for these rows, whose order it changes. The gradient of row i is
 // gradients[i*stride].
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
@@ -245,7 +245,7 @@ func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// histogram returns one that is not in use, cleared.
+// histogram returns an unused histogram, cleared.
 func (g *gradientGrower) histogram() []sums {
 	if len(g.free) > 0 {
 		h := g.free[len(g.free)-1]
@@ -269,8 +269,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the tree of these rows, whose sums by bin are in histogram and in all are whole. It overwrites
-// the histogram.
+// node adds the tree for these rows. Their sums per bin are in histogram, and their total sums in whole. It
+// overwrites the histogram.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {
@@ -289,13 +289,13 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	c := &g.data.columns[best.column]
 	g.out.nodes = append(g.out.nodes, node{column: int32(c.column), at: c.threshold(best.below, best.above)})
 	middle := part(rows, g.spare, c.bin, uint8(best.below))
-	// The smaller child is summed anew, the larger one is the remainder.
+	// The smaller child is summed again; the larger child is the remainder.
 	fresh := g.histogram()
 	left, right, smaller := histogram, fresh, rows[middle:]
 	if middle < len(smaller) {
 		left, right, smaller = fresh, histogram, rows[:middle]
 	}
-	if depth > 1 { // else the children are leaves
+	if depth > 1 { // otherwise the children are leaves
 		g.sum(fresh, smaller, gradients, stride)
 		for i, s := range fresh {
 			histogram[i] = histogram[i].minus(s)
@@ -312,13 +312,13 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 
 // gradientSplit puts bins up to below on the left and bins from above on the right.
 type gradientSplit struct {
-	column       int // in binned; -1 for none
+	column       int // index in binned; -1 for none
 	below, above int
 	left         sums
 	gain         float64
 }
 
-// best returns the split that lowers the loss most, the first of equal ones.
+// best returns the split that lowers the loss most, the first in a tie.
 func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	best := gradientSplit{column: -1}
 	none := whole.strength(g.l.L2)
@@ -348,5 +348,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// minGain is the least decrease of the loss by a split beyond the best one so far, above rounding.
+// minGain is how much more a split must decrease the loss to replace the best so far, above rounding.
 const minGain = 1e-9

@@ -11,24 +11,24 @@ import (
 )
 
 // Forest is a random forest (Breiman 2001). Every tree is grown by the Gini impurity until its leaves are
-// pure. Every node tries a random choice of the columns that still vary in it. The forest answers the class
-// with the largest mean share in the leaves. Classes that the share does not have are never answered.
+// pure. Every node tries a random choice of the columns that still vary in it. The forest predicts the class
+// with the largest mean frequency in the leaves. A class that is missing from the share is never predicted.
 type Forest struct {
 	Trees      int        // 0 means 100
-	Columns    int        // tried at a node; 0 means the square root of their number, rounded up
-	MinLeaf    int        // examples of a leaf, counted as often as they were drawn; 0 means 1
-	Bins       int        // of a column, 2 to 256; 0 means 256
+	Columns    int        // number tried at a node; 0 means the square root of the number of columns, rounded up
+	MinLeaf    int        // least number of examples of a leaf, counted as often as they were drawn; 0 means 1
+	Bins       int        // largest number of bins of a column, 2 to 256; 0 means 256
 	Thresholds Thresholds // default [BestThresholds]
 }
 
-// Thresholds is how a forest finds the threshold that a node tries in a column.
+// Thresholds determines how a forest finds the threshold that a node tries in a column.
 type Thresholds int
 
 const (
-	// BestThresholds are the best of all, and every tree sees a bootstrap sample of the share: random
-	// forests. Better on columns of categories.
+	// BestThresholds are the best of all thresholds, and every tree uses a bootstrap sample of the share:
+	// random forests. Better on columns of categories.
 	BestThresholds Thresholds = iota
-	// RandomThresholds are drawn uniformly between the column's values in the node, and every tree sees the
+	// RandomThresholds are drawn uniformly between the column's values in the node, and every tree uses the
 	// whole share: extremely randomised trees (Geurts et al. 2006). Better on numeric columns.
 	RandomThresholds
 )
@@ -64,16 +64,16 @@ func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) 
 type forest struct {
 	ensemble
 	leaves []classShare // of all leaves, one after the other
-	ends   []int32      // where each leaf's classes end
+	ends   []int32      // end of each leaf's classes in leaves
 }
 
-// classShare is a class's share of the examples in a leaf.
+// classShare is the frequency of a class among the examples in a leaf.
 type classShare struct {
 	class int32 // index in present
 	share float32
 }
 
-// addLeaf keeps a leaf with these weights of classes and returns its place.
+// addLeaf stores a leaf with these weights of classes and returns its index.
 func (m *forest) addLeaf(weights []int32, total int32) int32 {
 	for k, w := range weights {
 		if w > 0 {
@@ -101,18 +101,18 @@ func (m *forest) meanShares(scores, x []float32) {
 	}
 }
 
-// giniGrower grows classification trees. Impurities are sums of squared integer counts, so they are exact
-// and the best split does not depend on the order in which rows are looked at.
+// giniGrower grows classification trees. Impurities are sums of squared integer counts, so they are exact and
+// the best split does not depend on the order of rows.
 type giniGrower struct {
 	out     *forest
 	data    *binned
 	class   []int32 // of every row, an index of classes present
 	try     int
 	minLeaf int32
-	random  bool // thresholds, and no bootstrap
+	random  bool // random thresholds, and no bootstrap
 
 	weight  []int32 // of every row: how often the bootstrap drew it
-	rows    []int32 // drawn, ordered so that every node has a stretch of them
+	rows    []int32 // drawn rows, ordered so that the rows of every node are contiguous
 	spare   []int32
 	columns []int32 // ordered so that a node's varying columns come first
 	total   []int32 // weight of each class in the node
@@ -154,7 +154,7 @@ func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	return g.grow(ctx, g.rows, len(g.columns), rnd)
 }
 
-// grow adds the tree of these rows, of which the first varying of g.columns may differ in their bins.
+// grow adds the tree for these rows. Only the first varying of g.columns may have several bins among them.
 func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -182,16 +182,16 @@ func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *r
 	return g.grow(ctx, rows[middle:], varying, rnd)
 }
 
-// split puts bins up to below, whose values are not above at, on the left.
+// split puts bins up to below, whose values do not exceed at, on the left.
 type split struct {
-	column  int // in binned; -1 for none
+	column  int // index in binned; -1 for none
 	below   int
 	at      float32
-	quality float64 // the larger, the purer
+	quality float64 // larger is purer
 }
 
-// best returns the best split on a random choice of columns. Columns that turn out not to vary here do not
-// count as tried; they move behind the varying ones, and the number of these is returned.
+// best returns the best split on a random choice of columns. Columns that turn out to be constant in the node
+// do not count as tried. They move behind the varying columns, whose number is returned.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {
@@ -201,8 +201,8 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	if squares == int64(weight)*int64(weight) || weight < 2*g.minLeaf {
 		return found, varying
 	}
-	// Columns tried so far are at the front, constant ones behind varying. After the agreed number the
-	// search goes on only if no split was found at all.
+	// Columns tried so far are at the front, constant columns after index varying. After g.try columns the
+	// search continues only if no split was found at all.
 	for tried := 0; tried < varying && (tried < g.try || found.column < 0); {
 		pick := tried + rnd.IntN(varying-tried)
 		g.columns[tried], g.columns[pick] = g.columns[pick], g.columns[tried]
@@ -226,7 +226,7 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// fewRows are sorted by insertion, more by counting.
+// Up to fewRows rows are sorted by insertion, more rows by counting.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
@@ -267,13 +267,13 @@ func (g *giniGrower) order(rows []int32, c *binnedColumn) {
 	}
 }
 
-// halves are sums over both sides of a split: of squared weights of classes, and of weights.
+// halves holds sums for both sides of a split: of squared class weights, and of weights.
 type halves struct {
 	leftSquares, rightSquares int64
 	leftWeight, rightWeight   int64
 }
 
-// move takes an example of this weight and class to the left side.
+// move moves an example with this weight and class to the left side.
 func (g *giniGrower) move(h *halves, class, weight int32) {
 	w, left := int64(weight), int64(g.left[class])
 	right := int64(g.total[class]) - left
@@ -284,8 +284,8 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ left²/|left| + Σ right²/|right| over the classes: it is largest where the weighted Gini
-// impurity is smallest. It is -1 for leaves too small.
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes, which is largest where the weighted
+// Gini impurity is smallest. It returns -1 if a leaf is too small.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1
@@ -293,8 +293,7 @@ func (g *giniGrower) quality(h halves) float64 {
 	return float64(h.leftSquares)/float64(h.leftWeight) + float64(h.rightSquares)/float64(h.rightWeight)
 }
 
-// scan moves the ordered rows to the left side, bin by bin, and keeps the best split. Of equal ones the
-// first stays.
+// scan moves the ordered rows to the left side, bin by bin, and keeps the best split, the first in a tie.
 func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	ordered := g.ordered[:n]
 	for i := 0; ; {
@@ -312,7 +311,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once tries one threshold, uniform between the values at both ends, and keeps it if it is the best.
+// once tries one threshold, uniform between the smallest and largest value, and keeps it if it is the best.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

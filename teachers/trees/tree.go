@@ -10,17 +10,17 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// node is one node of a tree. Trees lie one after the other in one slice, each in preorder, so that the
-// left child of node i is node i+1.
+// node is one node of a tree. Trees are consecutive in one slice, each in preorder, so that the left child of
+// node i is node i+1.
 type node struct {
-	column int32   // asked for; leaf for leaves
-	right  int32   // right child; of a leaf of a forest, its place among the leaves
-	at     float32 // values up to it go left; of a leaf of a booster, its value
+	column int32   // column to test; leaf for leaves
+	right  int32   // right child; for a leaf of a forest, its index among the leaves
+	at     float32 // values up to at go left; for a leaf of a booster, its value
 }
 
 const leaf = -1
 
-// walk returns the leaf of the tree at root that x falls into.
+// walk returns the leaf for x of the tree at root.
 func walk(nodes []node, root int32, x []float32) *node {
 	i := root
 	for {
@@ -36,8 +36,8 @@ func walk(nodes []node, root int32, x []float32) *node {
 	}
 }
 
-// part puts rows up to this bin first and returns their number. On each side the order stays. Spare is as
-// long as rows at least.
+// part moves rows up to this bin to the front and returns their number. Both sides keep their order. Spare
+// must be at least as long as rows.
 func part(rows, spare []int32, bin []uint8, below uint8) int {
 	middle, others := 0, spare[:0]
 	for _, r := range rows {
@@ -52,7 +52,7 @@ func part(rows, spare []int32, bin []uint8, below uint8) int {
 	return middle
 }
 
-// ensemble is the common part of fitted forests and boosters. A forest scores by the mean shares in its
+// ensemble is the common part of fitted forests and boosters. A forest scores by the mean frequencies in its
 // leaves, a booster by probabilities.
 type ensemble struct {
 	teachers.ScoreModel
@@ -61,7 +61,7 @@ type ensemble struct {
 	score func(scores, row []float32) // fills one score for each class present
 }
 
-// fit checks a share, cuts its columns into bins and grows the trees of m, which e is a part of.
+// fit checks a share, cuts its columns into bins and grows the trees of m, of which e is a part.
 func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, data teachers.Dataset, bins int,
 	grow func(b *binned, class []int32) error) (teachers.Classifier, error) {
 	if err := data.Validate(); err != nil {
