@@ -103,7 +103,7 @@ func eachCommand(visit func(cmd *cobra.Command)) {
 	walk(root)
 }
 
-// Of every flag it is known what it takes, and so what shells complete: shell.Complete says
+// Of every flag it is known what it takes, and so what shells complete: shell.Values say
 // it for texts, and the type of numbers does.
 func TestEveryFlagCompletes(t *testing.T) {
 	var without []string
@@ -118,7 +118,7 @@ func TestEveryFlagCompletes(t *testing.T) {
 			without = append(without, cmd.CommandPath()+" "+arguments)
 		}
 	})
-	require.Empty(t, without, "say with shell.Complete and shell.CompleteArgs what these take: words, files or anything")
+	require.Empty(t, without, "say with shell.Values and shell.CompleteArgs what these take: words, files or anything")
 }
 
 // A flag whose help lists its words is one of a closed set: those words are completed.

@@ -126,21 +126,15 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 }
 
 func newVersionCommand(g *shell.Globals) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "version",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			info := buildinfo.Read()
-			if g.ParsedFormat() == table.JSON {
-				return shell.WriteJSON(g.Stdout, struct {
-					Schema string `json:"schema"`
-					buildinfo.Info
-				}{"pate.version/1", info})
-			}
-			_, err := fmt.Fprintf(g.Stdout, "pate %s\n%s %s\n", info, info.Go, info.Platform)
-			return err
-		},
-	}
-	shell.Without(cmd, "seed", "delta")
-	return cmd
+	return shell.Command("version", "seed delta", cobra.NoArgs, func(*cobra.Command, []string) error {
+		info := buildinfo.Read()
+		if g.ParsedFormat() == table.JSON {
+			return shell.WriteJSON(g.Stdout, struct {
+				Schema string `json:"schema"`
+				buildinfo.Info
+			}{"pate.version/1", info})
+		}
+		_, err := fmt.Fprintf(g.Stdout, "pate %s\n%s %s\n", info, info.Go, info.Platform)
+		return err
+	})
 }

@@ -19,15 +19,9 @@ import (
 )
 
 type accountFlags struct {
-	epsilon    float64
-	accountant string
-	orders     string
-	conversion string
-	rdp        bool
-	explain    bool
-	risk       bool
-	plot       string
-	from       string
+	epsilon                                    float64
+	accountant, orders, conversion, plot, from string
+	rdp, explain, risk                         bool
 }
 
 // accountReport is the JSON of `pate account`. One of Delta and Epsilon was asked for; the results have the
@@ -61,17 +55,13 @@ type accountResult struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f accountFlags
-	cmd := &cobra.Command{
-		Use:  "account FILE|-",
-		Args: shell.Wants(cobra.ExactArgs(1), nil),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := shell.Command("account FILE|-", "seed", shell.Wants(cobra.ExactArgs(1), nil),
+		func(cmd *cobra.Command, args []string) error {
 			return runAccount(cmd, g, f, args[0])
-		},
-	}
+		})
 	shell.Declare(cmd.Flags(), "account", shell.To{"epsilon": &f.epsilon, "accountant": &f.accountant, "orders": &f.orders,
 		"conversion": &f.conversion, "rdp": &f.rdp, "explain": &f.explain, "risk": &f.risk, "from": &f.from, "plot": &f.plot})
 	shell.CompleteArgs(cmd, shell.Files("json", "txt", "py"))
-	shell.Without(cmd, "seed")
 	shell.EpsilonIsNoBudget(cmd)
 	return cmd
 }

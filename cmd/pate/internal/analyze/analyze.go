@@ -25,24 +25,17 @@ import (
 type analyzeFlags struct {
 	shell.VotesFlags
 	analyzedFlags
-	orders  string
-	answers string
-	noise   string
+	orders, answers, noise string
 }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f analyzeFlags
-	cmd := &cobra.Command{
-		Use: "analyze VOTES...",
-		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-			return append(f.Missing(cmd), shell.Unset(cmd, "mechanism")...)
-		}),
-		RunE: func(cmd *cobra.Command, args []string) error { return runAnalyze(cmd, g, f, args) },
-	}
+	cmd := shell.Command("analyze VOTES...", "seed", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+		return append(f.Missing(cmd), shell.Unset(cmd, "mechanism")...)
+	}), func(cmd *cobra.Command, args []string) error { return runAnalyze(cmd, g, f, args) })
 	f.Add(cmd)
 	f.addMechanism(cmd)
 	shell.Declare(cmd.Flags(), "analyze", shell.To{"orders": &f.orders, "noise": &f.noise, "answers": &f.answers})
-	shell.Without(cmd, "seed")
 	cmd.AddCommand(newAnalyzeReleaseCommand(g))
 	return cmd
 }

@@ -29,22 +29,16 @@ import (
 type releaseFlags struct {
 	shell.VotesFlags
 	analyzedFlags
-	order, beta, sigmaSS, margin float64
-	ledger, out, name            string
-	epsilon                      float64
-	unit                         string
+	order, beta, sigmaSS, margin, epsilon float64
+	ledger, out, name, unit               string
 }
 
 func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	var f releaseFlags
-	cmd := &cobra.Command{
-		Use: "release VOTES...",
-		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-			missing := append(f.Missing(cmd), shell.Unset(cmd, "mechanism", "ledger", "out")...)
-			return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
-		}),
-		RunE: func(cmd *cobra.Command, args []string) error { return runAnalyzeRelease(cmd, g, f, args) },
-	}
+	cmd := shell.Command("release VOTES...", "", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+		missing := append(f.Missing(cmd), shell.Unset(cmd, "mechanism", "ledger", "out")...)
+		return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
+	}), func(cmd *cobra.Command, args []string) error { return runAnalyzeRelease(cmd, g, f, args) })
 	f.Add(cmd)
 	f.addMechanism(cmd)
 	shell.Declare(cmd.Flags(), "release", shell.To{"order": &f.order, "beta": &f.beta, "sigma-ss": &f.sigmaSS, "margin": &f.margin,

@@ -16,101 +16,90 @@ import (
 )
 
 type auditFlags struct {
-	suite   []string
-	broken  []string
-	samples int
-	alpha   float64
-	list    bool
+	suite, broken []string
+	samples       int
+	alpha         float64
+	list          bool
 }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f auditFlags
-	cmd := &cobra.Command{
-		Use:  "audit",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			targets, err := auditTargets(f, cmd.Flags().Changed("suite"))
-			if err != nil {
-				return shell.UsageError("", err)
-			}
-			if f.list {
-				return writeTargets(g, targets)
-			}
-			if err := shell.Refuse("",
-				shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
-					"--samples %d: must be from 2 to 2^30, on each input", f.samples),
-				shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
-			); err != nil {
-				return err
-			}
-			opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
-			if cmd.Flags().Changed("delta") {
-				opt.Delta = g.Delta
-			}
-			if opt.Key, err = g.Key(); err != nil {
-				return err
-			}
-			p := shell.NewProgress(g)
-			opt.Progress = func(done, total int) { p.Update("auditing", done, total) }
-			results, err := controls.Run(cmd.Context(), targets, opt)
-			p.Clear()
-			if err != nil {
-				return err
-			}
-			if err := writeAudit(g, f.alpha, results); err != nil {
-				return err
-			}
-			return auditVerdict(g, results)
-		},
-	}
+	cmd := shell.Command("audit", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		targets, err := auditTargets(f, cmd.Flags().Changed("suite"))
+		if err != nil {
+			return shell.UsageError("", err)
+		}
+		if f.list {
+			return writeTargets(g, targets)
+		}
+		if err := shell.Refuse("",
+			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
+				"--samples %d: must be from 2 to 2^30, on each input", f.samples),
+			shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
+		); err != nil {
+			return err
+		}
+		opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
+		if cmd.Flags().Changed("delta") {
+			opt.Delta = g.Delta
+		}
+		if opt.Key, err = g.Key(); err != nil {
+			return err
+		}
+		p := shell.NewProgress(g)
+		opt.Progress = func(done, total int) { p.Update("auditing", done, total) }
+		results, err := controls.Run(cmd.Context(), targets, opt)
+		p.Clear()
+		if err != nil {
+			return err
+		}
+		if err := writeAudit(g, f.alpha, results); err != nil {
+			return err
+		}
+		return auditVerdict(g, results)
+	})
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list})
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
 		"targets of the audit; default, trained, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
 		"audit deliberate mistakes instead; all, trained, or names that --list prints")
-	shell.Complete(cmd, map[string]shell.Values{
-		"suite": shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
-		"broken": shell.WordList(append([]string{"all", "trained"},
-			controls.Names(slices.Concat(controls.Broken(), controls.BrokenTrained()))...)...),
-	})
+	names := controls.Names
+	shell.Values(slices.Concat([]string{"list", "default", "trained"}, names(controls.Default()), names(controls.Trained()))).
+		Of(cmd.Flag("suite"))
+	shell.Values(slices.Concat([]string{"list", "all", "trained"}, names(controls.Broken()), names(controls.BrokenTrained()))).
+		Of(cmd.Flag("broken"))
 	return cmd
 }
 
 // auditTargets returns those named; --broken stands alone unless --suite is there too.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
-	var targets []controls.Target
-	if len(f.broken) == 0 || suiteGiven {
-		found, err := namedTargets(controls.Default(), controls.Trained(), f.suite, "default", "trained")
-		if err != nil {
-			return nil, fmt.Errorf("--suite: %w", err)
-		}
-		targets = found
+	names := f.suite
+	if len(f.broken) > 0 && !suiteGiven {
+		names = nil
 	}
-	if len(f.broken) > 0 {
-		found, err := namedTargets(controls.Broken(), controls.BrokenTrained(), f.broken, "all", "trained")
-		if err != nil {
-			return nil, fmt.Errorf("--broken: %w", err)
-		}
-		targets = append(targets, found...)
+	targets, err := namedTargets(controls.Default(), controls.Trained(), names, "suite", "default")
+	if err != nil {
+		return nil, err
 	}
-	if len(targets) == 0 {
-		return nil, errors.New("--suite: nothing is named")
+	broken, err := namedTargets(controls.Broken(), controls.BrokenTrained(), f.broken, "broken", "all")
+	if targets = append(targets, broken...); err == nil && len(targets) == 0 {
+		err = errors.New("--suite: nothing is named")
 	}
-	return targets, nil
+	return targets, err
 }
 
-// namedTargets returns the targets of two groups with these names; a group has a name too.
-func namedTargets(quick, slow []controls.Target, names []string, allQuick, allSlow string) ([]controls.Target, error) {
+// namedTargets returns the targets of two groups with the names that a flag has; a group has a name too.
+func namedTargets(quick, slow []controls.Target, names []string, flag, all string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
-	for group, targets := range map[string][]controls.Target{allQuick: quick, allSlow: slow} {
+	for group, targets := range map[string][]controls.Target{all: quick, "trained": slow} {
 		if i := slices.Index(names, group); i >= 0 {
 			names = slices.Replace(names, i, i+1, controls.Names(targets)...)
 		}
 	}
 	for _, name := range names {
 		if !slices.Contains(controls.Names(known), name) {
-			return nil, fmt.Errorf("%q is not one of those that pate audit --help lists", name)
+			return nil, fmt.Errorf("--%s: %q is not one of those that pate audit --help lists", flag, name)
 		}
 	}
 	return controls.Find(known, names...)

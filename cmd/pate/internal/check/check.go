@@ -25,21 +25,16 @@ import (
 
 type checkFlags struct {
 	shell.VotesFlags
-	manifests []string
-	join      string
-	salt      string
+	manifests  []string
+	join, salt string
 }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f checkFlags
-	cmd := &cobra.Command{
-		Use:  "check VOTES...",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) },
-	}
+	cmd := shell.Command("check VOTES...", "seed delta", cobra.ArbitraryArgs,
+		func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) })
 	f.AddShape(cmd)
 	shell.Declare(cmd.Flags(), "check", shell.To{"manifest": &f.manifests, "join": &f.join, "salt": &f.salt})
-	shell.Without(cmd, "seed", "delta")
 	cmd.AddCommand(newHashIDsCommand(g))
 	return cmd
 }
@@ -213,15 +208,11 @@ type hashIDsFlags struct {
 
 func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 	var f hashIDsFlags
-	cmd := &cobra.Command{
-		Use:  "hash-ids [IDS]",
-		Args: shell.Wants(cobra.MaximumNArgs(1), f.missing),
-		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
-	}
+	cmd := shell.Command("hash-ids [IDS]", "seed delta format", shell.Wants(cobra.MaximumNArgs(1), f.missing),
+		func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) })
 	shell.Declare(cmd.Flags(), "hash-ids", shell.To{"salt": &f.salt, "new-salt": &f.newSalt, "silo": &f.silo, "unit": &f.unit,
 		"teachers": &f.teachers, "classes": &f.classes, "out": &f.out})
 	shell.CompleteArgs(cmd, shell.Files("txt", "csv"))
-	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }
 
@@ -297,13 +288,9 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 
 func readSalt(path string) (manifest.Salt, error) {
 	var salt manifest.Salt
-	file, err := durable.OpenRegular(path)
+	text, err := shell.ReadStart(path, 1<<12)
 	if err == nil {
-		defer file.Close()
-		var text []byte
-		if text, err = io.ReadAll(io.LimitReader(file, 1<<12)); err == nil {
-			err = salt.UnmarshalText(text)
-		}
+		err = salt.UnmarshalText(text)
 	}
 	if err != nil {
 		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt",

@@ -33,18 +33,15 @@ type compareFlags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f compareFlags
-	cmd := &cobra.Command{
-		Use:  "compare",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, g, f) },
-	}
+	cmd := shell.Command("compare", "", cobra.NoArgs,
+		func(cmd *cobra.Command, _ []string) error { return compare(cmd, g, f) })
 	f.DataFlags.Add(cmd.Flags())
 	f.typical.Add(cmd)
 	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
 		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "no-cache": &f.noCache})
 	all, more := experiments.Methods(), experiments.OnRequest()
 	cmd.Flags().StringVar(&f.methods, "methods", "all", "methods, separated by commas; "+strings.Join(all, ", ")+"; not part of all: "+strings.Join(more, ", "))
-	shell.Complete(cmd, map[string]shell.Values{"methods": shell.WordList(slices.Concat([]string{"all"}, all, more)...)})
+	shell.Take("list", slices.Concat([]string{"all"}, all, more)...).Of(cmd.Flag("methods"))
 	return cmd
 }
 

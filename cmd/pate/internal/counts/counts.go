@@ -19,8 +19,7 @@ import (
 
 type flags struct {
 	shell.VotesFlags
-	out  string
-	join string
+	out, join string
 }
 
 // result is what the command prints: shapes, which are public.
@@ -28,16 +27,11 @@ type result struct{ queries, teachers, classes int }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use: "counts VOTES... --out counts.csv",
-		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-			return append(f.Missing(cmd), shell.Unset(cmd, "out")...)
-		}),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) },
-	}
+	cmd := shell.Command("counts VOTES... --out counts.csv", "seed delta", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+		return append(f.Missing(cmd), shell.Unset(cmd, "out")...)
+	}), func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) })
 	f.AddShape(cmd)
 	shell.Declare(cmd.Flags(), "counts", shell.To{"join": &f.join, "out": &f.out})
-	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
@@ -45,10 +39,8 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	ending := strings.ToLower(filepath.Ext(f.out))
 	asNPY := ending == ".npy"
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "votes"}
-	if err := shell.Refuse("votes",
-		shell.If(f.out == "", "--out FILE is needed: where the counts go"),
-		shell.If(!asNPY && ending != ".csv", "--out %q: must end in .csv or .npy", f.out)); err != nil {
-		return err
+	if !asNPY && ending != ".csv" {
+		return shell.Usagef("votes", "--out %q: must end in .csv or .npy", f.out)
 	}
 	if err := cmp.Or(out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...), out.CheckWritable()); err != nil {
 		return err

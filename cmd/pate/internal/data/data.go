@@ -36,10 +36,7 @@ type file struct {
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	return shell.Parent("data", "data", &cobra.Command{
-		Use: "ls", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return list(g) },
-	})
+	return shell.Parent("data", "data", shell.Command("ls", "", cobra.NoArgs, func(*cobra.Command, []string) error { return list(g) }))
 }
 
 // list looks for all sets and hashes their files.

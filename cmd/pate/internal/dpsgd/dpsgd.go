@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
+// A zero default is the recipe's own.
 type dpsgdFlags struct {
 	data              shell.DataFlags
 	own               ownFlags
@@ -38,16 +38,13 @@ type dpsgdFlags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f dpsgdFlags
-	cmd := &cobra.Command{
-		Use:  "dpsgd [PRIVATE --public PUBLIC]",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := shell.Command("dpsgd [PRIVATE --public PUBLIC]", "", cobra.MaximumNArgs(1),
+		func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				f.own.private = args[0]
 			}
 			return runDPSGD(cmd, g, f)
-		},
-	}
+		})
 	flags, own, training := cmd.Flags(), &f.own, &f.training
 	f.data.Add(flags)
 	shell.UnitFlags(flags, &own.size, &own.rows)
@@ -219,12 +216,10 @@ func (f *dpsgdFlags) flagNames() []string {
 
 // ownFlags name private rows of the user and how they are used.
 type ownFlags struct {
-	private      string // the argument
-	public       string
-	publicLabels string
-	accept       bool
-	size         int
-	rows         int
+	private              string // the argument
+	public, publicLabels string
+	accept               bool
+	size, rows           int
 }
 
 // check refuses flags that do not go together.

@@ -80,31 +80,27 @@ func dpsgdTable(r *recipe.Result) table.Table {
 // dpsgdRecords returns the result for programs: full precision, one column a field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps",
-		"sampling_probability",
-		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd", "seconds", "releasable"}}
+		"sampling_probability", "noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd",
+		"seconds", "releasable"}}
 	optional := func(x *float64) string {
 		if x == nil {
 			return ""
 		}
 		return number.Exact(*x)
 	}
+	positive := func(x float64) string {
+		if x == 0 {
+			return ""
+		}
+		return number.Exact(x)
+	}
 	for _, row := range r.Rows {
-		noise, clip, seconds := "", "", ""
-		if row.Seconds != 0 {
-			seconds = number.Exact(row.Seconds)
-		}
-		if row.Noise != 0 {
-			noise = number.Exact(row.Noise)
-		}
-		if row.ClipNorm != 0 {
-			clip = number.Exact(row.ClipNorm)
-		}
 		t.Rows = append(t.Rows, []string{
 			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy),
 			number.Exact(row.StandardError), optional(row.SD),
-			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
-			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), optional(row.AUROC), optional(row.AUROCSD), seconds,
-			strconv.FormatBool(row.Releasable),
+			strconv.Itoa(row.Steps), number.Exact(row.Probability), positive(row.Noise), positive(row.ClipNorm),
+			number.Exact(row.LearningRate), strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), optional(row.AUROC),
+			optional(row.AUROCSD), positive(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t

@@ -46,7 +46,7 @@ func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {
 	shell.EpsilonIsNoBudget(cmd)
 	for i, in := range m.Inputs {
 		cmd.Flags().StringVar(&values[i], in.Name, in.Default, in.Usage)
-		shell.Complete(cmd, map[string]shell.Values{in.Name: shell.Anything()})
+		shell.Take("any").Of(cmd.Flag(in.Name))
 	}
 	return cmd
 }

@@ -39,14 +39,10 @@ type labelFlags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f labelFlags
-	cmd := &cobra.Command{
-		Use: "label VOTES...",
-		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-			missing := append(f.Missing(cmd), shell.Unset(cmd, "ledger", "out")...)
-			return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
-		}),
-		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
-	}
+	cmd := shell.Command("label VOTES...", "", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+		missing := append(f.Missing(cmd), shell.Unset(cmd, "ledger", "out")...)
+		return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
+	}), func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) })
 	f.Add(cmd)
 	f.AddParameters(cmd, "mechanism that draws labels (default: planned from public numbers)", nil)
 	f.AddAgreement(cmd)

@@ -255,7 +255,7 @@ func (w *waivers) addTo(cmd *cobra.Command) {
 	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration skips these refusals "+
 		"instead; no result of a run with one of the last three may be released")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
-	shell.Complete(cmd, map[string]shell.Values{"force": shell.Suggested(waivable...)})
+	shell.Take("some", waivable...).Of(flags.Lookup("force"))
 }
 
 func (w *waivers) String() string { return strings.Join(*w, ",") }
@@ -272,7 +272,7 @@ func (w *waivers) Set(list string) error {
 		case word == "true" || word == "false" || word == "all":
 			return fmt.Errorf("name what is waived: %s", strings.Join(waivable, ", "))
 		default:
-			return shell.Words(waivable...).Check(word)
+			return shell.Take("one", waivable...).Check(word)
 		}
 	}
 	return nil

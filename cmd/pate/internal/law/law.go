@@ -242,10 +242,8 @@ func votesDistance(counts []int) (winner int, distance int64, err error) {
 func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 	var queries []float64
 	var threshold, epsilon1, epsilon2 float64
-	cmd := &cobra.Command{
-		Use:  "above-threshold",
-		Args: shell.Needs(cobra.NoArgs, "queries", "threshold", "epsilon1", "epsilon2"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := shell.Command("above-threshold", "", shell.Needs(cobra.NoArgs, "queries", "threshold", "epsilon1", "epsilon2"),
+		func(cmd *cobra.Command, _ []string) error {
 			for name, e := range map[string]float64{"epsilon1": epsilon1, "epsilon2": epsilon2} {
 				if !(e > 0 && e <= math.MaxFloat64) {
 					return shell.InputError(fmt.Errorf("--%s %v: must be a finite number above 0", name, e), "",
@@ -269,8 +267,7 @@ func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 				p.add("none", "", math.Log(none))
 				return p.Table
 			})
-		},
-	}
+		})
 	shell.Declare(cmd.Flags(), "above-threshold", shell.To{"queries": &queries, "threshold": &threshold, "epsilon1": &epsilon1,
 		"epsilon2": &epsilon2})
 	return cmd

@@ -31,16 +31,12 @@ type flags struct {
 // New returns the command, with other ways to learn below it.
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:  "learn",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.export != "" {
-				return export(cmd.Context(), g, f.export, site.LoadProgram)
-			}
-			return f.serve(cmd.Context(), g)
-		},
-	}
+	cmd := shell.Command("learn", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		if f.export != "" {
+			return export(cmd.Context(), g, f.export, site.LoadProgram)
+		}
+		return f.serve(cmd.Context(), g)
+	})
 	shell.EpsilonIsNoBudget(cmd)
 	shell.Declare(cmd.Flags(), "learn", shell.To{"export": &f.export, "no-browser": &f.noBrowser, "port": &f.port})
 	cmd.AddCommand(below...)

@@ -4,7 +4,6 @@ package ledgers
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
@@ -25,11 +23,11 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }
 
-// takesLedger declares that the argument of a command is a ledger, which decides delta and seed.
-func takesLedger(cmd *cobra.Command) {
-	cmd.Args = shell.Wants(cobra.ExactArgs(1), nil)
+// ofLedger returns a command whose argument is a ledger, which decides delta and seed.
+func ofLedger(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	cmd := shell.Command(use, "seed delta "+without, args, run)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
-	shell.Without(cmd, "seed", "delta")
+	return cmd
 }
 
 // report is a ledger that was verified.
@@ -127,12 +125,7 @@ func (r report) footing() string {
 
 // readSmall reads a small file.
 func readSmall(path string, most int) ([]byte, error) {
-	f, err := durable.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	text, err := shell.ReadStart(path, int64(most)+1)
 	if err == nil && len(text) > most {
 		err = fmt.Errorf("it is longer than %d bytes", most)
 	}
@@ -154,9 +147,8 @@ type ledgerEntry struct {
 }
 
 func newLedgerShow(g *shell.Globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "show LEDGER", RunE: func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) }}
-	takesLedger(cmd)
-	return cmd
+	return ofLedger("show LEDGER", "", shell.Wants(cobra.ExactArgs(1), nil),
+		func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) })
 }
 
 func showLedger(g *shell.Globals, path string) error {

@@ -21,16 +21,10 @@ import (
 
 func newLedgerSign(g *shell.Globals) *cobra.Command {
 	var key, out string
-	cmd := &cobra.Command{
-		Use: "sign LEDGER",
-		RunE: func(_ *cobra.Command, args []string) error {
-			return signLedger(g, args[0], key, cmp.Or(out, args[0]+".sig"))
-		},
-	}
+	cmd := ofLedger("sign LEDGER", "format", shell.Needs(cobra.ExactArgs(1), "key"), func(_ *cobra.Command, args []string) error {
+		return signLedger(g, args[0], key, cmp.Or(out, args[0]+".sig"))
+	})
 	shell.Declare(cmd.Flags(), "sign", shell.To{"key": &key, "out": &out})
-	takesLedger(cmd)
-	cmd.Args = shell.Needs(cobra.ExactArgs(1), "key")
-	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }
 

@@ -19,21 +19,16 @@ import (
 )
 
 type statementFlags struct {
-	out, about string
-	labels     []string
-	models     []string
+	out, about     string
+	labels, models []string
 }
 
 func newStatement(g *shell.Globals) *cobra.Command {
 	var f statementFlags
-	cmd := &cobra.Command{
-		Use:  "statement LEDGER...",
-		Args: shell.Wants(cobra.MinimumNArgs(1), nil),
-		RunE: func(_ *cobra.Command, args []string) error { return f.run(g, args) },
-	}
+	cmd := shell.Command("statement LEDGER...", "seed delta", shell.Wants(cobra.MinimumNArgs(1), nil),
+		func(_ *cobra.Command, args []string) error { return f.run(g, args) })
 	shell.Declare(cmd.Flags(), "statement", shell.To{"out": &f.out, "about": &f.about, "labels": &f.labels, "model": &f.models})
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
-	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
@@ -96,7 +91,7 @@ func (f *statementFlags) options() (statement.Options, error) {
 	if f.about == "" {
 		return opt, nil
 	}
-	text, err := readStart(f.about)
+	text, err := shell.ReadStart(f.about, 1<<17)
 	if err == nil {
 		var about statement.About
 		if about, err = statement.ParseAbout(text); err == nil {
@@ -111,16 +106,6 @@ func (f *statementFlags) options() (statement.Options, error) {
 	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),
 		"it is a JSON object with the fields data_set, controller, purpose, contact and date, each a text",
 		`such as {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
-}
-
-// readStart reads a file of --about, at most 128 KB of it.
-func readStart(path string) ([]byte, error) {
-	f, err := durable.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 1<<17))
 }
 
 // statementWriter returns how a statement is to be written.

@@ -23,37 +23,33 @@ import (
 func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	var head, signature, publicKey string
 	var files fileFlags
-	cmd := &cobra.Command{
-		Use: "verify LEDGER",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var kept ledger.Head
-			var err error
-			if head != "" {
-				if kept, err = run.ParseHead(head); err != nil {
-					return shell.Usagef("ledger", "--head %s: must be LINES:HASH as `pate ledger verify` prints it", head)
-				}
+	cmd := ofLedger("verify LEDGER", "", shell.Wants(cobra.ExactArgs(1), nil), func(cmd *cobra.Command, args []string) error {
+		var kept ledger.Head
+		var err error
+		if head != "" {
+			if kept, err = run.ParseHead(head); err != nil {
+				return shell.Usagef("ledger", "--head %s: must be LINES:HASH as `pate ledger verify` prints it", head)
 			}
-			given := cmd.Flags().Changed("signature") // also as ""
-			if given != cmd.Flags().Changed("public-key") {
-				return shell.Usagef("ledger",
-					"--signature and --public-key go together: a signature is checked with the key of a signer you know")
-			}
-			var signed *signedBy
-			if given {
-				if signed, err = readSigned(signature, publicKey); err != nil {
-					return err
-				}
-			}
-			found, err := files.read()
-			if err != nil {
+		}
+		given := cmd.Flags().Changed("signature") // also as ""
+		if given != cmd.Flags().Changed("public-key") {
+			return shell.Usagef("ledger",
+				"--signature and --public-key go together: a signature is checked with the key of a signer you know")
+		}
+		var signed *signedBy
+		if given {
+			if signed, err = readSigned(signature, publicKey); err != nil {
 				return err
 			}
-			return verifyLedger(g, args[0], kept, signed, found)
-		},
-	}
+		}
+		found, err := files.read()
+		if err != nil {
+			return err
+		}
+		return verifyLedger(g, args[0], kept, signed, found)
+	})
 	shell.Declare(cmd.Flags(), "verify", shell.To{"labels": &files.labels, "model": &files.models, "statement": &files.statements,
 		"head": &head, "signature": &signature, "public-key": &publicKey})
-	takesLedger(cmd)
 	return cmd
 }
 

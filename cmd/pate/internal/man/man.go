@@ -3,7 +3,6 @@ package man
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -21,19 +20,11 @@ import (
 // New returns the command. It is hidden: packages are built with it.
 func New(*shell.Globals) *cobra.Command {
 	var out string
-	cmd := &cobra.Command{
-		Use:    "man",
-		Args:   shell.Needs(cobra.NoArgs, "out"),
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
-				return shell.UsageError("", errors.New("--out DIR is needed: where the pages go"))
-			}
-			return writeAll(cmd.Root(), out)
-		},
-	}
+	cmd := shell.Command("man", "seed delta format", shell.Needs(cobra.NoArgs, "out"), func(cmd *cobra.Command, _ []string) error {
+		return writeAll(cmd.Root(), out)
+	})
+	cmd.Hidden = true
 	shell.Declare(cmd.Flags(), "man", shell.To{"out": &out})
-	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }
 

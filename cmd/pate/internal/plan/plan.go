@@ -24,22 +24,18 @@ import (
 
 type planFlags struct {
 	shell.VotesFlags
-	epsilon float64
 	shell.AgreementFlags
-	queries     int
-	minAccuracy float64
-	accountant  string
-	all         bool
 	shell.ParameterFlags
+	epsilon, minAccuracy float64
+	queries              int
+	accountant           string
+	all                  bool
 }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f planFlags
-	cmd := &cobra.Command{
-		Use:  "plan [VOTES...]",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return runPlan(cmd, g, f, args) },
-	}
+	cmd := shell.Command("plan [VOTES...]", "", cobra.ArbitraryArgs,
+		func(cmd *cobra.Command, args []string) error { return runPlan(cmd, g, f, args) })
 	f.AddShape(cmd)
 	f.AddAgreement(cmd)
 	shell.Declare(cmd.Flags(), "plan", shell.To{"epsilon": &f.epsilon, "queries": &f.queries, "simulate-accuracy": &f.Accuracy,

@@ -24,11 +24,8 @@ type planTableFlags struct {
 
 func newPlanTableCommand(g *shell.Globals) *cobra.Command {
 	f := planTableFlags{epsilons: []float64{1, 2, 4}}
-	cmd := &cobra.Command{
-		Use:  "table [VOTES...]",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return runPlanTable(cmd, g, f, args) },
-	}
+	cmd := shell.Command("table [VOTES...]", "", cobra.ArbitraryArgs,
+		func(cmd *cobra.Command, args []string) error { return runPlanTable(cmd, g, f, args) })
 	f.AddShape(cmd)
 	f.AddAgreement(cmd)
 	shell.Declare(cmd.Flags(), "plan table", shell.To{"epsilon": &f.epsilons, "queries": &f.queries,
@@ -136,17 +133,13 @@ func (f *planTableFlags) write(g *shell.Globals, votes source, rows []row) error
 
 func newRegimeCommand(g *shell.Globals) *cobra.Command {
 	var r regime.Regime
-	cmd := &cobra.Command{
-		Use:  "regime",
-		Args: shell.Needs(cobra.NoArgs, "teachers", "classes", "queries", "epsilon"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := shell.Command("regime", "seed", shell.Needs(cobra.NoArgs, "teachers", "classes", "queries", "epsilon"),
+		func(cmd *cobra.Command, _ []string) error {
 			r.Delta = g.Delta
 			return runRegime(cmd, g, r)
-		},
-	}
+		})
 	shell.Declare(cmd.Flags(), "regime", shell.To{"teachers": &r.Teachers, "classes": &r.Classes, "queries": &r.Queries,
 		"epsilon": &r.Epsilon, "gap": &r.Gap, "unstable": &r.Unstable, "success": &r.Success})
-	shell.Without(cmd, "seed")
 	return cmd
 }
 

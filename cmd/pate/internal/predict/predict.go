@@ -35,21 +35,17 @@ type flags struct {
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:  "predict MODEL ROWS",
-		Args: shell.Wants(cobra.ExactArgs(2), nil),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := shell.Command("predict MODEL ROWS", "seed delta", shell.Wants(cobra.ExactArgs(2), nil),
+		func(cmd *cobra.Command, args []string) error {
 			f.data.Data = args[1]
 			return f.run(cmd, g, args[0])
-		},
-	}
+		})
 	d := &f.data
 	d.Columns.Add(cmd.Flags())
 	d.AddReading(cmd.Flags())
 	shell.Declare(cmd.Flags(), "predict", shell.To{"out": &f.out, "labels": &d.Labels, "probability": &f.probability,
 		"public-rows": &f.public, "scored": &f.scored, "label": &d.Label, "unit": &d.Unit, "units": &d.Units, "split": &d.Split})
 	shell.CompleteArgs(cmd, shell.Files("model", "csv", "npy", "parquet"))
-	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// publishFlags are the flags of `pate publish`.
 type publishFlags struct {
 	shell.PairFlags
 	epsilon, accuracy, least           float64
@@ -33,19 +32,14 @@ type publishFlags struct {
 // drawn reports whether there are no public rows.
 func (f *publishFlags) drawn() bool { return f.pool != publish.PoolRows }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	f := publishFlags{least: publish.DefaultAccuracy}
-	cmd := &cobra.Command{
-		Use: "publish PRIVATE --public PUBLIC --epsilon E --out DIR",
-		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
-			if f.drawn() {
-				return shell.Unset(cmd, "epsilon", "out")
-			}
-			return shell.Unset(cmd, "public", "epsilon", "out")
-		}),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
-	}
+	cmd := shell.Command("publish PRIVATE --public PUBLIC --epsilon E --out DIR", "", shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
+		if f.drawn() {
+			return shell.Unset(cmd, "epsilon", "out")
+		}
+		return shell.Unset(cmd, "public", "epsilon", "out")
+	}), func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
 	f.Add(cmd.Flags())
 	f.Complete(cmd)
 	shell.Declare(cmd.Flags(), "publish", shell.To{"epsilon": &f.epsilon, "out": &f.out, "method": &f.method, "teachers": &f.teachers,
@@ -63,8 +57,6 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
 			"values are known from what you declare alone, never from private rows", f.pool),
 		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals),
-		shell.If(f.Public == "" && !drawn, "--public is required: the rows that teachers vote on; without any, --pool marginals --ranges FILE"),
-		shell.If(f.out == "", "--out is required: the folder of what is released"),
 		shell.If(!(f.epsilon > 0 && f.epsilon <= math.MaxFloat64), "--epsilon %v: must be a finite number above 0", f.epsilon),
 		shell.If(dpsgd && f.size == 0, "--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; "+
 			"sampling and noise follow from it, so their number must not be private"),

@@ -25,19 +25,11 @@ import (
 
 // DataFlags name the data of a command and how they are read.
 type DataFlags struct {
-	Data        string
-	Label, Unit string
-	Header      string
-	Separator   string
-	Classes     int
-	ClassNames  string
-	OtherLabels string
-	Kind        string
-	Split       string
-	Quick       bool
+	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 
-	// Labels and Units are files beside NPY or idx rows.
-	Labels, Units string
+	Classes       int
+	Quick         bool
+	Labels, Units string // files beside NPY or idx rows
 	Columns       ColumnFlags
 }
 
@@ -54,9 +46,6 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 	Declare(flags, "reading", To{"header": &f.Header, "separator": &f.Separator, "classes": &f.Classes, "class-names": &f.ClassNames,
 		"other-labels": &f.OtherLabels})
 }
-
-// Complete declares the values of the flags of Add that a command has of its own.
-func (f *DataFlags) Complete(cmd *cobra.Command) { Declare(cmd.Flags(), "data", nil) }
 
 // Names returns the flags of add, in the order in which a command is repeated.
 func (f *DataFlags) Names() []string {

@@ -245,6 +245,16 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
+// ReadStart reads at most that number of bytes of a file.
+func ReadStart(path string, most int64) ([]byte, error) {
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
 func HashFile(path string) (sum [sha256.Size]byte, err error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

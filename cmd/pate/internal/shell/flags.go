@@ -67,7 +67,7 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 			}
 		}
 		if flag := flags.Lookup(name); flag != nil && part[1] != "" {
-			Values(strings.Fields(part[1])).annotate(flag)
+			Values(strings.Fields(part[1])).Of(flag)
 		}
 	}
 }
@@ -96,32 +96,15 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// ChoiceVar adds a flag that takes one of allowed; usage is followed by the list.
-func ChoiceVar(cmd *cobra.Command, value *string, name, standard string, allowed []string, usage string) {
-	list := strings.Join(allowed, "|")
-	if len(list) > 50 {
-		list = strings.Join(allowed, ", ") // which help can fold
-	}
-	cmd.Flags().StringVar(value, name, standard, usage+": "+list)
-	Complete(cmd, map[string]Values{name: Words(allowed...)})
-}
-
 // Values describes the values of a flag or an argument as flagTexts does: a kind, and the words or endings that follow.
 // Shells complete them, and a word outside a closed set is refused with the nearest one.
 type Values []string
 
-// Words, WordList, Suggested, Files, Folder and Anything return values of the kinds one, list, some, file, dir and any.
-func Words(words ...string) Values { return append(Values{"one"}, words...) }
+// Take returns values of a kind: one, list, some, file, dir or any.
+func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
-func WordList(words ...string) Values { return append(Values{"list"}, words...) }
-
-func Suggested(words ...string) Values { return append(Values{"some"}, words...) }
-
-func Files(endings ...string) Values { return append(Values{"file"}, endings...) }
-
-func Folder() Values { return Values{"dir"} }
-
-func Anything() Values { return Values{"any"} }
+// Files returns the values of arguments that are files with these endings.
+func Files(endings ...string) Values { return Take("file", endings...) }
 
 // is reports whether the values, if they are known, are of one of these kinds.
 func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
@@ -181,28 +164,15 @@ func (v Values) oneOf() string {
 // values is the annotation of a flag with its Values.
 const values = "pate_values"
 
-// Complete declares the values of flags. Flags that a command does not have are ignored; a test finds flags
-// without a declaration.
-func Complete(cmd *cobra.Command, flags map[string]Values) {
-	for name, v := range flags {
-		flag := cmd.Flags().Lookup(name)
-		if flag == nil {
-			if flag = cmd.PersistentFlags().Lookup(name); flag == nil {
-				continue
-			}
-		}
-		v.annotate(flag)
-	}
-}
-
-func (v Values) annotate(flag *pflag.Flag) {
+// Of declares the values of a flag; a test finds flags without a declaration.
+func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
 	}
 	flag.Annotations[values] = v
 }
 
-// told returns what Complete was told of a flag; nothing is known of the values of others.
+// told returns the declared values of a flag; nothing is known of the values of others.
 func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
 
 func CompleteArgs(cmd *cobra.Command, v Values) {
@@ -236,11 +206,8 @@ func CheckValues(cmd *cobra.Command) error {
 	return wrong
 }
 
-// Declared reports whether it is known what a flag takes: numbers, yes and no, and what
-// Complete was told.
-func Declared(flag *pflag.Flag) bool {
-	return told(flag) != nil || wanted(flag) != ""
-}
+// Declared reports whether it is known what a flag takes: numbers, yes and no, and declared values.
+func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
 // CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them, with all of
 // the command, until the process ends, so they are registered when a shell asks.

@@ -49,12 +49,11 @@ func (g *Globals) Key() (rng.Key, error) {
 type Globals struct {
 	Stdout, Stderr io.Writer
 
-	Format  string
-	Seed    uint64
-	Seeded  bool // --seed was given
-	Delta   float64
-	Quiet   bool
-	Started bool // flags and arguments were understood; a later error is not a usage error
+	Format        string
+	Seed          uint64
+	Delta         float64
+	Seeded, Quiet bool // --seed was given, and --quiet
+	Started       bool // flags and arguments were understood; a later error is not a usage error
 
 	warning sync.Mutex
 	warned  []string
@@ -66,6 +65,13 @@ const without = "pate_without"
 // Without declares flags of Globals that a command refuses.
 func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
+}
+
+// Command returns a command that refuses the flags of Globals that without lists.
+func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
+	Without(cmd, strings.Fields(without)...)
+	return cmd
 }
 
 // AddTo gives --format, --seed and --delta to every command below root that is not Without them, and --quiet

@@ -61,7 +61,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 	}
 	names := f.users("")
 	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+"; "+strings.Join(names, ", "))
-	Complete(cmd, map[string]Values{"mechanism": Words(names...)})
+	Take("one", names...).Of(cmd.Flag("mechanism"))
 	for _, d := range f.known {
 		for _, p := range d.Parameters {
 			if f.Values[p.Name] == nil && !(f.Uncapped && p.Kind == "cap") {

@@ -19,17 +19,10 @@ import (
 
 // VotesFlags describe the votes files in the arguments.
 type VotesFlags struct {
-	Classes   int
-	Teachers  int
-	counts    bool
-	shares    bool
-	transpose bool
-	header    string
-	index     bool
-	Queries   string
-	names     string
-	first     int
-	stdin     *votesStdin
+	Classes, Teachers, first         int
+	counts, shares, transpose, index bool
+	header, Queries, names           string
+	stdin                            *votesStdin
 }
 
 // votesStdin holds the votes that came on standard input: a command reads votes more than

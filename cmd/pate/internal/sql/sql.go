@@ -28,23 +28,19 @@ type flags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:  "sql",
-		Args: shell.Needs(cobra.NoArgs, "dialect", "table", "teachers"),
-		RunE: func(*cobra.Command, []string) error {
+	cmd := shell.Command("sql", "format seed delta", shell.Needs(cobra.NoArgs, "dialect", "table", "teachers"),
+		func(*cobra.Command, []string) error {
 			text, err := f.text()
 			if err != nil {
 				return shell.UsageError("votes", err)
 			}
 			_, err = fmt.Fprint(g.Stdout, text)
 			return err
-		},
-	}
+		})
 	shell.Declare(cmd.Flags(), "sql", shell.To{"dialect": &f.dialect, "table": &f.Table, "query-column": &f.Query,
 		"teacher-column": &f.Teacher,
 		"vote-column":    &f.Vote, "pool-table": &f.Pool, "pool-column": &f.PoolQuery, "teachers": &f.Teachers, "classes": &f.classes,
 		"first-class": &f.first, "class-names": &f.names, "part": &f.part, "file": &f.File})
-	shell.Without(cmd, "format", "seed", "delta")
 	return cmd
 }
 

@@ -20,40 +20,26 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// studentFlags are the flags of `pate student`.
 type studentFlags struct {
-	data   shell.DataFlags
-	drop   []string
-	labels string
-	ledger string
-	out    string
-	export string
+	data                        shell.DataFlags
+	drop                        []string
+	labels, ledger, out, export string
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var f studentFlags
-	cmd := &cobra.Command{
-		Use:  "student PUBLIC",
-		Args: shell.Needs(cobra.ExactArgs(1), "labels", "out"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
-	}
+	cmd := shell.Command("student PUBLIC", "seed delta", shell.Needs(cobra.ExactArgs(1), "labels", "out"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
 	f.data.AddReading(cmd.Flags())
 	shell.Declare(cmd.Flags(), "student", shell.To{"labels": &f.labels, "out": &f.out, "ledger": &f.ledger, "export": &f.export,
 		"label-column": &f.data.Label, "unit": &f.data.Unit, "kind": &f.data.Kind})
 	cmd.Flags().StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are not features")
-	shell.Complete(cmd, map[string]shell.Values{"drop": shell.Anything()})
+	shell.Take("any").Of(cmd.Flag("drop"))
 	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
-	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
 func (f *studentFlags) check(public string) error {
-	err := shell.Refuse("data", shell.If(f.labels == "", "--labels is required: the student learns from what was released"),
-		shell.If(f.out == "", "--out is required: the model is written there"))
-	if err != nil {
-		return err
-	}
 	inputs := []string{public, f.labels}
 	if f.ledger != "" {
 		inputs = append(inputs, f.ledger)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,42 +20,26 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// trainFlags are the flags of `pate train`.
 type trainFlags struct {
 	shell.PairFlags
 	teachers, size, workers                             int
 	learner, features, shard, out, private, silo, parts string
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	f := &trainFlags{}
-	cmd := &cobra.Command{
-		Use:  "train PRIVATE --public PUBLIC --label COLUMN --out votes.npy",
-		Args: shell.Needs(cobra.ExactArgs(1), "public", "out"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
-	}
+	cmd := shell.Command("train PRIVATE --public PUBLIC --label COLUMN --out votes.npy", "delta", shell.Needs(cobra.ExactArgs(1), "public", "out"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
 	f.Add(cmd.Flags())
 	f.Complete(cmd)
 	shell.Declare(cmd.Flags(), "train", shell.To{"teachers": &f.teachers, "size": &f.size, "learner": &f.learner,
 		"features": &f.features, "shard": &f.shard, "silo": &f.silo, "parts": &f.parts, "workers": &f.workers, "out": &f.out,
 		"private-dir": &f.private})
-	shell.Without(cmd, "delta")
 	return cmd
 }
 
 // job returns what package training is asked for.
 func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (training.Job, error) {
-	var missing []string
-	if f.Public == "" {
-		missing = append(missing, "--public FILE: the rows that teachers vote on")
-	}
-	if f.out == "" {
-		missing = append(missing, "--out FILE: where the votes go")
-	}
-	if len(missing) > 0 {
-		return training.Job{}, shell.UsageError("train", errors.New("missing: "+strings.Join(missing, "; ")))
-	}
 	if err := shell.CheckTeachers(cmd.Flags().Changed, f.teachers, f.size); err != nil {
 		return training.Job{}, shell.UsageError("train", err)
 	}
@@ -65,9 +50,9 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 	if err != nil {
 		return training.Job{}, err
 	}
-	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size,
-		Learner:  f.learner,
-		Features: f.features, Unit: f.UnitWord(), Out: f.out, Secrets: f.private, Workers: f.workers}
+	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers,
+		Size: f.size, Learner: f.learner, Features: f.features, Unit: f.UnitWord(), Out: f.out, Secrets: f.private,
+		Workers: f.workers, Silo: f.silo, PartsFolder: f.parts}
 	if g.Seeded {
 		j.Key = rng.SeedKey(g.Seed)
 	}
@@ -77,7 +62,6 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 	if (f.silo != "" || f.parts != "") && j.Parts < 2 {
 		return j, shell.UsageError("train", errors.New("--silo and --parts are for --shard I/N of two or more"))
 	}
-	j.Silo, j.PartsFolder = f.silo, f.parts
 	j.Command = shell.Repeats(cmd, []string{"pate train", shell.ShellWord(private)},
 		append(f.Names(), "teachers", "size", "learner", "features", "out"), shell.Differs, nil)
 	return j, nil
@@ -120,8 +104,8 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 	if format := g.ParsedFormat(); format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)
 	} else if format != table.Text {
-		t := table.Table{Header: []string{"teachers", "queries", "classes", "unit", "votes", "manifest"},
-			Rows: [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Queries), strconv.Itoa(len(r.Classes)), r.Unit, r.Votes, r.Manifest}}}
+		t := shell.TableOf("teachers", "queries", "classes", "unit", "votes", "manifest")
+		t.Rows = [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Queries), strconv.Itoa(len(r.Classes)), r.Unit, r.Votes, r.Manifest}}
 		return t.Write(g.Stdout, format)
 	}
 	if r.Part != "" {
@@ -137,16 +121,11 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 }
 
 // folder returns where the secrets are.
-func (f *trainFlags) folder() string {
-	if f.private != "" {
-		return f.private
-	}
-	return f.out + ".private"
-}
+func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
 // shardVariables are the environment variables with the number of this job in an array, from 0: of an Indexed
 // Job of Kubernetes, and of Slurm.
-func shardVariables() []string { return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} }
+var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
 // parseShard reads I/N, with I from 1, or auto/N. It returns the part from 0, and 0 parts for
 // an empty text.
@@ -154,35 +133,30 @@ func parseShard(text string, getenv func(string) string) (part, parts int, err e
 	if text == "" {
 		return 0, 0, nil
 	}
-	bad := func(why string) error { return shell.UsageError("train", fmt.Errorf("--shard %q: %s", text, why)) }
+	bad := func(why string, args ...any) (int, int, error) {
+		return 0, 0, shell.Usagef("train", "--shard %q: "+why, append([]any{text}, args...)...)
+	}
 	index, of, ok := strings.Cut(text, "/")
 	parts, err = strconv.Atoi(of)
-	if !ok || err != nil || parts < 1 {
-		return 0, 0, bad("must be I/N with I from 1 to N, or auto/N")
-	}
-	if index != "auto" {
-		part, err = strconv.Atoi(index)
-		if err != nil || part < 1 || part > parts {
-			return 0, 0, bad("must be I/N with I from 1 to N, or auto/N")
-		}
+	part, wrong := strconv.Atoi(index)
+	auto := index == "auto"
+	switch {
+	case !ok || err != nil || parts < 1 || !auto && (wrong != nil || part < 1 || part > parts):
+		return bad("must be I/N with I from 1 to N, or auto/N")
+	case !auto:
 		return part - 1, parts, nil
 	}
-	var name string
-	for _, v := range shardVariables() {
-		if getenv(v) == "" {
-			continue
-		}
-		if name != "" {
-			return 0, 0, bad(fmt.Sprintf("both %s and %s are set: say which part with I/N", name, v))
-		}
-		name = v
+	set := slices.DeleteFunc(slices.Clone(shardVariables), func(name string) bool { return getenv(name) == "" })
+	switch len(set) {
+	case 0:
+		return bad("none of %s is set: say which part with I/N", strings.Join(shardVariables, ", "))
+	case 1:
+	default:
+		return bad("both %s and %s are set: say which part with I/N", set[0], set[1])
 	}
-	if name == "" {
-		return 0, 0, bad(fmt.Sprintf("none of %s is set: say which part with I/N", strings.Join(shardVariables(), ", ")))
-	}
-	part, err = strconv.Atoi(getenv(name))
-	if err != nil || part < 0 || part >= parts {
-		return 0, 0, shell.UsageError("train", fmt.Errorf("--shard %q: %s is %q, and must be from 0 to %d", text, name, getenv(name), parts-1))
+	value := getenv(set[0])
+	if part, err = strconv.Atoi(value); err != nil || part < 0 || part >= parts {
+		return bad("%s is %q, and must be from 0 to %d", set[0], value, parts-1)
 	}
 	return part, parts, nil
 }
@@ -190,13 +164,8 @@ func parseShard(text string, getenv func(string) string) (part, parts int, err e
 // NewMerge returns `pate votes merge`: votes of teachers from many machines.
 func NewMerge(g *shell.Globals) *cobra.Command {
 	var f trainFlags
-	cmd := &cobra.Command{
-		Use:  "merge PARTS... --out votes.npy",
-		Args: shell.Needs(cobra.MinimumNArgs(1), "out"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.out == "" {
-				return shell.Usagef("train", "missing: --out FILE: where the votes go")
-			}
+	cmd := shell.Command("merge PARTS... --out votes.npy", "seed delta", shell.Needs(cobra.MinimumNArgs(1), "out"),
+		func(cmd *cobra.Command, args []string) error {
 			out := shell.Target{Flag: "--out", Path: f.out, Topic: "train"}
 			if err := out.CheckDistinct("one of the parts", shell.ExpandPaths(args)...); err != nil {
 				return err
@@ -209,10 +178,8 @@ func NewMerge(g *shell.Globals) *cobra.Command {
 				return shell.FaultError(err, "data")
 			}
 			return f.print(g, r)
-		},
-	}
+		})
 	shell.Declare(cmd.Flags(), "votes merge", shell.To{"out": &f.out, "private-dir": &f.private})
 	shell.CompleteArgs(cmd, shell.Files("part"))
-	shell.Without(cmd, "seed", "delta")
 	return cmd
 }

@@ -25,29 +25,19 @@ import (
 
 // flags are the flags of `pate tune`. A zero default is the recipe's own.
 type flags struct {
-	data                   shell.DataFlags
-	unitName, law          string
-	size                   int
-	epsilon, runs, spend   float64
-	features, model        string
-	steps, workers         int
-	batch                  float64
-	settings               settingFlags
-	score                  string
-	scoreShare, scoreNoise float64
-	constant               time.Duration
-	plan, noCache          bool
-	out, ledger, mode      string
+	data                                                shell.DataFlags
+	settings                                            settingFlags
+	unitName, law, features, model, score               string
+	out, ledger, mode                                   string
+	size, steps, workers                                int
+	epsilon, runs, spend, batch, scoreShare, scoreNoise float64
+	constant                                            time.Duration
+	plan, noCache                                       bool
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	f := flags{settings: newSettingFlags()}
-	cmd := &cobra.Command{
-		Use:  "tune",
-		Args: noStudents,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, g) },
-	}
+	cmd := shell.Command("tune", "", noStudents, func(cmd *cobra.Command, _ []string) error { return f.run(cmd, g) })
 	f.data.Add(cmd.Flags())
 	to := shell.To{"unit-name": &f.unitName, "size": &f.size, "epsilon": &f.epsilon, "law": &f.law, "runs": &f.runs,
 		"features": &f.features, "model": &f.model, "steps": &f.steps, "batch": &f.batch, "settings": &f.settings.file,
