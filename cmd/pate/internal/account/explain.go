@@ -108,7 +108,6 @@ func hasSampling(events []accountant.Event) bool {
 	})
 }
 
-// explained compares the accountants on a schedule.
 type explained struct {
 	// Tightest is the accountant with the least epsilon.
 	Tightest string   `json:"tightest"`

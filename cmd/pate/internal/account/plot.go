@@ -181,7 +181,6 @@ func (r *riskReport) MarshalJSON() ([]byte, error) {
 		"bayes", list("prior", r.bayes), "tpr", list("fpr", r.tpr), "reconstruction", list("base_rate", r.reconstruction)}.MarshalJSON()
 }
 
-// tightOf composes a schedule.
 func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Auto, error) {
 	account, err := accountant.NewAuto(accountant.AutoConfig{Relation: schedule.Relation, Method: m})
 	if err != nil {

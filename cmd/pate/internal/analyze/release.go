@@ -72,7 +72,6 @@ func (f *releaseFlags) checkOut(args []string) error {
 	)
 }
 
-// file returns the ledger of the release.
 func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals, stated bool) run.File {
 	file := run.File{Path: f.ledger, Warn: g.Warn, Expect: run.Expect{Epsilon: f.epsilon}, New: ledger.Config{
 		Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()}}
@@ -132,7 +131,6 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	return writeReleased(g, report)
 }
 
-// releaseRun is one release of a number.
 type releaseRun struct {
 	globals   *shell.Globals
 	flags     releaseFlags

@@ -140,7 +140,6 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: errors.New(what), Why: why, Fix: fix}
 }
 
-// resultOf returns the fields of a target, and further ones.
 func resultOf(t controls.Target, further ...any) shell.Object {
 	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
 }
@@ -189,7 +188,6 @@ func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) erro
 	return err
 }
 
-// writeMistakes prints the mistake of each control once.
 func writeMistakes(g *shell.Globals, results []controls.Result) {
 	last := ""
 	for _, r := range results {
@@ -204,7 +202,6 @@ func writeMistakes(g *shell.Globals, results []controls.Result) {
 	}
 }
 
-// writeTargets lists targets without auditing them.
 func writeTargets(g *shell.Globals, targets []controls.Target) error {
 	var list []shell.Object
 	for _, t := range targets {

@@ -102,7 +102,6 @@ func calibrationOf(d aggregate.Description) calibration {
 		}}
 }
 
-// budgetFlags are common to all calibrations.
 type budgetFlags struct {
 	epsilon, found, falseAlarms float64
 	accountant                  string
@@ -113,7 +112,6 @@ func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 		shell.If(!(f.epsilon > 0) || math.IsInf(f.epsilon, 1), "--epsilon %v: a finite number above 0 is required", f.epsilon))
 }
 
-// byRisk reports whether the target is a share that is found.
 func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }
 
 // start returns what starts the accounts that claim.
@@ -131,27 +129,22 @@ func (f *budgetFlags) start() (accountant.NewAccount, error) {
 
 func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	var f budgetFlags
-	cmd := &cobra.Command{
-		Use:   "gaussian",
-		Short: "One Gaussian release: noise over sensitivity, exact",
-		Example: `  pate calibrate gaussian --epsilon 1 --delta 1e-5
-  pate calibrate gaussian --epsilon 0.1 --delta 1e-9 --format json`,
-		Args: shell.Needs(cobra.NoArgs, "epsilon"),
-		RunE: func(*cobra.Command, []string) error {
-			target, err := f.target(g)
-			if err != nil {
-				return err
-			}
-			noise, b, err := accountant.CalibrateGaussian(target)
-			if err != nil {
-				return err
-			}
-			return result{mechanism: "gaussian", found: "noise", parameters: parameters{noise: noise}, epsilon: b.Upper,
-				accountant: "gaussian"}.write(g)
-		},
-	}
+	cmd := shell.Command("gaussian", "seed", shell.Needs(cobra.NoArgs, "epsilon"), func(*cobra.Command, []string) error {
+		target, err := f.target(g)
+		if err != nil {
+			return err
+		}
+		noise, b, err := accountant.CalibrateGaussian(target)
+		if err != nil {
+			return err
+		}
+		return result{mechanism: "gaussian", found: "noise", parameters: parameters{noise: noise}, epsilon: b.Upper,
+			accountant: "gaussian"}.write(g)
+	})
+	cmd.Short = "One Gaussian release: noise over sensitivity, exact"
+	cmd.Example = `  pate calibrate gaussian --epsilon 1 --delta 1e-5
+  pate calibrate gaussian --epsilon 0.1 --delta 1e-9 --format json`
 	shell.Declare(cmd.Flags(), "gaussian", shell.To{"epsilon": &f.epsilon})
-	shell.Without(cmd, "seed")
 	return cmd
 }
 
@@ -168,24 +161,22 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 		}
 		return absent
 	}
-	cmd := &cobra.Command{
-		Use: m.name, Short: m.short, Example: m.example, Args: shell.Wants(cobra.NoArgs, missing),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			missing, err := m.missing(cmd, p)
-			if err != nil {
-				return err
-			}
-			run := m.run
-			if f.byRisk(cmd) {
-				run = m.runRisk
-			}
-			r, err := run(cmd.Context(), g, f, p, missing)
-			if err != nil {
-				return m.refused(err, f)
-			}
-			return r.write(g)
-		},
-	}
+	cmd := shell.Command(m.name, "seed", shell.Wants(cobra.NoArgs, missing), func(cmd *cobra.Command, _ []string) error {
+		missing, err := m.missing(cmd, p)
+		if err != nil {
+			return err
+		}
+		run := m.run
+		if f.byRisk(cmd) {
+			run = m.runRisk
+		}
+		r, err := run(cmd.Context(), g, f, p, missing)
+		if err != nil {
+			return m.refused(err, f)
+		}
+		return r.write(g)
+	})
+	cmd.Short, cmd.Example = m.short, m.example
 	to := shell.To{"epsilon": &f.epsilon, "found": &f.found, "false-alarms": &f.falseAlarms, "accountant": &f.accountant}
 	if m.sampled {
 		to["probability"] = &p.probability
@@ -195,7 +186,6 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
 	flags.Int64Var(&p.count, m.count, 0, "number of "+m.count)
-	shell.Without(cmd, "seed")
 	return cmd
 }
 
@@ -207,7 +197,6 @@ func (m calibration) searched() []string {
 	return []string{"noise", m.count}
 }
 
-// missing returns the one parameter that was left out.
 func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
 	given := cmd.Flags().Changed
 	names := strings.Join(m.searched(), ", --")
@@ -221,7 +210,6 @@ func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
 		shell.If(len(left) > 2, "--%s: give all but one of --%s", left[0], names))
 }
 
-// refused explains why a search found nothing.
 func (m calibration) refused(err error, f budgetFlags) error {
 	why, fix := "no usable value lands on this budget", "ask for another --epsilon"
 	if f.found > 0 {
@@ -321,7 +309,6 @@ func (m calibration) claim(ctx context.Context, by accountant.Method, delta floa
 	return all, err
 }
 
-// repeated returns all releases of one setting.
 func (m calibration) repeated(noise, probability float64, count int64) (accountant.Event, error) {
 	e, err := m.event(noise, probability)
 	if err != nil {

@@ -150,7 +150,6 @@ func expand(patterns []string) ([]string, error) {
 	return paths, nil
 }
 
-// write prints the report.
 func (r *report) write(g *shell.Globals, ok bool) error {
 	out := shell.Object{"schema", "pate.check/1", "private", true, "ok", ok}
 	if v := r.votes; v != nil {
@@ -180,7 +179,6 @@ func (r *report) write(g *shell.Globals, ok bool) error {
 // list returns an empty list for nil, so that JSON has [] and not null.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
-// failure returns the error after the report.
 func (r *report) failure() error {
 	var names []string
 	for _, f := range r.findings {

@@ -22,7 +22,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// compareFlags are the flags of `pate compare`.
 type compareFlags struct {
 	shell.DataFlags
 	epsilon, methods, out, learner, features, pool, ranges string
@@ -230,10 +229,8 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 // poolRows is a pool of public rows, which is not drawn.
 const poolRows = "rows"
 
-// pools lists what --pool takes.
 func pools() []string { return []string{poolRows, experiments.PoolNone, experiments.PoolMarginals} }
 
-// drawnPool reports whether there are no public rows.
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
 // task opens the data, with the declared ranges of their columns where no row is public.
@@ -264,9 +261,6 @@ func (f compareFlags) poolIdentity() (pool, ranges string, err error) {
 	if !f.drawnPool() {
 		return "", "", nil
 	}
-	ranges, err = filepath.Abs(f.ranges)
-	if err != nil {
-		return "", "", fmt.Errorf("where is %s: %w", f.ranges, err)
-	}
-	return f.pool, ranges, nil
+	ranges, err = shell.WholePath(f.ranges)
+	return f.pool, ranges, err
 }

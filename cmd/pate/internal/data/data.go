@@ -19,7 +19,6 @@ import (
 
 const schemaData = "pate.data/1"
 
-// set is a data set as this machine has it.
 type set struct {
 	Name    string `json:"name"`
 	Where   string `json:"where"` // a folder, "embedded", or "" if it is not here
@@ -34,7 +33,6 @@ type file struct {
 	Matches *bool  `json:"matches,omitempty"` // absent where no hash is recorded
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("data", "data", shell.Command("ls", "", cobra.NoArgs, func(*cobra.Command, []string) error { return list(g) }))
 }

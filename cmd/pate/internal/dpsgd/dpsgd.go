@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -197,7 +196,6 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	return shell.TrainingError(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
 }
 
-// command returns the command line that repeats the run.
 func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	words := []string{"pate dpsgd"}
 	if f.own.private != "" {
@@ -222,7 +220,6 @@ type ownFlags struct {
 	size, rows           int
 }
 
-// check refuses flags that do not go together.
 func (f *ownFlags) check(given func(string) bool) error {
 	if f.private == "" {
 		for _, name := range []string{"public", "public-labels", "accept-differences"} {
@@ -256,21 +253,14 @@ func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, erro
 	return task, schema, err
 }
 
-// where names the data for an identity.
 func (f *dpsgdFlags) where() (string, error) {
 	if f.own.private == "" {
 		return f.data.Where()
 	}
-	var paths []string
-	for _, path := range []string{f.own.private, f.own.public} {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return "", fmt.Errorf("where is %s: %w", path, err)
-		}
-		paths = append(paths, path)
-	}
-	text, err := json.Marshal(paths)
-	return string(text), err
+	private, err := shell.WholePath(f.own.private)
+	public, badPublic := shell.WholePath(f.own.public)
+	text, bad := json.Marshal([]string{private, public})
+	return string(text), cmp.Or(err, badPublic, bad)
 }
 
 // sayUnits prints the public number of units and the use of their rows.

@@ -47,7 +47,6 @@ func dpsgdHeading(r *recipe.Result) string {
 		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 }
 
-// dpsgdTable returns the result for people.
 func dpsgdTable(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"ε", "test %", "±", "sd", "noise", "steps", "q", "clip", "rate", "s"}}
 	optional := func(x float64, format string) string {

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// trainingFlags change a recipe.
 type trainingFlags struct {
 	statistics, batch, clip, learningRate   float64
 	momentum, weightDecay, ema              float64
@@ -22,7 +21,6 @@ type trainingFlags struct {
 	sampling, clipping, optimizer, schedule string
 }
 
-// set changes a recipe by the flags that were given.
 func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe) error {
 	given := cmd.Flags().Changed
 	if given("statistics-noise") {

@@ -21,28 +21,23 @@ func New(g *shell.Globals) *cobra.Command {
 
 func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {
 	values := make([]string, len(m.Inputs))
-	cmd := &cobra.Command{
-		Use:   m.Name,
-		Short: m.Short,
-		Long:  m.Long + "\n\nThe same --seed gives the same trace; without it the seed is 0.",
-		Example: fmt.Sprintf(`  pate learn explain %s --seed 7
-  pate learn explain %s --%s %s --format latex`, m.Name, m.Name, m.Inputs[0].Name, m.Inputs[0].Default),
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			inputs := make(map[string]string, len(values))
-			for i, in := range m.Inputs {
-				inputs[in.Name] = values[i]
-			}
-			trace, err := m.Run(inputs, lesson.Options{Seed: g.Seed, Delta: g.Delta})
-			if errors.Is(err, lesson.ErrInput) {
-				return shell.InputError(err, "", "see pate learn explain "+m.Name+" --help", "mechanisms")
-			}
-			if err != nil {
-				return err
-			}
-			return trace.Write(g.Stdout, g.ParsedFormat())
-		},
-	}
+	cmd := shell.Command(m.Name, "", cobra.NoArgs, func(*cobra.Command, []string) error {
+		inputs := make(map[string]string, len(values))
+		for i, in := range m.Inputs {
+			inputs[in.Name] = values[i]
+		}
+		trace, err := m.Run(inputs, lesson.Options{Seed: g.Seed, Delta: g.Delta})
+		if errors.Is(err, lesson.ErrInput) {
+			return shell.InputError(err, "", "see pate learn explain "+m.Name+" --help", "mechanisms")
+		}
+		if err != nil {
+			return err
+		}
+		return trace.Write(g.Stdout, g.ParsedFormat())
+	})
+	cmd.Short, cmd.Long = m.Short, m.Long+"\n\nThe same --seed gives the same trace; without it the seed is 0."
+	cmd.Example = fmt.Sprintf(`  pate learn explain %s --seed 7
+  pate learn explain %s --%s %s --format latex`, m.Name, m.Name, m.Inputs[0].Name, m.Inputs[0].Default)
 	shell.EpsilonIsNoBudget(cmd)
 	for i, in := range m.Inputs {
 		cmd.Flags().StringVar(&values[i], in.Name, in.Default, in.Usage)

@@ -24,7 +24,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// labelFlags are the flags of `pate label`.
 type labelFlags struct {
 	shell.VotesFlags
 	shell.ParameterFlags
@@ -53,7 +52,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that do not go together.
 func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Setting, error) {
 	given := cmd.Flags().Changed
 	var d aggregate.Description
@@ -237,7 +235,6 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	return shell.FaultError(err, "votes")
 }
 
-// tell prints notes on the run on stderr.
 func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	if r.Calibrated {
 		g.Logf("noise chosen to fit the budget: %s", describeChosen(r.Setting))
@@ -262,7 +259,6 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	}
 }
 
-// describeChosen writes the chosen parameters as flags.
 func describeChosen(s aggregate.Setting) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // as for no mechanism that ran

@@ -39,7 +39,6 @@ func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 			"--force=calibration goes on, and nothing of it may be released", Topic: "mechanisms"}
 }
 
-// refusalRemedies are budgets that would work.
 type refusalRemedies struct {
 	epsilon           float64
 	queries, teachers int
@@ -75,7 +74,6 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 		Topic: "mechanisms"}
 }
 
-// public returns the public numbers of votes.
 func (f *labelFlags) public(v *votes.Source) plan.Public {
 	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
 }
@@ -244,10 +242,8 @@ const (
 	waiveCalibration = "calibration" // the plan follows from private votes
 )
 
-// waivable lists all waivers.
 var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks, waiveCalibration}
 
-// waivers are those that were named.
 type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
@@ -261,7 +257,6 @@ func (w *waivers) addTo(cmd *cobra.Command) {
 func (w *waivers) String() string { return strings.Join(*w, ",") }
 func (w *waivers) Type() string   { return "what" }
 
-// Set adds the waivers of a list with commas.
 func (w *waivers) Set(list string) error {
 	for _, word := range strings.Split(list, ",") {
 		switch {
@@ -278,7 +273,6 @@ func (w *waivers) Set(list string) error {
 	return nil
 }
 
-// has reports whether a refusal is waived.
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
 // withheld returns, in order and each once, those for which nothing may be released: all that are

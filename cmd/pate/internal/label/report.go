@@ -128,5 +128,4 @@ func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	return nil
 }
 
-// firstEntry is the number of a ledger's first entry.
 const firstEntry = 1

@@ -34,33 +34,28 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	var prediction []float64
 	values := make([]float64, len(m.Parameters))
 	needed := []string{"counts"}
-	cmd := &cobra.Command{
-		Use:     m.Name,
-		Short:   m.Short,
-		Long:    m.long,
-		Example: m.examples,
-		Args:    shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, needed...) }),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			value := make(map[string]float64, len(values))
-			for i, p := range m.Parameters {
-				value[p.Name] = values[i]
+	missing := func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, needed...) }
+	cmd := shell.Command(m.Name, "seed delta", shell.Wants(cobra.NoArgs, missing), func(*cobra.Command, []string) error {
+		value := make(map[string]float64, len(values))
+		for i, p := range m.Parameters {
+			value[p.Name] = values[i]
+		}
+		h, err := aggregate.NewHistogram(counts)
+		if err != nil {
+			return shell.InputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "mechanisms")
+		}
+		law, err := m.law(value, prediction, h)
+		if err != nil {
+			return shell.InputError(err, "", "see pate learn law "+m.Name+" --help", "mechanisms")
+		}
+		if m.d.Distances && g.ParsedFormat() != table.JSON {
+			if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil {
+				g.Logf("distance to instability: %d votes must move before another class can win", distance+1)
 			}
-			h, err := aggregate.NewHistogram(counts)
-			if err != nil {
-				return shell.InputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "mechanisms")
-			}
-			law, err := m.law(value, prediction, h)
-			if err != nil {
-				return shell.InputError(err, "", "see pate learn law "+m.Name+" --help", "mechanisms")
-			}
-			if m.d.Distances && g.ParsedFormat() != table.JSON {
-				if _, distance, err := votesDistance(counts); err == nil {
-					g.Logf("distance to instability: %d votes must move before another class can win", distance+1)
-				}
-			}
-			return writeLaw(g, m, value, counts, law)
-		},
-	}
+		}
+		return writeLaw(g, m, value, counts, law)
+	})
+	cmd.Short, cmd.Long, cmd.Example = m.Short, m.long, m.examples
 	cmd.Flags().IntSliceVar(&counts, "counts", nil, "votes of each class, separated by commas (required)")
 	if m.d.Predicts {
 		needed = append(needed, "prediction")
@@ -70,7 +65,6 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 		needed = append(needed, p.Name)
 		cmd.Flags().Float64Var(&values[i], p.Name, 0, shell.DescribeParameter(p)+" (required)")
 	}
-	shell.Without(cmd, "seed", "delta")
 	shell.EpsilonIsNoBudget(cmd)
 	return cmd
 }
@@ -96,7 +90,7 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	}
 	report = append(report, "answered?", answered)
 	if m.d.Distances {
-		if _, distance, err := votesDistance(counts); err == nil { // the law would not be there otherwise
+		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // the law would not be there otherwise
 			report = append(report, "distance", distance, "released?", answered)
 		}
 	}
@@ -125,7 +119,6 @@ func newPicture(what, of string, format table.Format) *picture {
 	return &picture{shell.TableOf("<"+what, of, "probability"), format}
 }
 
-// add adds the probability with that natural logarithm.
 func (p *picture) add(name, value string, log float64) {
 	row := []string{name, value, formatProbability(log, p.format == table.CSV), bar(math.Exp(log), 40)}
 	p.Rows = append(p.Rows, row[:len(p.Header)])
@@ -166,7 +159,6 @@ func bar(share float64, width int) string {
 //go:embed text/*.txt
 var texts embed.FS
 
-// lawPage is one law that can be asked for.
 type lawPage struct {
 	aggregate.NamedLaw
 	d              aggregate.Description
@@ -211,7 +203,6 @@ func help(name string, d aggregate.Description) (long, examples string) {
 	return "The law of what is sampled: " + d.Short + ". One query costs " + d.Cost + ".", strings.Join(lines, "\n")
 }
 
-// law returns the law on given votes.
 func (m lawPage) law(values map[string]float64, prediction []float64, h aggregate.Histogram) (aggregate.Law, error) {
 	votes := 0
 	for _, n := range h.Reveal() {
@@ -232,13 +223,6 @@ func (m lawPage) law(values map[string]float64, prediction []float64, h aggregat
 	return mechanism.Law(h)
 }
 
-// votesDistance returns the plurality of votes that may move and its distance to
-// instability.
-func votesDistance(counts []int) (winner int, distance int64, err error) {
-	return stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
-}
-
-// newAboveThresholdLaw returns `pate learn law above-threshold`.
 func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 	var queries []float64
 	var threshold, epsilon1, epsilon2 float64

@@ -95,7 +95,6 @@ func export(ctx context.Context, g *shell.Globals, path string, load func(contex
 	return nil
 }
 
-// serve answers this machine until the context ends.
 func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 	if f.port < 0 || f.port > 65535 {
 		return shell.UsageError("", fmt.Errorf("--port %d: from 0 to 65535", f.port))
@@ -129,7 +128,6 @@ func server(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }
 
-// open shows an address in the browser of the user.
 func open(ctx context.Context, address string) error {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {

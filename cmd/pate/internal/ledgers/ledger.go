@@ -123,7 +123,6 @@ func (r report) footing() string {
 	return b.String()
 }
 
-// readSmall reads a small file.
 func readSmall(path string, most int) ([]byte, error) {
 	text, err := shell.ReadStart(path, int64(most)+1)
 	if err == nil && len(text) > most {

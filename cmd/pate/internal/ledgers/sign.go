@@ -63,7 +63,6 @@ func signLedger(g *shell.Globals, path, keyPath, out string) error {
 	return nil
 }
 
-// readPrivateKey reads a file that its owner alone can read.
 func readPrivateKey(path string) (key ed25519.PrivateKey, err error) {
 	text, err := durable.ReadSecret(path)
 	if err == nil {

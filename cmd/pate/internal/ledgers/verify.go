@@ -86,7 +86,6 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 	return files.failure()
 }
 
-// write prints a verified ledger.
 func (r report) write(g *shell.Globals, signed *signedBy, files *released) error {
 	if g.ParsedFormat() == table.Text {
 		fmt.Fprintf(g.Stdout, "%s is whole: %d lines, every epsilon recomputed\n%s", table.Printable(r.path), r.Head.Lines, r.heading())
@@ -245,7 +244,6 @@ func (f *fileReport) readStatement(ledgerPath string) error {
 	return nil
 }
 
-// words describes each file.
 func (r *released) words() string {
 	var b strings.Builder
 	for _, file := range r.files {
@@ -261,7 +259,6 @@ func (r *released) words() string {
 	return b.String()
 }
 
-// table returns the table for formats that programs and papers read.
 func (r *released) table() table.Table {
 	t := shell.TableOf("<file", "<kind", "entry", "<matches", "<sha256", "<says")
 	for _, file := range r.files {

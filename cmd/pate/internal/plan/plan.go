@@ -209,7 +209,6 @@ func (a alternative) answerNoise() float64 {
 	return a.Values[noise[len(noise)-1].Name]
 }
 
-// most returns the number of answers at most.
 func (a alternative) most() int {
 	if answers, capped := a.Values["answers"]; capped {
 		return int(answers)
@@ -279,7 +278,6 @@ func (s source) object(g *shell.Globals, schema string, target float64, name str
 			"mean_gap", s.MeanGap}, name, list}
 }
 
-// report prints the votes of a plan on stderr.
 func (s source) report(g *shell.Globals, labelled bool) {
 	numbers := fmt.Sprintf("right on %.1f %%, plurality on %.1f %%, mean gap %.0f", 100*s.TeacherAccuracy,
 		100*s.PluralityAccuracy, s.MeanGap)
@@ -304,7 +302,6 @@ func (s source) warn(g *shell.Globals) {
 	g.Logf("planning on real votes is itself a use of the private data: keep this output private")
 }
 
-// write prints plans, those with most correct answers first.
 func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, reverse bool) error {
 	votes.report(g, false)
 	format := g.ParsedFormat()
@@ -331,7 +328,7 @@ func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, r
 	for _, a := range plans {
 		row := []string{a.Mechanism, "", "", shell.FormatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.most()),
 			shell.FormatExpected(a.ExpectedAnswers, exact), shell.FormatExpected(a.ExpectedCorrect, exact),
-			formatShare(a.Accuracy(), exact),
+			shell.Fixed(a.Accuracy(), 3, exact),
 			shell.FormatEpsilon(a.Epsilon, exact), string(a.By)}
 		if threshold, tested := a.Values["threshold"]; tested {
 			row[1], row[2] = number.Exact(threshold), shell.FormatUp(a.Values["sigma1"], exact)
@@ -355,11 +352,4 @@ func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, r
 		g.Logf("labels of the first plan are right %.0f %% of the time: --min-accuracy 0.9 plans fewer and better ones", 100*best)
 	}
 	return nil
-}
-
-func formatShare(x float64, exact bool) string {
-	if exact {
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 3, 64)
 }

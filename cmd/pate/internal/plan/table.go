@@ -92,7 +92,6 @@ func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// row is an outcome at a budget.
 type row struct {
 	target float64
 	plan.Outcome
@@ -113,7 +112,7 @@ func (f *planTableFlags) write(g *shell.Globals, votes source, rows []row) error
 			"noise", o.Noise,
 			"failures?", o.Failures, "expected_asked", o.Asked, "expected_released", o.Released, "expected_right", o.Right,
 			"accuracy", o.Accuracy(), "epsilon", o.Epsilon, "accountant", o.By, "approximate?", o.Approximate})
-		failures, share := "", formatShare(o.Accuracy(), exact)
+		failures, share := "", shell.Fixed(o.Accuracy(), 3, exact)
 		if o.Failures > 0 {
 			failures = strconv.Itoa(o.Failures)
 		}
@@ -172,7 +171,7 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 		exact := f == table.CSV
 		for _, m := range advice.Methods {
 			t.Rows = append(t.Rows, []string{m.Mechanism, formatGap(m.GapNeeded, exact), shell.YesNo(advice.Feasible(m)),
-				formatShare(m.AtGap, exact), shell.FormatUp(m.Noise, exact), shell.FormatEpsilon(m.Epsilon, exact), string(m.By)})
+				shell.Fixed(m.AtGap, 3, exact), shell.FormatUp(m.Noise, exact), shell.FormatEpsilon(m.Epsilon, exact), string(m.By)})
 		}
 		return t
 	})
@@ -182,7 +181,6 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 	return err
 }
 
-// words names the winner and its margin.
 func words(a regime.Advice, from int) string {
 	best, r := a.Winner(), a.Regime
 	text := fmt.Sprintf("%s needs the smallest gap, %s votes.", best.Mechanism, formatGap(best.GapNeeded, false))

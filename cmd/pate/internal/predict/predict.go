@@ -32,7 +32,6 @@ type flags struct {
 	scored, public, probability bool
 }
 
-// New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
 	cmd := shell.Command("predict MODEL ROWS", "seed delta", shell.Wants(cobra.ExactArgs(2), nil),
@@ -141,7 +140,6 @@ func (f *flags) ask(cmd *cobra.Command, path string) (report, []answer, []string
 	return f.askStudent(cmd.Context(), path, m)
 }
 
-// askStudent asks a student.
 func (f *flags) askStudent(ctx context.Context, path string, m *published.Model) (report, []answer, []string, error) {
 	rows, err := m.Rows.ReadNew(dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
 	if err != nil {
@@ -272,7 +270,6 @@ const (
 	schemaDPSGD   = "pate.dpsgd-predict/1"
 )
 
-// askDPSGD asks a model of DP-SGD.
 func (f *flags) askDPSGD(ctx context.Context, path string) (report, []answer, []string, error) {
 	m, err := recipe.OpenModel(path)
 	if err != nil {
@@ -368,7 +365,6 @@ func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) 
 	return set, nil
 }
 
-// noClass returns a name that no class has.
 func noClass(classes []string) string {
 	name := "none of the model's"
 	for slices.Contains(classes, name) {

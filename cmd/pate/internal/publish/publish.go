@@ -12,7 +12,6 @@ import (
 
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/publish"
@@ -29,7 +28,6 @@ type publishFlags struct {
 	destroy                            bool
 }
 
-// drawn reports whether there are no public rows.
 func (f *publishFlags) drawn() bool { return f.pool != publish.PoolRows }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -48,7 +46,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that do not go together.
 func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private string) error {
 	drawn, dpsgd := f.drawn(), f.method == publish.DPSGD
 	rules := []error{
@@ -94,25 +91,14 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 		return err
 	}
 	bar := shell.NewProgress(g)
-	say := func(text string) {
-		bar.Clear()
-		g.Logf("%s", text)
-	}
 	c := publish.Config{
 		Settings: publish.Settings{
 			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Epsilon: f.epsilon, Delta: g.Delta,
 			Unit: f.UnitWord(), Method: f.method, Size: f.size, RowsPerUnit: f.rows, Teachers: f.teachers, Learner: f.learner,
 			TeacherAccuracy: f.accuracy, MinAccuracy: f.least, Pool: f.pool, Ranges: f.ranges,
 		},
-		Out: f.out, DestroySecrets: f.destroy, Cache: shell.FeatureCache(say), Spare: shell.SpareMemory,
-		Progress: bar.Update, Say: say, Warn: func(text string) {
-			bar.Clear()
-			g.Warn(text)
-		},
-		Columns: func(notes []dataset.ColumnNote, repeated []string) {
-			bar.Clear()
-			shell.ReadAloud(g, notes, repeated)
-		},
+		Out: f.out, DestroySecrets: f.destroy, Cache: shell.FeatureCache(bar.Say), Spare: shell.SpareMemory,
+		Progress: bar.Update, Say: bar.Say, Warn: bar.Warn, Columns: bar.ReadAloud,
 	}
 	if g.Seeded {
 		c.Seed = &g.Seed
@@ -149,7 +135,6 @@ func (f *publishFlags) command(cmd *cobra.Command, g *shell.Globals, private str
 		"pool", "ranges", "teacher-accuracy", "min-accuracy", "epsilon", "delta", "seed", "out"), shell.Differs, values), err
 }
 
-// inWords adds what a person can do.
 func (f *publishFlags) inWords(err error) error {
 	var none *plan.NoPlanError
 	switch {
@@ -181,7 +166,6 @@ func remedy(none *plan.NoPlanError) string {
 	return fix + "; --teacher-accuracy plans for better ones, if you know from public data that yours are"
 }
 
-// print prints the report.
 func print(g *shell.Globals, r *publish.Report) error {
 	err := g.Print(r, func(f table.Format) table.Table { return tableOf(r, f) })
 	if err != nil || g.ParsedFormat() != table.Text {

@@ -31,7 +31,6 @@ func (f *AgreementFlags) AgreementGiven(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"teacher-accuracy", "correlation", "confusion", "calibrate-on"}, cmd.Flags().Changed)
 }
 
-// CheckAgreement refuses values that are none.
 func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	share := func(name string, v float64) error {

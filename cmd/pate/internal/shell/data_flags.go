@@ -152,11 +152,16 @@ func (f *DataFlags) Where() (string, error) {
 	if slices.Contains(namedsets.Names(), f.Data) {
 		return f.Data, nil
 	}
-	path, err := filepath.Abs(f.Data)
+	return WholePath(f.Data)
+}
+
+// WholePath returns a path from the root.
+func WholePath(path string) (string, error) {
+	whole, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("where is %s: %w", f.Data, err)
+		return "", fmt.Errorf("where is %s: %w", path, err)
 	}
-	return path, nil
+	return whole, nil
 }
 
 // Identity names the data and how they are read, so that different flags never give the
@@ -204,7 +209,6 @@ func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) Pai
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
 
-// Reading returns how the rows are to be read.
 func (f *PairFlags) Reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -213,7 +217,6 @@ func (f *PairFlags) Reading() (dataset.Reading, error) {
 	return dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind, Keep: opt.Keep, ImageSize: opt.ImageSize, Accept: f.accept}, nil
 }
 
-// PrivateSource and PublicSource name the files.
 func (f *PairFlags) PrivateSource(path string) dataset.Source {
 	return dataset.Source{Path: path, Labels: f.data.Labels, Units: f.data.Units}
 }

@@ -29,12 +29,10 @@ type Target struct {
 	Topic string
 }
 
-// refused returns the error of a target.
 func (t Target) refused(why, fix, format string, args ...any) error {
 	return InputError(fmt.Errorf("%s %s"+format, append([]any{t.Flag, t.Path}, args...)...), why, fix, t.Topic)
 }
 
-// unread returns the error of a target that cannot be looked at.
 func (t Target) unread(err error) error { return t.refused("", "name another file", ": %w", err) }
 
 // CheckDistinct refuses a target that is one of the named files, by whatever link; what describes them.
@@ -90,11 +88,6 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	return t.CheckWritable()
 }
 
-func (t Target) errExists() error {
-	return t.refused("this command did not write it as it is, and does not overwrite it",
-		"move it away, or name another file", " is there already")
-}
-
 // Write writes the target, unless the file there has this content; any other file there is refused.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
@@ -104,7 +97,8 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	if there {
 		holds, err := durable.Holds(t.Path, write)
 		if err == nil && !holds {
-			err = t.errExists()
+			err = t.refused("this command did not write it as it is, and does not overwrite it",
+				"move it away, or name another file", " is there already")
 		}
 		return err
 	}
@@ -114,7 +108,6 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	return durable.WriteFile(t.Path, mode, write)
 }
 
-// ExpandPaths returns the files that paths or patterns name.
 func ExpandPaths(paths []string) []string {
 	files := append([]string(nil), paths...)
 	for _, path := range paths {

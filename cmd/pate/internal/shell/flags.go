@@ -109,7 +109,6 @@ func Files(endings ...string) Values { return Take("file", endings...) }
 // is reports whether the values, if they are known, are of one of these kinds.
 func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
 
-// complete lists what may follow.
 func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch {
 	case v.is("dir"):
@@ -136,7 +135,6 @@ func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirec
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Check refuses a word outside a closed set.
 func (v Values) Check(value string) error {
 	words := []string{value}
 	if v.is("list") {

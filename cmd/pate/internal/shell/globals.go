@@ -25,11 +25,11 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
 )
 
-// Noise returns where the noise of a release comes from.
 func (g *Globals) Noise() ledger.Noise {
 	if g.Seeded {
 		return ledger.SeededNoise
@@ -194,7 +194,6 @@ func (g *Globals) Prose() bool {
 	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }
 
-// ParsedFormat returns the validated --format.
 func (g *Globals) ParsedFormat() table.Format {
 	f, _ := table.ParseFormat(g.Format) // checked before any command runs
 	return f
@@ -249,6 +248,7 @@ func (i *Input) Terminal() bool {
 
 // progress draws one line on a terminal and nothing elsewhere.
 type progress struct {
+	g       *Globals
 	mu      sync.Mutex
 	out     *os.File // nil: silent
 	stage   string
@@ -263,9 +263,25 @@ type progress struct {
 func NewProgress(g *Globals) *progress {
 	f, ok := g.Stderr.(*os.File)
 	if g.Quiet || !ok || !term.IsTerminal(int(f.Fd())) {
-		return &progress{}
+		return &progress{g: g}
 	}
-	return &progress{out: f}
+	return &progress{g: g, out: f}
+}
+
+// Say, Warn and ReadAloud print in place of the line.
+func (p *progress) Say(text string) {
+	p.Clear()
+	p.g.Logf("%s", text)
+}
+
+func (p *progress) Warn(text string) {
+	p.Clear()
+	p.g.Warn(text)
+}
+
+func (p *progress) ReadAloud(notes []dataset.ColumnNote, repeated []string) {
+	p.Clear()
+	ReadAloud(p.g, notes, repeated)
 }
 
 const barWidth = 24

@@ -150,7 +150,6 @@ func listCommands(b *strings.Builder, cmd *cobra.Command, group string) {
 	}
 }
 
-// firstExamples returns the first n commands of examples.
 func firstExamples(examples string, n int) string {
 	var lines []string
 	continued := false
@@ -245,7 +244,6 @@ func shortFlags(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// flagLine returns a line with the first clause of the usage of a flag.
 func flagLine(f *pflag.Flag) string {
 	const column = 26
 	name := fmt.Sprintf("  --%s %s", f.Name, valueWord(f))
@@ -268,7 +266,6 @@ func flagLine(f *pflag.Flag) string {
 	return fmt.Sprintf("%-*s %s\n", column-1, strings.TrimRight(name, " "), usage)
 }
 
-// valueWord returns a word for the value of a flag.
 func valueWord(f *pflag.Flag) string {
 	takes := told(f)
 	kind := f.Value.Type()

@@ -96,7 +96,6 @@ func (f *ParameterFlags) usage(parameter string) string {
 	return strings.Join(docs, "; ")
 }
 
-// DescribeParameter returns the description and the unit of a parameter.
 func DescribeParameter(p aggregate.Parameter) string {
 	if p.Unit == "" {
 		return p.Doc
@@ -199,7 +198,6 @@ func LabelFlags(s aggregate.Setting, from int) string {
 	return fmt.Sprintf("--mechanism %s %s --queries %d:%d", s.Mechanism, flags, from, from+s.Queries)
 }
 
-// maxOrders bounds how many orders a user can ask for.
 const maxOrders = 100_000
 
 // ParseOrders reads 1.5,2:64,1.1:10.9:0.1 in the order given.

@@ -107,7 +107,6 @@ func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// commandNames lists the commands and help topics below cmd.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, child := range cmd.Commands() {
@@ -237,7 +236,6 @@ func and(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Needs checks the arguments of a command and that flags are given.
 func Needs(arguments cobra.PositionalArgs, names ...string) cobra.PositionalArgs {
 	return Wants(arguments, func(cmd *cobra.Command, _ []string) []string { return Unset(cmd, names...) })
 }

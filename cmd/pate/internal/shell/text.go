@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Columns is the width of the terminal that help is written for.
 const Columns = 80
 
 // foldedCommands breaks command lines that are wider than the terminal before a flag.
@@ -118,13 +117,18 @@ func FormatEpsilon(x float64, exact bool) string {
 
 // FormatExpected prints an expectation to a tenth.
 func FormatExpected(x float64, exact bool) string {
-	switch {
-	case exact:
-		return number.Exact(x)
-	case x >= 999.95:
-		return strconv.FormatFloat(x, 'f', 0, 64)
+	if !exact && x >= 999.95 {
+		return Fixed(x, 0, false)
 	}
-	return strconv.FormatFloat(x, 'f', 1, 64)
+	return Fixed(x, 1, exact)
+}
+
+// Fixed prints a number to so many decimals, or exactly.
+func Fixed(x float64, decimals int, exact bool) string {
+	if exact {
+		return number.Exact(x)
+	}
+	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
 // Repeats returns a command line that begins with words and has the named flags that are given. A text in

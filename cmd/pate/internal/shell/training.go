@@ -20,7 +20,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// UnitFlags adds the flags of a private model about its units.
 func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 	Declare(flags, "units", To{"size": size, "rows-per-unit": rows})
 }
@@ -37,13 +36,11 @@ func checkSize(given func(string) bool, size int) error {
 	return If(given("size") && (size < 2 || size > math.MaxInt32), "--size %d: must be a number of units, at least 2", size)
 }
 
-// CheckUnits refuses numbers out of range.
 func CheckUnits(given func(string) bool, size, rows int) error {
 	return cmp.Or(checkSize(given, size),
 		If(rows < 1 || rows > dpsgd.MaxRows, "--rows-per-unit %d: must be from 1 to %d", rows, dpsgd.MaxRows))
 }
 
-// SayRecords prints the public number of units.
 func SayRecords(g *Globals, cfg recipe.Config) {
 	n := cfg.Shape().Records
 	if cfg.Records > 0 {
@@ -53,7 +50,6 @@ func SayRecords(g *Globals, cfg recipe.Config) {
 	g.Logf("units: %d, a number that the noise and what is said of the model will tell; --size says another one in its place", n)
 }
 
-// SayRows prints the number of rows of a unit that are trained on.
 func SayRows(g *Globals, cfg recipe.Config) {
 	if cfg.RowsPerUnit <= 1 {
 		g.Logf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", cfg.Unit)
@@ -76,7 +72,6 @@ func (f *TypicalFlags) Add(cmd *cobra.Command) {
 		"bayes-samples": &f.most})
 }
 
-// TypicalNames returns the names of the flags.
 func TypicalNames() []string {
 	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
 }
@@ -152,13 +147,7 @@ func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset
 	if err != nil {
 		return fail(err)
 	}
-	if schema.Encoder != nil {
-		var repeated []string
-		if !reading.Grouped(f.PrivateSource(private)) {
-			repeated = schema.Encoder.Repeated()
-		}
-		ReadAloud(g, schema.Encoder.Notes(), repeated)
-	}
+	readEncoder(g, schema.Encoder, reading.Grouped(f.PrivateSource(private)))
 	g.Logf("public rows: %d, of %d features", pool.Len(), schema.Features)
 	t, err := schema.ReadTask(f.PrivateSource(private))
 	if err != nil {
@@ -208,14 +197,18 @@ func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
 		g.Warn("not releasable: " + why + " (the ε of a run on the default split covers nothing that is learned or chosen by these rows)")
 	}
-	if t.Encoder == nil {
+	readEncoder(g, t.Encoder, t.Grouped)
+}
+
+func readEncoder(g *Globals, e *dataset.Encoder, grouped bool) {
+	if e == nil {
 		return
 	}
 	var repeated []string
-	if !t.Grouped {
-		repeated = t.Encoder.Repeated()
+	if !grouped {
+		repeated = e.Repeated()
 	}
-	ReadAloud(g, t.Encoder.Notes(), repeated)
+	ReadAloud(g, e.Notes(), repeated)
 }
 
 func aloud(notes []dataset.ColumnNote) []string {

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// VotesFlags describe the votes files in the arguments.
 type VotesFlags struct {
 	Classes, Teachers, first         int
 	counts, shares, transpose, index bool
@@ -32,7 +31,6 @@ type votesStdin struct {
 	spool *votes.Spool
 }
 
-// maxStdin bounds votes on standard input, in bytes.
 const maxStdin = 4 << 30
 
 func (f *VotesFlags) Add(cmd *cobra.Command) {

@@ -70,7 +70,6 @@ func (f flags) text() (string, error) {
 	return c.part(f.part)
 }
 
-// nameClasses fills the classes from --class-names, or from their number.
 func (f flags) nameClasses(c *count) error {
 	switch {
 	case f.names != "" && (f.classes != 0 || f.first != 0):
@@ -125,7 +124,6 @@ func (c count) part(name string) (string, error) {
 	return out.String() + "\n", err
 }
 
-// Values returns the classes as literals.
 func (c count) Values() []string {
 	out := make([]string, len(c.Classes))
 	for i, name := range c.Classes {
@@ -189,7 +187,6 @@ func dialects() []dialect {
 	}
 }
 
-// findDialect returns the dialect of a name.
 func findDialect(name string) dialect {
 	all := dialects()
 	return all[slices.IndexFunc(all, func(d dialect) bool { return d.Dialect == name })]
@@ -223,7 +220,6 @@ func (d dialect) table(name string) string {
 // literal returns a text as the database writes it.
 func (d dialect) literal(text string) string { return quoted(text, "'", d.backslash) }
 
-// quoted returns a text in quotes, of which none inside ends it.
 func quoted(text, quote string, backslash bool) string {
 	if backslash {
 		return quote + strings.NewReplacer(`\`, `\\`, quote, `\`+quote).Replace(text) + quote

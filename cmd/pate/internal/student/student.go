@@ -56,7 +56,6 @@ func (f *studentFlags) check(public string) error {
 	return shell.Target{Flag: "--export", Path: f.export, Topic: "data"}.CheckReplaceable(append(inputs, f.out)...)
 }
 
-// reading returns how public rows are read.
 func (f *studentFlags) reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -124,7 +123,6 @@ func (f *studentFlags) readLabels(pool int, names []string) (published.Labels, e
 	return published.ReadLabels(file, pool, nil, names)
 }
 
-// write writes the model, and its JSON.
 func (f *studentFlags) write(m *published.Model) error {
 	mode := os.FileMode(0o600)
 	if m.Labels.Releasable {
@@ -139,7 +137,6 @@ func (f *studentFlags) write(m *published.Model) error {
 	return durable.WriteFile(f.export, mode, func(w io.Writer) error { return m.Export(w) })
 }
 
-// trainError adds what a person can do.
 func trainError(err error) error {
 	if errors.Is(err, student.ErrNoLabels) {
 		return shell.InputError(errors.New("no label was released: every query was declined"), "a student has nothing to learn from",
@@ -183,7 +180,6 @@ func tableOf(m *published.Model, pool int, f table.Format) table.Table {
 	return t
 }
 
-// warning returns whether a model may leave, and if not, why.
 func warning(c published.Card) string {
 	switch {
 	case c.Labels.Releasable:

@@ -82,15 +82,8 @@ func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) e
 	}
 	bar := shell.NewProgress(g)
 	defer bar.Clear()
-	j.Progress = bar.Update
-	j.Say = func(text string) {
-		bar.Clear()
-		g.Logf("%s", text)
-	}
-	j.Decided = func(r *training.Result) {
-		bar.Clear()
-		shell.ReadAloud(g, r.Columns, r.Repeated)
-	}
+	j.Progress, j.Say = bar.Update, bar.Say
+	j.Decided = func(r *training.Result) { bar.ReadAloud(r.Columns, r.Repeated) }
 	result, err := training.Run(cmd.Context(), j)
 	bar.Clear()
 	if err != nil {
@@ -120,7 +113,6 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 	return nil
 }
 
-// folder returns where the secrets are.
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
 // shardVariables are the environment variables with the number of this job in an array, from 0: of an Indexed

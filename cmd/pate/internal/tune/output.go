@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-// printResult writes the result to stdout.
 func printResult(g *shell.Globals, r *tuned.Result) error {
 	heading := fmt.Sprintf("%s: %d private records; %s\nprivacy of one %s, %s, δ = %s\n\n", table.Printable(r.Data), r.Private, scoredOn(r.Score),
 		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
@@ -28,7 +27,6 @@ func scoredOn(s tuned.ScoreJSON) string {
 	return fmt.Sprintf("%d public rows choose", s.Rows)
 }
 
-// shown returns the result for people.
 func shown(r *tuned.Result) table.Table {
 	t := table.Table{Header: []string{"ε", "test %", "±", "noise", "untuned", "setting", "model", "rate", "clip"}}
 	cells := []string{shell.FormatUp(r.Epsilon, false), "", "", fmt.Sprintf("×%.4g", r.Noise), fmt.Sprintf("×%.4g", r.OneNoise), "none", "", "", ""}
@@ -41,7 +39,6 @@ func shown(r *tuned.Result) table.Table {
 	return t
 }
 
-// records returns the result for programs.
 func records(r *tuned.Result) table.Table {
 	t := table.Table{Header: []string{"epsilon", "delta", "law", "expected_runs", "settings", "noise_multiplier",
 		"untuned_noise_multiplier", "untuned_epsilon",
@@ -59,7 +56,6 @@ func records(r *tuned.Result) table.Table {
 	return t
 }
 
-// footnotes explains the numbers.
 func footnotes(r *tuned.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ε is a certified upper bound for the model, its setting and its score together. %s runs were expected, by the %s law; "+
@@ -94,7 +90,6 @@ func writeResult(dir string, r *tuned.Result) error {
 	return folder.WriteJSON(r.Releasable, resultsFile, r)
 }
 
-// readResult returns what writeResult put into dir.
 func readResult(dir string) (*tuned.Result, error) {
 	var r tuned.Result
 	if err := results.Folder(dir).ReadJSON(resultsFile, tuned.Schema, &r); err != nil {

@@ -16,13 +16,11 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-// settingFlags name the settings that are tried.
 type settingFlags struct {
 	file  string
 	lists []list
 }
 
-// list is one flag with several values.
 type list struct{ flag, values string }
 
 func newSettingFlags() (f settingFlags) {
@@ -40,7 +38,6 @@ func (f *settingFlags) names() []string {
 	return names
 }
 
-// read returns the settings that are tried.
 func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Setting, error) {
 	grid := map[string][]string{}
 	for _, l := range f.lists {

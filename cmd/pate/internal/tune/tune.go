@@ -60,7 +60,6 @@ func noStudents(cmd *cobra.Command, args []string) error {
 		Fix: "pate student PUBLIC --labels LABELS --out MODEL compares kinds by cross-validation", Topic: "tune"}
 }
 
-// check refuses flags that do not go together.
 func (f *flags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	positive := func(name string, x float64) error {
@@ -123,12 +122,10 @@ func (f *flags) names() []string {
 		f.settings.names(), []string{"score", "score-share", "score-noise", "constant-time", "ledger", "mode", "spend", "seed"})
 }
 
-// command returns the command line that repeats the run.
 func (f *flags) command(cmd *cobra.Command) string {
 	return shell.Repeats(cmd, []string{"pate tune"}, f.names(), shell.Given, nil)
 }
 
-// run carries out the command.
 func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 	if err := f.check(cmd); err != nil {
 		return shell.UsageError("tune", err)
@@ -197,7 +194,6 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 	return explain(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
 }
 
-// explain adds to an error what a person can do about it.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, tuned.ErrCostsDiffer):
@@ -216,7 +212,6 @@ func explain(err error) error {
 	return shell.TrainingError(err)
 }
 
-// shared returns the ledger of --ledger.
 func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived []string) (*recipe.Shared, error) {
 	epsilon := 0.0
 	if cmd.Flags().Changed("epsilon") {
