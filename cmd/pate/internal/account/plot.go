@@ -155,30 +155,31 @@ func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDP
 	}.SVG())
 }
 
-// riskReport is what an attacker can do, of one accountant. Reconstruction bounds the chance to guess a value that is
-// right for a share of all people: of rebuilding a record, or inferring an attribute.
+// riskReport is what an attacker can do, of one accountant.
 type riskReport struct {
-	advantage                  accountant.Interval
-	gdp                        accountant.GDP
-	bayes, tpr, reconstruction []riskAt
+	advantage accountant.Interval
+	gdp       accountant.GDP
+	chances   []chances
 }
 
-// riskAt is a chance at a prior, a rate of false alarms or a base rate.
-type riskAt struct {
-	at float64
-	accountant.Interval
+// chances are those of an attacker at priors, rates of false alarms or base rates.
+type chances struct {
+	name, of, words string
+	at              []float64
+	all             []accountant.Interval
 }
 
 func (r *riskReport) MarshalJSON() ([]byte, error) {
-	list := func(name string, all []riskAt) (out []shell.Object) {
-		for _, v := range all {
-			out = append(out, shell.Object{name, v.at, "lower", v.Lower, "upper", v.Upper})
+	out := shell.Object{"advantage", r.advantage,
+		"mu", shell.Object{"upper", shell.Number(r.gdp.Mu), "delta", r.gdp.Delta, "regret", r.gdp.Regret}}
+	for _, c := range r.chances {
+		var list []shell.Object
+		for i, v := range c.all {
+			list = append(list, shell.Object{c.of, c.at[i], "lower", v.Lower, "upper", v.Upper})
 		}
-		return out
+		out = append(out, c.name, list)
 	}
-	return shell.Object{"advantage", r.advantage,
-		"mu", shell.Object{"upper", shell.Number(r.gdp.Mu), "delta", r.gdp.Delta, "regret", r.gdp.Regret},
-		"bayes", list("prior", r.bayes), "tpr", list("fpr", r.tpr), "reconstruction", list("base_rate", r.reconstruction)}.MarshalJSON()
+	return out.MarshalJSON()
 }
 
 func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Auto, error) {
@@ -204,22 +205,23 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	if err != nil {
 		return nil, err
 	}
-	out := &riskReport{advantage: risk.Advantage(), gdp: risk.GDP()}
-	for _, question := range []struct {
-		answers *[]riskAt
-		of      func(float64) (accountant.Interval, error)
-		at      []float64
-	}{
-		{&out.bayes, risk.Right, []float64{0.5, 0.1, 0.01}},
-		{&out.tpr, risk.TPR, []float64{0.001, 0.01, 0.1}},
-		{&out.reconstruction, risk.TPR, []float64{0.5, 0.1, 0.001}},
-	} {
-		for _, x := range question.at {
-			v, err := question.of(x)
+	out := &riskReport{risk.Advantage(), risk.GDP(), []chances{
+		{name: "bayes", of: "prior", words: "guesses right, prior", at: []float64{0.5, 0.1, 0.01}},
+		{name: "tpr", of: "fpr", words: "finds, at false alarms", at: []float64{0.001, 0.01, 0.1}},
+		// To guess a value that is right for a share of all people: to rebuild a record, or to infer an attribute.
+		{name: "reconstruction", of: "base_rate", words: "guesses a value, base rate", at: []float64{0.5, 0.1, 0.001}},
+	}}
+	for i := range out.chances {
+		c, bound := &out.chances[i], risk.TPR
+		if c.name == "bayes" {
+			bound = risk.Right
+		}
+		for _, x := range c.at {
+			v, err := bound(x)
 			if err != nil {
 				return nil, err
 			}
-			*question.answers = append(*question.answers, riskAt{x, v})
+			c.all = append(c.all, v)
 		}
 	}
 	return out, nil
@@ -233,15 +235,13 @@ func (r accountReport) riskTable(exact bool) table.Table {
 		if risk == nil {
 			continue
 		}
-		rows := func(what string, all []riskAt) {
-			for _, v := range all {
-				t.Rows = append(t.Rows, []string{res.Accountant, what, number.Exact(v.at), shell.FormatDown(v.Lower),
+		for _, i := range []int{1, 0, 2} {
+			c := risk.chances[i]
+			for k, v := range c.all {
+				t.Rows = append(t.Rows, []string{res.Accountant, c.words, number.Exact(c.at[k]), shell.FormatDown(v.Lower),
 					shell.FormatUp(v.Upper, exact)})
 			}
 		}
-		rows("finds, at false alarms", risk.tpr)
-		rows("guesses right, prior", risk.bayes)
-		rows("guesses a value, base rate", risk.reconstruction)
 		mu := fmt.Sprintf("is as Gaussian DP (regret %s)", shell.FormatUp(risk.gdp.Regret, false))
 		t.Rows = append(t.Rows,
 			[]string{res.Accountant, "has an advantage", "", shell.FormatDown(risk.advantage.Lower),

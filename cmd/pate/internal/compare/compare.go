@@ -102,24 +102,17 @@ func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiment
 	if err != nil {
 		return nil, err
 	}
-	dir, keep, err := shell.RunFolder(f.out, "compare-"+id.Name())
-	if err != nil {
-		return nil, err
-	}
-	var result *experiments.Result
-	err = shell.FolderRun{
-		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
-		Read: func() error { result, err = report.Read(dir); return err },
-		Run: func(folder run.Folder) error {
+	return shell.FolderRun[*experiments.Result]{
+		Id: id, Out: f.out, Kind: "compare", Data: cfg.Task.Hash, Read: report.Read, Print: printResult,
+		Run: func(folder run.Folder) (*experiments.Result, error) {
 			bar := shell.NewProgress(g)
 			defer bar.Clear()
-			cfg.Key, cfg.Dir, cfg.Curves = folder.Key, folder.Path, keep
+			cfg.Key, cfg.Dir, cfg.Curves = folder.Key, folder.Path, f.out != ""
 			cfg.Progress = func(p experiments.Progress) { bar.Update(p.Stage, p.Done, p.Total) }
 			defer shell.SpareMemory(cfg.Task)()
-			result, err = experiments.Compare(ctx, cfg)
-			return err
+			return experiments.Compare(ctx, cfg)
 		},
-		Write: func() error {
+		Write: func(dir string, result *experiments.Result) error {
 			if err := report.Write(dir, result, f.command(cmd, g, cfg.Epsilons, filepath.Base)); err != nil {
 				return err
 			}
@@ -127,9 +120,7 @@ func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiment
 			g.Logf("report: %s", page)
 			return nil
 		},
-		Print: func() error { return printResult(g, result) },
 	}.Do(ctx, g)
-	return result, err
 }
 
 // printResult writes the table, or the JSON of the contract, to stdout.

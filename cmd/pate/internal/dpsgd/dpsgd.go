@@ -279,16 +279,10 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 	if err != nil {
 		return err
 	}
-	id := g.CommandLine("dpsgd", data, command)
-	dir, keep, err := shell.RunFolder(f.out, "dpsgd-"+id.Name())
-	if err != nil {
-		return err
-	}
-	var result *recipe.Result
-	return shell.FolderRun{
-		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
-		Read: func() error { result, err = readDPSGD(dir); return err },
-		Run: func(folder run.Folder) error {
+	_, err = shell.FolderRun[*recipe.Result]{
+		Id: g.CommandLine("dpsgd", data, command), Out: f.out, Kind: "dpsgd", Data: cfg.Task.Hash,
+		Read: readDPSGD, Write: writeDPSGD, Print: printDPSGD,
+		Run: func(folder run.Folder) (*recipe.Result, error) {
 			bar := shell.NewProgress(g)
 			defer bar.Clear()
 			cfg.Key, cfg.Dir = folder.Key, folder.Path
@@ -300,10 +294,8 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 				bar.Update(p.Stage, p.Done, p.Total)
 			}
 			defer shell.SpareMemory(cfg.Task)()
-			result, err = recipe.Run(ctx, cfg)
-			return err
+			return recipe.Run(ctx, cfg)
 		},
-		Write: func() error { return writeDPSGD(dir, result) },
-		Print: func() error { return printDPSGD(g, result) },
 	}.Do(ctx, g)
+	return err
 }

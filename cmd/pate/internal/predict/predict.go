@@ -48,28 +48,29 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report is the JSON of both kinds of models: pate.student-predict/1 has Known and Predictions,
+// report is what both kinds of models answer: pate.student-predict/1 has labelled and predictions,
 // pate.dpsgd-predict/1 the other optional fields.
 type report struct {
-	Schema      string   `json:"schema"`
-	Model       string   `json:"model"` // path
-	Kind        string   `json:"kind"`
-	Features    string   `json:"features,omitempty"`
-	Trained     string   `json:"trained_on,omitempty"`
-	Data        string   `json:"data,omitempty"`
-	Rows        int      `json:"rows"`
-	Known       *int     `json:"labelled,omitempty"` // rows with a label
-	Accuracy    *float64 `json:"accuracy,omitempty"` // on the labelled rows
-	Epsilon     *float64 `json:"epsilon,omitempty"`  // of the model
-	Delta       float64  `json:"delta,omitempty"`
-	Unit        string   `json:"unit,omitempty"`
-	Releasable  bool     `json:"releasable"` // the model is releasable and the rows are public
-	PublicRows  *bool    `json:"public_rows,omitempty"`
-	Labels      []answer `json:"labels,omitempty"`
-	Predictions []answer `json:"predictions,omitempty"`
+	first                       shell.Object // fields of the JSON up to rows
+	kind, unit                  string
+	rows                        int
+	known                       *int     // rows with a label
+	accuracy                    *float64 // on the labelled rows
+	epsilon                     *float64 // of the model
+	delta                       float64
+	trusted, public, releasable bool // the model is releasable, the rows are public, both
+	answers                     []answer
+	columns                     []string // of probabilities
+}
 
-	trusted bool // the model is releasable
-	public  bool // the rows are
+// object returns the JSON, with the answers by the name of their field.
+func (r report) object(answers []answer) shell.Object {
+	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
+		"unit?", r.unit, "releasable", r.releasable)
+	if r.known != nil { // a student
+		return append(o, "predictions?", answers)
+	}
+	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
 // answer is the prediction for a row. Of Probability (DP-SGD, of the label) and Probabilities
@@ -85,12 +86,12 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 	if err := f.checkOut(path); err != nil {
 		return err
 	}
-	r, answers, columns, err := f.ask(cmd, path)
+	r, err := f.ask(cmd, path)
 	if err != nil {
 		return modelError(path, err)
 	}
-	r.Releasable = r.trusted && r.public
-	lines := written(answers, columns, r.Releasable)
+	r.releasable = r.trusted && r.public
+	lines := written(r.answers, r.columns, r.releasable)
 	format := g.ParsedFormat()
 	if f.out != "" {
 		if err := durable.WriteFile(f.out, 0o600, func(w io.Writer) error { return lines.Write(w, table.CSV) }); err != nil {
@@ -98,15 +99,10 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 		}
 		g.Logf("predictions: %s", f.out)
 		g.Logf("%s", r.warning())
-		return g.Print(r, r.table)
+		return g.Print(r.object(nil), r.table)
 	}
 	if format == table.JSON {
-		if r.Schema == schemaStudent {
-			r.Predictions = answers
-		} else {
-			r.Labels = answers
-		}
-		return shell.WriteJSON(g.Stdout, r)
+		return shell.WriteJSON(g.Stdout, r.object(r.answers))
 	}
 	if format == table.Text { // the file that --out writes
 		format = table.CSV
@@ -118,15 +114,14 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 	return nil
 }
 
-// ask opens a model of either kind and asks it about the rows. It returns the names of the columns of
-// probabilities with the answers.
-func (f *flags) ask(cmd *cobra.Command, path string) (report, []answer, []string, error) {
+// ask opens a model of either kind and asks it about the rows.
+func (f *flags) ask(cmd *cobra.Command, path string) (report, error) {
 	m, err := published.Open(path)
 	if errors.Is(err, sealed.ErrKind) {
 		return f.askDPSGD(cmd.Context(), path)
 	}
 	if err != nil {
-		return report{}, nil, nil, err
+		return report{}, err
 	}
 	var foreign []string
 	cmd.LocalNonPersistentFlags().Visit(func(flag *pflag.Flag) {
@@ -135,45 +130,44 @@ func (f *flags) ask(cmd *cobra.Command, path string) (report, []answer, []string
 		}
 	})
 	if foreign != nil {
-		return report{}, nil, nil, shell.UsageError("", fmt.Errorf("%s: for models of DP-SGD; a student finds its columns itself", foreign[0]))
+		return report{}, shell.UsageError("", fmt.Errorf("%s: for models of DP-SGD; a student finds its columns itself", foreign[0]))
 	}
 	return f.askStudent(cmd.Context(), path, m)
 }
 
-func (f *flags) askStudent(ctx context.Context, path string, m *published.Model) (report, []answer, []string, error) {
+func (f *flags) askStudent(ctx context.Context, path string, m *published.Model) (report, error) {
 	rows, err := m.Rows.ReadNew(dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
 	if err != nil {
-		return report{}, nil, nil, shell.FaultError(err, "data")
+		return report{}, shell.FaultError(err, "data")
 	}
 	predictions, err := m.Predict(ctx, rows)
 	if err != nil {
-		return report{}, nil, nil, shell.FaultError(err, "data")
+		return report{}, shell.FaultError(err, "data")
 	}
 	right, known := m.Accuracy(predictions, rows)
-	r := report{Schema: schemaStudent, Model: path, Kind: m.Card.String(), Rows: len(predictions), Known: &known,
-		Delta: m.Labels.Delta, Unit: m.Labels.Unit, trusted: m.Labels.Releasable, public: f.public}
+	r := report{first: shell.Object{"schema", "pate.student-predict/1", "model", path, "kind", m.Card.String()}, kind: m.Card.String(),
+		rows: len(predictions), known: &known, delta: m.Labels.Delta, unit: m.Labels.Unit, trusted: m.Labels.Releasable,
+		public: f.public}
 	if m.Labels.Entry > 0 {
-		r.Epsilon = &m.Labels.Epsilon
+		r.epsilon = &m.Labels.Epsilon
 	}
 	if known > 0 {
 		accuracy := float64(right) / float64(known)
-		r.Accuracy = &accuracy
+		r.accuracy = &accuracy
 	}
-	var answers []answer
 	for i, p := range predictions {
 		a := answer{Row: rows.IDs[i], Label: m.Classes[p.Class]}
 		if f.probability {
 			a.Probabilities = p.Probabilities
 		}
-		answers = append(answers, a)
+		r.answers = append(r.answers, a)
 	}
-	var columns []string
 	if f.probability {
 		for _, c := range m.Classes {
-			columns = append(columns, "p("+c+")")
+			r.columns = append(r.columns, "p("+c+")")
 		}
 	}
-	return r, answers, columns, nil
+	return r, nil
 }
 
 // written returns the file of the predictions. Every line has whether it is releasable: the file
@@ -198,30 +192,29 @@ func written(answers []answer, columns []string, releasable bool) table.Table {
 
 func (r report) table(f table.Format) table.Table {
 	epsilon, accuracy := "none", ""
-	if r.Epsilon != nil {
-		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
+	if r.epsilon != nil {
+		epsilon = shell.FormatUp(*r.epsilon, f == table.CSV)
 	}
-	if r.Accuracy != nil {
-		accuracy = strconv.FormatFloat(100**r.Accuracy, 'f', 2, 64)
+	if r.accuracy != nil {
+		accuracy = strconv.FormatFloat(100**r.accuracy, 'f', 2, 64)
 	}
-	return table.Table{
-		Header: []string{"rows", "right %", "epsilon", "releasable", "model"}, Left: []bool{false, false, false, true, true},
-		Rows: [][]string{{strconv.Itoa(r.Rows), accuracy, epsilon, shell.YesNo(r.Releasable), r.Kind}},
-	}
+	t := shell.TableOf("rows", "right %", "epsilon", "<releasable", "<model")
+	t.Rows = [][]string{{strconv.Itoa(r.rows), accuracy, epsilon, shell.YesNo(r.releasable), r.kind}}
+	return t
 }
 
 func (r report) sentence() string {
 	accuracy := "; no labels with the model's names to compare with"
-	if r.Accuracy != nil {
-		accuracy = fmt.Sprintf(", %.2f %% right", 100**r.Accuracy)
+	if r.accuracy != nil {
+		accuracy = fmt.Sprintf(", %.2f %% right", 100**r.accuracy)
 	}
-	return fmt.Sprintf("%d rows%s; %s", r.Rows, accuracy, r.warning())
+	return fmt.Sprintf("%d rows%s; %s", r.rows, accuracy, r.warning())
 }
 
 // warning states whether the answers may leave, and if not, why.
 func (r report) warning() string {
 	switch {
-	case r.Releasable:
+	case r.releasable:
 		return "releasable"
 	case r.public:
 		return "not releasable: the model is not"
@@ -265,28 +258,23 @@ func modelError(path string, err error) error {
 	return err
 }
 
-const (
-	schemaStudent = "pate.student-predict/1"
-	schemaDPSGD   = "pate.dpsgd-predict/1"
-)
-
-func (f *flags) askDPSGD(ctx context.Context, path string) (report, []answer, []string, error) {
+func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	m, err := recipe.OpenModel(path)
 	if err != nil {
-		return report{}, nil, nil, err
+		return report{}, err
 	}
 	set, err := f.rows(m)
 	if err != nil {
-		return report{}, nil, nil, err
+		return report{}, err
 	}
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
-		return report{}, nil, nil, err
+		return report{}, err
 	}
 	public := f.public || m.ScoredOn(set)
-	r := report{Schema: schemaDPSGD, Model: path, Kind: m.Kind, Features: m.Features, Trained: m.Data, Data: set.Name, Rows: len(predictions),
-		Epsilon: m.Epsilon, Delta: m.Delta, Unit: m.Unit, PublicRows: &public, trusted: m.Releasable, public: public}
-	var answers []answer
+	r := report{first: shell.Object{"schema", "pate.dpsgd-predict/1", "model", path, "kind", m.Kind, "features?", m.Features,
+		"trained_on?", m.Data, "data?", set.Name}, kind: m.Kind, rows: len(predictions), epsilon: m.Epsilon, delta: m.Delta,
+		unit: m.Unit, trusted: m.Releasable, public: public}
 	classes := make([]int, len(predictions))
 	for i, p := range predictions {
 		classes[i] = p.Class
@@ -294,15 +282,15 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, []answer, []
 		if f.probability {
 			a.Probability = &p.Probability
 		}
-		answers = append(answers, a)
+		r.answers = append(r.answers, a)
 	}
 	if accuracy, known := m.Accuracy(classes, set); known {
-		r.Accuracy = &accuracy
+		r.accuracy = &accuracy
 	}
 	if f.probability {
-		return r, answers, []string{"probability"}, nil
+		r.columns = []string{"probability"}
 	}
-	return r, answers, nil, nil
+	return r, nil
 }
 
 // rows returns the rows that the model is asked about: without --scored all rows of a table or a matrix, and

@@ -91,15 +91,15 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// remedy is what a person reads of an error of a library, and the exit code.
-type remedy struct {
-	of              error
-	code            int
-	what            error // in place of the error itself, if not nil
-	why, fix, topic string
+// Remedy is what a person reads of an error of a library, and the exit code.
+type Remedy struct {
+	Of              error
+	Code            int
+	What            error // in place of the error itself, if not nil
+	Why, Fix, Topic string
 }
 
-var remedies = []remedy{
+var remedies = []Remedy{
 	{context.Canceled, ExitInterrupted, errors.New("interrupted"), "nothing half-written is left behind",
 		"run the same command again to go on where it stopped", ""},
 	{ledger.ErrBudgetExceeded, ExitOverBudget, nil, "the whole worst case is charged before anything is asked; nothing was spent",
@@ -125,7 +125,7 @@ func Explain(command string, err error) (int, string) {
 	if !errors.As(err, &ce) {
 		err = FaultError(err, "ledger") // of package run; commands tell those of others
 	}
-	if err = remedied(err, remedies); !errors.As(err, &ce) {
+	if err = Remedied(err, remedies); !errors.As(err, &ce) {
 		ce = &CommandError{Code: ExitFailure, What: err}
 	}
 	ce.advise()
@@ -146,7 +146,7 @@ func Explain(command string, err error) (int, string) {
 }
 
 // trainings are the remedies of errors of a training.
-var trainings = []remedy{
+var trainings = []Remedy{
 	{recipe.ErrSpent, ExitOverBudget, nil, "what was charged to a ledger stays spent; nothing more was",
 		"name another ledger, and add up the two, or take features that learn nothing from private rows", "privacy"},
 	{recipe.ErrBudget, ExitOverBudget, nil, "no noise brings the whole within the budget; nothing was spent",
@@ -159,16 +159,16 @@ var trainings = []remedy{
 }
 
 // TrainingError adds to an error of a training what a person can do about it.
-func TrainingError(err error) error { return remedied(err, trainings) }
+func TrainingError(err error) error { return Remedied(err, trainings) }
 
-// remedied returns an error with the first remedy for it; others, and those that have one, as they are.
-func remedied(err error, of []remedy) error {
-	i := slices.IndexFunc(of, func(r remedy) bool { return errors.Is(err, r.of) })
+// Remedied returns an error with the first remedy for it; others, and those that have one, as they are.
+func Remedied(err error, of []Remedy) error {
+	i := slices.IndexFunc(of, func(r Remedy) bool { return errors.Is(err, r.Of) })
 	if i < 0 || errors.As(err, new(*CommandError)) {
 		return err
 	}
 	r := of[i]
-	return &CommandError{Code: r.code, What: cmp.Or(r.what, err), Why: r.why, Fix: r.fix, Topic: r.topic}
+	return &CommandError{Code: r.Code, What: cmp.Or(r.What, err), Why: r.Why, Fix: r.Fix, Topic: r.Topic}
 }
 
 // general are remedies that are less specific than the operating system's reason.

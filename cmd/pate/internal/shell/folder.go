@@ -17,20 +17,20 @@ import (
 )
 
 // FolderRun is a command that resumes: its state is in a folder.
-type FolderRun struct {
-	Id  run.Identity
-	Dir string
-	// Keep is whether the folder stays when the run is done, with its results.
-	Keep bool
+type FolderRun[T any] struct {
+	Id run.Identity
+	// Out is the folder, which stays with the results when the run is done. Without one it is in the user's cache,
+	// its name begins with Kind, and it is removed when the run is done.
+	Out, Kind string
 	// Data returns the hash of the data. It is asked for before Run, if at all: of a seeded run,
 	// whose key stays, nothing is kept to recognise them by.
 	Data func() [32]byte
 
-	// Read gets the results of a finished run, run makes and write keeps them in their places.
-	Read  func() error
-	Run   func(run.Folder) error
-	Write func() error
-	Print func() error
+	// Read gets the results of a finished run, Run makes and Write keeps them in their places.
+	Read  func(dir string) (T, error)
+	Run   func(run.Folder) (T, error)
+	Write func(dir string, result T) error
+	Print func(g *Globals, result T) error
 }
 
 // CommandLine returns the identity of a run that is a function of where its data are, of the
@@ -41,19 +41,6 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 		Command string `json:"command"`
 		Held    []any  `json:"held,omitempty"`
 	}{data, command, held}}
-}
-
-// RunFolder returns where a run lives: out, or a folder of this name in the user's cache that is
-// removed when the run is done.
-func RunFolder(out, name string) (dir string, keep bool, err error) {
-	if out != "" {
-		return out, true, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
-	}
-	return filepath.Join(cache, "pate", name), false, nil
 }
 
 // outputs are the flags of files and folders that commands write.
@@ -125,54 +112,63 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 }
 
 // Do runs, resumes, or prints the earlier result.
-func (r FolderRun) Do(ctx context.Context, g *Globals) error {
-	folder, err := run.OpenFolder(ctx, r.Dir, r.Id, g.Key)
+func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) {
+	dir := r.Out
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return result, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
+		}
+		dir = filepath.Join(cache, "pate", r.Kind+"-"+r.Id.Name())
+	}
+	folder, err := run.OpenFolder(ctx, dir, r.Id, g.Key)
 	if err != nil {
-		return err
+		return result, err
 	}
 	defer folder.Close()
+	show := func() error { return r.Print(g, result) }
 	var data [32]byte
 	if folder.Finished || folder.Key.Releasable() {
 		data = r.Data()
 	}
 	if folder.Finished {
-		if err := folder.CheckMadeOf(data, "the run in "+r.Dir); err != nil {
-			return err
+		if err := folder.CheckMadeOf(data, "the run in "+dir); err != nil {
+			return result, err
 		}
-		if err := r.Read(); err != nil {
-			return err
+		if result, err = r.Read(dir); err != nil {
+			return result, err
 		}
 		g.Logf("this run is complete and its key destroyed; its results are")
-		return PrintFolder(g, r.Dir, r.Print)
+		return result, PrintFolder(g, dir, show)
 	}
-	if err := r.Run(folder); err != nil {
+	if result, err = r.Run(folder); err != nil {
 		if ctx.Err() != nil {
-			g.Logf("what is done so far, secrets included, is in %s", r.Dir)
-			if !r.Keep {
-				g.Logf("the same command goes on; to throw it away instead: rm -r %s", ShellWord(r.Dir))
+			g.Logf("what is done so far, secrets included, is in %s", dir)
+			if r.Out == "" {
+				g.Logf("the same command goes on; to throw it away instead: rm -r %s", ShellWord(dir))
 			}
 		}
-		return err
+		return result, err
 	}
-	if r.Keep {
-		if err := r.Write(); err != nil {
-			return err
+	if r.Out != "" {
+		if err := r.Write(dir, result); err != nil {
+			return result, err
 		}
 		if err := folder.Finish(data); err != nil {
-			return err
+			return result, err
 		}
-		return PrintFolder(g, r.Dir, r.Print)
+		return result, PrintFolder(g, dir, show)
 	}
-	if err := r.Print(); err != nil {
-		return err
+	if err := show(); err != nil {
+		return result, err
 	}
 	if err := folder.Finish(data); err != nil { // overwrites the key
-		return err
+		return result, err
 	}
-	if err := os.RemoveAll(r.Dir); err != nil {
-		return fmt.Errorf("removing the finished run's secrets: %w", err)
+	if err := os.RemoveAll(dir); err != nil {
+		return result, fmt.Errorf("removing the finished run's secrets: %w", err)
 	}
-	return nil
+	return result, nil
 }
 
 // PrintFolder prints the results of a complete run whose folder stays, and describes both halves of the

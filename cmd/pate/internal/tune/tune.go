@@ -195,21 +195,18 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 }
 
 func explain(err error) error {
-	switch {
-	case errors.Is(err, tuned.ErrCostsDiffer):
-		return shell.InputError(err, "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
-			"give settings with features that learn the same statistics", "tune")
-	case errors.Is(err, recipe.ErrBudget):
-		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,
+	return shell.TrainingError(shell.Remedied(err, []shell.Remedy{
+		{Of: tuned.ErrCostsDiffer, Code: shell.ExitInvalidInput, Topic: "tune",
+			Why: "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
+			Fix: "give settings with features that learn the same statistics"},
+		{Of: recipe.ErrBudget, Code: shell.ExitOverBudget, Topic: "tune",
 			Why: "no noise of the training brings the whole within the budget; nothing was spent",
-			Fix: "raise --epsilon or --score-noise, or ask for fewer --runs", Topic: "tune"}
-	case errors.Is(err, ledger.ErrBudgetExceeded):
-		return &shell.CommandError{Code: shell.ExitOverBudget, What: err, Why: "all of a search is charged before its first run; nothing was spent",
-			Fix: "leave --spend out to take what is left, or name another ledger", Topic: "tune"}
-	case errors.Is(err, tuned.ErrConfig):
-		return shell.UsageError("tune", err)
-	}
-	return shell.TrainingError(err)
+			Fix: "raise --epsilon or --score-noise, or ask for fewer --runs"},
+		{Of: ledger.ErrBudgetExceeded, Code: shell.ExitOverBudget, Topic: "tune",
+			Why: "all of a search is charged before its first run; nothing was spent",
+			Fix: "leave --spend out to take what is left, or name another ledger"},
+		{Of: tuned.ErrConfig, Code: shell.ExitUsage, Topic: "tune"},
+	}))
 }
 
 func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived []string) (*recipe.Shared, error) {
@@ -232,18 +229,14 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 	if err != nil {
 		return err
 	}
-	var result *tuned.Result
-	return shell.FolderRun{
-		Id: g.CommandLine("tune", data, command, cfg.Settings), Dir: f.out, Keep: true, Data: cfg.Task.Hash,
-		Read: func() error { result, err = readResult(f.out); return err },
-		Run: func(folder run.Folder) error {
+	_, err = shell.FolderRun[*tuned.Result]{
+		Id: g.CommandLine("tune", data, command, cfg.Settings), Out: f.out, Data: cfg.Task.Hash, Read: readResult, Write: writeResult,
+		Run: func(folder run.Folder) (*tuned.Result, error) {
 			g.Logf("searching; how far it is would tell how many runs there are, and is not shown")
 			cfg.Key, cfg.Dir = folder.Key, folder.Path
-			result, err = tuned.Run(ctx, cfg)
-			return err
+			return tuned.Run(ctx, cfg)
 		},
-		Write: func() error { return writeResult(f.out, result) },
-		Print: func() error {
+		Print: func(g *shell.Globals, result *tuned.Result) error {
 			if err := printResult(g, result); err != nil || result.Chosen != nil {
 				return err
 			}
@@ -251,4 +244,5 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 				Why: "the law allows for it, and the search is charged all the same", Fix: "a geometric law has one run at least", Topic: "tune"}
 		},
 	}.Do(ctx, g)
+	return err
 }
