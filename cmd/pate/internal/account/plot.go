@@ -162,7 +162,7 @@ type riskReport struct {
 	chances   []chances
 }
 
-// chances are those of an attacker at priors, rates of false alarms or base rates.
+// chances are bounds of the success of an attacker at priors, rates of false alarms or base rates.
 type chances struct {
 	name, of, words string
 	at              []float64
