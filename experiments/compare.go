@@ -15,9 +15,9 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Compare runs every method of the configuration, Seeds times, and returns one row for each method and
-// target. An interrupted call is resumed with the same Config: trained teachers are taken from Config.Dir,
-// answers repeat themselves and cost nothing more.
+// Compare runs every method of the configuration Seeds times and returns one row for each method and target.
+// An interrupted call is resumed with the same Config: trained teachers are loaded from Config.Dir, and
+// answers are repeated at no further cost.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -57,12 +57,12 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		early, stop = begin(ctx, c)
 		defer stop()
 	}
-	// DP-SGD first: its and the teachers' features together are gigabytes.
+	// DP-SGD first: its features and the teachers' features together would take gigabytes.
 	rows, err := runDPSGD(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // features of DP-SGD are gigabytes
+	debug.FreeOSMemory() // features of DP-SGD take gigabytes
 	plain, err := runUnprotected(ctx, c)
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the cost of all rows: of votes by the tightest accountant, and by Rényi divergences if a
-// model is among them, as these hold for its integer noise.
+// together returns the cost of all rows: for votes by the tightest accountant, and by Rényi divergences if
+// there is a model, since these support its integer noise.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -127,7 +127,7 @@ func together(ctx context.Context, rows []Row, all accountant.Event, delta float
 	return claim.Upper, err
 }
 
-// inOrder puts rows in the order of the table: by target, rows without a target last.
+// inOrder sorts rows in the order of the table: by target, rows without a target last.
 func inOrder(rows []Row, targets []float64) []Row {
 	var out []Row
 	for _, target := range append(slices.Clone(targets), 0) {
@@ -142,8 +142,8 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with a student once, at every target: methods of neighbours beside methods
-// of teachers.
+// compareOnce runs every method with a student once at every target: methods of neighbours in parallel with
+// methods of teachers.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var near, polled []Row
 	var diagnostics *Diagnostics
@@ -214,7 +214,7 @@ func compareTeachers(ctx context.Context, c Config, p prepared, seed int) ([]Row
 	return rows, diagnose(c, e), nil
 }
 
-// means averages runs, each of the same rows in the same order.
+// means averages runs, each with the same rows in the same order.
 func means(runs [][]Row) []Row {
 	out := make([]Row, len(runs[0]))
 	for i := range out {
@@ -227,7 +227,7 @@ func means(runs [][]Row) []Row {
 	return out
 }
 
-// mean averages the runs of one method; fields that do not vary come from the first.
+// mean averages the runs of one method; constant fields come from the first run.
 func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))
@@ -255,8 +255,8 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// beside runs works at the same time, as none keeps all processors busy: the last in the caller's
-// goroutine. It returns the first error, which ends the others. With one worker they follow each other.
+// beside runs works concurrently, as none keeps all processors busy, the last in the caller's goroutine. It
+// returns the first error, which ends the others. With one worker they run one after the other.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -283,7 +283,7 @@ func beside(ctx context.Context, workers int, clock *shared, works ...func(conte
 	return first
 }
 
-// inTurn returns a function that runs in one goroutine at a time.
+// inTurn returns a function that calls report from one goroutine at a time.
 func inTurn(report func(Progress)) func(Progress) {
 	var mu sync.Mutex
 	return func(p Progress) {
@@ -293,8 +293,8 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock of concurrent works: while n run, it goes at an n-th of the usual speed, so that each
-// is counted for its share of the machine.
+// shared is a clock for concurrent work: while n works run, it runs at 1/n of the usual speed, so that each
+// work counts only its share of the machine's time.
 type shared struct {
 	mu     sync.Mutex
 	works  int
@@ -315,7 +315,7 @@ func (s *shared) change(by int) {
 	s.works += by
 }
 
-// look adds the time since the last look.
+// look adds the time since the last call of look.
 func (s *shared) look() {
 	now := time.Now()
 	if s.works > 0 {
@@ -324,7 +324,7 @@ func (s *shared) look() {
 	s.looked = now
 }
 
-// now returns the passed time; only differences mean something.
+// now returns the elapsed time; only differences are meaningful.
 func (s *shared) now() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

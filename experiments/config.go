@@ -27,25 +27,25 @@ import (
 const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
-	SampledKNN     = "pknn/sampled" // private k-NN: the nearest of a Poisson sample of the private rows vote
-	ReverseKNN     = "pknn/reverse" // every private row votes at the questions nearest to it
+	SampledKNN     = "pknn/sampled" // private k-NN: the nearest rows of a Poisson sample of the private rows vote
+	ReverseKNN     = "pknn/reverse" // every private row votes on the questions nearest to it
 	DPSGD          = "dpsgd/linear"
 	NonPrivate     = "non-private"         // the model of DP-SGD without privacy
 	BoostedTrees   = "non-private/trees"   // boosted trees on all private rows
-	Majority       = "majority-class"      // always the class that most private rows have
-	Plurality      = "ensemble/plurality"  // the teachers' vote without noise, on the test rows
-	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
+	Majority       = "majority-class"      // always the most frequent class of the private rows
+	Plurality      = "ensemble/plurality"  // the teachers' plurality vote without noise, on the test rows
+	TrueLabels     = "student/true-labels" // the student on the pool's true labels for the same queries
 )
 
-// Methods of package stable, which release the unchanged plurality where it is far from changing. For the
-// few hundred queries of a comparison they lose to noisy argmax.
+// Methods of package stable, which release the exact plurality if it is far from changing. For the few
+// hundred queries of a comparison they are worse than noisy argmax.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods that run only if named: every other mechanism that labels by votes alone.
+// OnRequest lists the methods that run only if requested: every other mechanism that labels by votes alone.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -56,7 +56,7 @@ func OnRequest() []string {
 	return methods
 }
 
-// Methods lists the default methods; boosted trees run on tables alone.
+// Methods lists the default methods; boosted trees run on tables only.
 func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
@@ -73,56 +73,56 @@ func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 // Config describes a comparison. Task, Epsilons, Delta and Key are required.
 type Config struct {
 	Task dataset.Task
-	// Epsilons are the targets, > 0 and different: each a run and a budget of its own for every private
+	// Epsilons are the targets, > 0 and different. Each is a separate run and budget for every private
 	// method.
 	Epsilons []float64
 	Delta    float64 // in (0, 1/number of private units)
 	Seeds    int     // independent runs; default 1
 	Methods  []string
-	Learner  string // teachers' learner, one of Learners(); default by the kind of data
-	// Features is one of features.Names(), for all methods. By default teachers get deskewed-hog for
-	// handwriting, hog for pictures and raw for tables, and DP-SGD the features of its recipe, part of
-	// which may be learned from private rows and is charged.
+	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
+	// Features is one of features.Names(), for all methods. By default teachers use deskewed-hog for
+	// handwriting, hog for pictures and raw for tables, and DP-SGD the features of its recipe, part of which
+	// may be learned from private rows and is charged.
 	Features string
-	Teachers int // default by the number of private units
-	// Marginals draws the pool from noisy marginals of the private rows; every method that asks about the
-	// pool pays for them. The ranges of Task must be declared.
+	Teachers int // default depends on the number of private units
+	// Marginals draws the pool from noisy marginals of the private rows. Every method that uses the pool is
+	// charged for them. The ranges of Task must be declared.
 	Marginals bool
-	// Unit names in a word whose data Task.Private.Units are; default "record".
+	// Unit is the privacy unit of Task.Private.Units; default "record".
 	Unit string
 
-	// Curves asks for [Row.Curve], which takes three more students for each ensemble method of the first
+	// Curves enables [Row.Curve], which trains three more students for each ensemble method of the first
 	// seed.
 	Curves bool
 
-	// Typical, if not nil, asks for figures of a typical record beside the epsilon of DP-SGD.
+	// Typical, if not nil, adds figures for a typical record beside the epsilon of DP-SGD.
 	Typical *typical.Config
 
-	// Key is the secret all randomness derives from.
+	// Key is the secret from which all randomness is derived.
 	Key rng.Key
-	// Dir keeps votes, checkpoints and ledgers, from which an interrupted run resumes. It must exist.
+	// Dir holds votes, checkpoints and ledgers, from which an interrupted run resumes. It must exist.
 	Dir string
 
 	Workers int // default GOMAXPROCS
-	// Progress is called from one goroutine at a time. Stages of concurrent work take turns.
+	// Progress is called from one goroutine at a time. Stages of concurrent work may alternate.
 	Progress func(Progress)
 
-	// Cache keeps expensive features of DP-SGD; nil computes them for each model.
+	// Cache stores expensive features of DP-SGD; if nil, they are computed for each model.
 	Cache *features.Cache
 
-	units int             // of Task.Private
-	named string          // Features as they were given; empty for the default of each method
-	drawn *drawn          // the pool that was drawn and paid for at one target; nil for another pool
-	hash  func() [32]byte // of Task, computed once
+	units int             // number of units of Task.Private
+	named string          // Features as given; empty for the default of each method
+	drawn *drawn          // the pool drawn and paid for at one target; nil for another pool
+	hash  func() [32]byte // hash of Task, computed once
 }
 
 // point is a comparison at one of its targets.
 type point struct {
 	Config
 	epsilon   float64
-	answers   int                  // that a mechanism plans for
-	marginals *marginals.Marginals // that the pool is drawn from; may be nil
-	plans     *sync.Map            // of methods, each made once; see once
+	answers   int                  // number of answers that a mechanism plans for
+	marginals *marginals.Marginals // source of the pool; may be nil
+	plans     *sync.Map            // plans of methods, each made once; see once
 }
 
 // Progress is the position of a run.
@@ -134,8 +134,8 @@ type Progress struct {
 // ErrConfig is matched by every error about a field of a Config; nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
-// Validate reports the first field that is missing or out of range, Key and Dir apart. It looks at public
-// facts only and at the number of private rows, which may be too large for the teachers.
+// Validate reports the first field that is missing or out of range, except Key and Dir. It reads only public
+// facts and the number of private rows, which may be too large for the teachers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -220,7 +220,7 @@ func (c Config) complete() (Config, error) {
 			return c, err
 		}
 	}
-	// A teacher that refuses its share would end the run by the fall of the private records; far below the
+	// A teacher that refuses its share would end the run depending on the private records; far below the
 	// limit none does.
 	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && c.Task.Private.Len()/c.teachers() > limit {
 		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner",
@@ -248,12 +248,12 @@ const (
 // Learners lists the names.
 func Learners() []string { return training.Learners() }
 
-// fingerprint names a learner and its parameters in a checkpoint.
+// fingerprint identifies a learner and its parameters in a checkpoint.
 func fingerprint(l teachers.Learner) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate checkpoint 1: %T %+v", l, l))
 }
 
-// Identity is everything a run is a function of, apart from its key: the Settings of a [run.Identity].
+// Identity is everything that a run depends on, except its key: the Settings of a [run.Identity].
 type Identity struct {
 	Data     string    `json:"data"`
 	Split    string    `json:"split"`
@@ -261,15 +261,15 @@ type Identity struct {
 	Delta    float64   `json:"delta"`
 	Epsilons []float64 `json:"epsilons,omitempty"` // if there are several
 	Seeds    int       `json:"seeds"`
-	Seed     string    `json:"seed,omitempty"` // of a seeded run
+	Seed     string    `json:"seed,omitempty"` // for a seeded run
 	Learner  string    `json:"learner"`
-	// Features, Teachers and Methods as asked for; empty means the default.
+	// Features, Teachers and Methods as given; empty means the default.
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool is the source of the questions, and Ranges their ranges, where there are no public rows.
+	// Pool is the source of the questions, and Ranges their ranges, if there are no public rows.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`
-	Typical string `json:"bayes,omitempty"` // figures of a typical record
+	Typical string `json:"bayes,omitempty"` // figures for a typical record
 }

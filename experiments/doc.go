@@ -8,33 +8,34 @@
 //
 // # Guarantee
 //
-// Every row with an epsilon is (Epsilon, Delta)-differentially private on its own and for one run, for one
-// unit of the private set added or removed, by the worst-case events in Row.Account, which were charged
-// before anything was released. Result.EpsilonAll bounds all private rows of all runs together. The number
-// of private units is public: it fixes the number of teachers and the schedule of DP-SGD, and is the same
-// for both neighbours (one has a record that no teacher sees). Where a unit has several rows, DP-SGD trains
-// on one; PATE uses all, because a unit has one teacher, and so do votes of neighbours, where a unit votes
-// once at a question. The parameters of neighbours are rules of public numbers too (neighbours.go). They
-// were chosen on the development splits of optdigits and letter, after these methods had been looked at on
-// the literature splits of optdigits, letter and Adult: their results there are not on untouched rows. The
-// number of questions about images was chosen on training images of Fashion-MNIST and MNIST alone.
+// Every row with an epsilon is, by itself and for one run, (Epsilon, Delta)-differentially private for adding
+// or removing one unit of the private set. The cost is from the worst-case events in Row.Account, which were
+// charged before anything was released. Result.EpsilonAll bounds all private rows of all runs together. The
+// number of private units is public: it determines the number of teachers and the schedule of DP-SGD, and is
+// the same for both neighbouring data sets (one has a record that no teacher uses). If a unit has several
+// rows, DP-SGD trains on one of them. PATE uses all, because a unit has one teacher, and so do the methods of
+// neighbours, where a unit has one vote per question. The parameters of these methods are computed from
+// public numbers too (neighbours.go). They were chosen on the development splits of optdigits and letter,
+// after the methods had been evaluated on the literature splits of optdigits, letter and Adult: their results
+// are not for unused rows. The number of questions about images was chosen on training images of
+// Fashion-MNIST and MNIST alone.
 //
-// Where rows have many columns, as features of images have, kernel ridge teachers and votes of neighbours
-// see them in the principal directions of the pool, which is public: a private row is projected by itself,
-// so that it stays one row.
+// If rows have many columns, such as features of images, kernel ridge teachers and methods of neighbours use
+// their projections on the principal directions of the pool, which is public. Each private row is projected
+// separately, so it remains one row.
 //
-// The comparison is fair by the same private and test rows, the same delta and relation, certified epsilons
-// that do not depend on the data, and hyper-parameters that are constants (plan.go and package recipe have
-// their origin). DP-SGD is trained by the recipe of `pate dpsgd`. Each side gets the features that serve it
-// best; --features gives both the same. Votes and DP-SGD are accounted by privacy loss distributions, as
-// all of either is fixed before its first release, and by Rényi divergences where those have no pair. Where
-// the accounting assumes Poisson sampling, the code really samples that way.
+// The comparison is fair: all methods have the same private and test rows, the same delta and relation,
+// certified epsilons that do not depend on the data, and constant hyper-parameters (plan.go and package
+// recipe describe their origin). DP-SGD is trained by the recipe of `pate dpsgd`. By default PATE and DP-SGD
+// each use their best features; --features gives both the same. Both are accounted by privacy loss
+// distributions, as all events are fixed before the first release, and by Rényi divergences if an event has
+// no dominating pair. If the accounting assumes Poisson sampling, the code samples that way.
 //
 // # Caveats
 //
 // Rows without an epsilon, Result.Diagnostics and running times are unpaid functions of the private data;
-// pool and test rows are public and unprotected. Budgets are per folder: two runs in two folders on the
-// same records spend twice, and nothing here adds that up. Hyper-parameters were tuned on public
-// benchmarks, for MNIST on rows that are private in the literature split; on data that the constants have
-// seen, epsilon does not cover the tuning.
+// pool and test rows are public and unprotected. Budgets are per folder: the costs of two runs in two folders
+// on the same records add up, and this package does not add them. Hyper-parameters were tuned on public
+// benchmarks, for MNIST on rows that are private in the literature split; for data used in this tuning,
+// epsilon does not cover the tuning.
 package experiments

@@ -18,20 +18,20 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Sources of a pool where there are no public rows.
+// Sources of a pool without public rows.
 const (
-	PoolNone      = "none"      // declared ranges, every bin as likely as another
+	PoolNone      = "none"      // declared ranges, all bins equally likely
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
 
-// drawn is the payment for a pool at one target: the ledger of each method, by its name.
+// drawn holds the payment for a pool at one target: the ledger of each method, by its name.
 type drawn struct {
 	epsilon float64
-	several bool // targets
+	several bool // there are several targets
 	books   sync.Map
 }
 
-// take returns the ledger of a method once; nil if there is none.
+// take returns the ledger of a method, the first time; nil if there is none.
 func (d *drawn) take(method string) *paid {
 	if d == nil {
 		return nil
@@ -41,7 +41,7 @@ func (d *drawn) take(method string) *paid {
 	return p
 }
 
-// suffix separates the teachers of several targets.
+// suffix distinguishes the teachers of several targets.
 func (d *drawn) suffix() string {
 	if d == nil || !d.several {
 		return ""
@@ -58,7 +58,7 @@ func (d *drawn) close() error {
 	return errors.Join(errs...)
 }
 
-// planMarginals returns the marginals to draw the pool of a target from, nil if none.
+// planMarginals returns the marginals from which the pool of a target is drawn, nil if none.
 func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) {
 	if !c.Marginals {
 		return nil, nil
@@ -68,7 +68,7 @@ func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) 
 	return m, wrapped(err)
 }
 
-// outlinePool adds the marginals that the pool is drawn from, with their share of the budget.
+// outlinePool adds the marginals from which the pool is drawn, with their share of the budget.
 func (c Config) outlinePool(points []point, add addStep, data float64) {
 	if !c.Marginals {
 		return
@@ -93,7 +93,7 @@ func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *D
 		}
 		if i == 0 {
 			first = diagnostics
-		} else { // rows without a target are there already
+		} else { // rows without a target exist already
 			more = slices.DeleteFunc(more, func(r Row) bool { return r.TargetEpsilon == 0 })
 		}
 		rows = append(rows, more...)
@@ -117,8 +117,8 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens the ledger of a method, to be charged with all of its cost before anything is drawn:
-// the marginals, and then the method itself, whose cost follows from public numbers.
+// openCharged opens the ledger of a method and charges all of its cost before anything is drawn: first the
+// marginals, then the method itself, whose cost depends on public numbers.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -142,10 +142,9 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases the marginals under the ledger of every method that asks about the pool, and draws the
-// pool from them. All ledgers pay for the same noise, as each holds the cost of one method. Where no method
-// pays, as for models without privacy alone, no row is looked at, and the pool comes from the declared
-// ranges.
+// drawPool releases the marginals under the ledger of every method that uses the pool, and draws the pool
+// from them. All ledgers pay for the same noise, as each holds the cost of one method. If no method pays, as
+// for non-private models alone, no row is read, and the pool comes from the declared ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
@@ -182,8 +181,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader names the cells of a drawn question, which a file of labels holds, as nobody else has them.
-// It is empty for other pools.
+// askedHeader returns the column names of a drawn question, which the labels file contains, as only this run
+// has it. It is empty for other pools.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

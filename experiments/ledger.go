@@ -17,23 +17,23 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// release is a file that leaves: the noise of its mechanism comes from key.
+// release is a file that is released, and the key from which the noise of its mechanism comes.
 type release struct {
 	key  rng.Key
 	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
 }
 
-// paid is an open ledger that is charged with all of a method.
+// paid is an open ledger, charged with the whole cost of a method.
 type paid struct {
 	*run.Session
-	labels release // set before they leave
+	labels release // set before they are released
 }
 
-// open opens the ledger of one method in one run, and charges the labels and, where the pool is drawn, the
-// marginals before them: counts. The run's name covers its key, its data and, as bound, everything else that
-// the answers depend on: a run that repeats itself pays nothing twice, and one that would answer differently
-// is refused. The name is a pseudorandom function of the data under the secret key and reveals nothing about
-// them. Releases are repeated for the student that learns from them.
+// open opens the ledger of one method in one run, and charges the labels and, if the pool is drawn, counts:
+// the marginals before them. The run's name covers its key, its data and, as bound, everything else that the
+// answers depend on: a repeated run is not charged again, and a run that would answer differently is refused.
+// The name is a pseudorandom function of the data under the secret key and reveals nothing about them.
+// Releases are repeated for the student that learns from them.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts *release) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
@@ -77,7 +77,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave charges a method and releases its labels. Where the pool is drawn, its ledger is charged already.
+// leave charges a method and releases its labels. If the pool is drawn, its ledger is charged already.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
 	if p == nil {
@@ -93,12 +93,12 @@ func (c point) leave(ctx context.Context, method string, seed int, bound []byte,
 	return nil
 }
 
-// file returns the name of files of a method in one run, with the target if there are several.
+// file returns the name for files of a method in one run, with the target if there are several.
 func (c point) file(method string, seed int) string {
 	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
 }
 
-// releasable reports whether charged outcomes may leave.
+// releasable reports whether charged results may be released.
 func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
 // FileName returns the beginning of the names of files about a method at a target.
@@ -119,12 +119,12 @@ func (c Config) subfolder(seed int) (string, error) {
 	return path, nil
 }
 
-// relation of every account of a comparison. The cost of votes is the same when a record is replaced under
-// its own unit id; DP-SGD's is not, so both are stated for add/remove.
+// relation is the relation of every account in a comparison. The cost of votes is the same when a record is
+// replaced under its own unit id, but not the cost of DP-SGD, so both are stated for add/remove.
 const relation = accountant.AddRemove
 
-// claimOf returns the cost of an event at delta by the tightest accountant, which needs everything reserved
-// before the first draw.
+// claimOf returns the cost of an event at delta by the tightest accountant, which requires that everything
+// was reserved before the first draw.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	return claim, wrapped(err)
@@ -138,7 +138,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the integer noise of
+// epsilonOf returns the cost of an event at delta by Rényi divergences, which support the integer noise of
 // DP-SGD.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
@@ -156,7 +156,7 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 	return noise, err
 }
 
-// withPool returns an event with the cost of the pool before it.
+// withPool returns the event composed with the cost of making the pool, which is charged first.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.marginals == nil || e == nil {
 		return e
@@ -190,7 +190,7 @@ func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	return err
 }
 
-// shares divides a cost among events by their Rényi divergences at an order.
+// shares divides a cost among events in proportion to their Rényi divergences at an order.
 func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	total := 0.0
 	charged := make([]Charge, len(events))
@@ -209,7 +209,7 @@ func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	return charged, nil
 }
 
-// describe names an event in words, with its number of runs.
+// describe returns a description of an event, and its number of runs.
 func describe(e accountant.Event) (string, int64) {
 	parts := accountant.Describe(e,
 		func(x float64) string { return number.Digits(x, 4) },

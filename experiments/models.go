@@ -19,8 +19,8 @@ import (
 )
 
 // runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and scores them on the
-// test rows of the comparison; the pool is for students. It returns a row of each target and, for images,
-// of the model without privacy, over all seeds.
+// test rows of the comparison; the pool is only for students. It returns a row for each target and, for
+// images, one for the model without privacy, over all seeds.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error
@@ -92,8 +92,8 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	return row, err
 }
 
-// runUnprotected trains the models without protection and without teachers, so that no weak model is taken
-// for the price of privacy.
+// runUnprotected trains the models without protection and without teachers, so that a weak model is not
+// mistaken for the cost of privacy.
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {
@@ -126,7 +126,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 		return nil
 	}
 	if c.wants(NonPrivate) && c.Task.Image.Rows == 0 {
-		// The optimum itself: steps of fixed length stop short on columns of different kinds.
+		// The optimum itself: a fixed step size stops short of it on columns of different kinds.
 		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", penalised{c.Task.Private.Units}); err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	return rows, nil
 }
 
-// plainFeatures returns the features of models without privacy: raw rows, or as --features demands.
+// plainFeatures returns the features of models without privacy: raw rows, or as --features states.
 func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
@@ -161,23 +161,23 @@ func (c Config) features(ctx context.Context, set dataset.Set, e features.Extrac
 	return x, wrapped(err)
 }
 
-// majority returns the most frequent class, of equals the first.
+// majority returns the most frequent class, the first in a tie.
 func majority(labels []int, classes int) int {
 	rows := scores.ClassRows(labels, classes)
 	return slices.Index(rows, slices.Max(rows))
 }
 
 // penalised is logistic regression at its optimum. Its penalty is one over the number of rows, or a larger
-// one that predicts held-out rows better beyond chance: with many columns and classes the smallest fits the
-// label noise, and a weak model would understate accuracy without privacy.
+// penalty that predicts held-out rows better beyond chance. With many columns and classes the smallest
+// penalty fits the label noise, and a weak model would understate accuracy without privacy.
 type penalised struct {
-	units []string // of the rows; the rows of one are held out together
+	units []string // of the rows; all rows of a unit are held out together
 }
 
 const (
-	linearIterations = 300    // enough for logistic regression on tables to stop by itself
-	penaltyRows      = 10_000 // at most, to choose a penalty
-	penaltyHeld      = 5      // one unit in penaltyHeld is held out
+	linearIterations = 300    // enough for logistic regression on tables to converge
+	penaltyRows      = 10_000 // largest number of rows used to choose a penalty
+	penaltyHeld      = 5      // one in penaltyHeld units is held out
 )
 
 // penalties are multiples of one over the number of rows.
@@ -196,8 +196,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose returns the smallest penalty, or a larger one that is right about more of the rows on which the
-// two differ, by two standard deviations.
+// choose returns the smallest penalty, or a larger one that is right more often, by two standard deviations,
+// on the rows on which the two differ.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -235,7 +235,7 @@ func better(now, before, labels []int) bool {
 	return float64(won-lost) > 2*math.Sqrt(float64(won+lost))
 }
 
-// halves splits rows into training and held-out rows, unit by unit.
+// halves splits rows into training and held-out rows by unit.
 func (p penalised) halves(data teachers.Dataset, rnd *rand.Rand) (learn, held teachers.Dataset) {
 	back := map[string]bool{}
 	var rows [2][]int

@@ -25,12 +25,12 @@ type neighbourPlan struct {
 	questions int
 	note      string
 	sigma     float64
-	sampled   float64 // probability, 0 if there is no sample
+	sampled   float64 // sampling probability, 0 without a sample
 	nearest   *neighbours.KNearest
-	reverse   *neighbours.NearestQuestions // where nearest is nil
+	reverse   *neighbours.NearestQuestions // set if nearest is nil
 }
 
-// release returns the labels, and the noisy counts where they are released too.
+// release returns the labels, and the noisy counts if they are released too.
 func (p neighbourPlan) release(
 	ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix,
 ) (labels []int, counts neighbours.Counts, err error) {
@@ -44,7 +44,7 @@ func (p neighbourPlan) release(
 	return counts.Labels(), counts, nil
 }
 
-// neighbourPlan chooses the parameters of a method by the numbers of units and classes, the size of the
+// neighbourPlan chooses the parameters of a method from the numbers of units and classes, the size of the
 // pool and the budget.
 func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan, error) {
 	return once(c.plans, method, func() (neighbourPlan, error) {
@@ -55,12 +55,12 @@ func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan,
 	})
 }
 
-// mostQuestions bounds the questions about rows that are not images: more take the student longer and teach
-// it little. Images are asked about all of the pool that a student learns from: questions are free where
-// every unit votes, and many labels even out their errors.
+// mostQuestions is the largest number of questions for rows that are not images: more questions make a
+// student slower and hardly better. For images all pool rows that a student learns from are asked: questions
+// are free if every unit votes, and errors of many labels average out.
 const mostQuestions = 2000
 
-// reverseQuestions returns how many questions may be asked where every unit votes.
+// reverseQuestions returns the largest number of questions if every unit votes.
 func (c point) reverseQuestions() int {
 	if c.Task.Image.Rows > 0 {
 		return c.askable()
@@ -68,8 +68,8 @@ func (c point) reverseQuestions() int {
 	return min(c.askable(), mostQuestions)
 }
 
-// Private k-NN: the units near enough to vote, as a share of all units over the number of classes; their
-// sampling probability; and the noise as a share of the voters.
+// Private k-NN: the units near enough to vote, as a share of all units divided by the number of classes;
+// their sampling probability; and the noise as a share of the voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
@@ -86,7 +86,7 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// withLeastNoise returns the mechanism with the least noise that keeps the target, and that noise.
+// withLeastNoise returns the mechanism with the least noise that meets the target, and this noise.
 func withLeastNoise[M interface{ Event() accountant.Event }](
 	ctx context.Context, c point, method string, made func(sigma float64) (M, error),
 ) (m M, sigma float64, err error) {
@@ -131,18 +131,19 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	}, nil
 }
 
-// Votes at the nearest questions: the noise of a count as a share of the average votes of a question, and
-// the most such votes, as a share of all units over the number of classes. Farther votes are worth less.
+// Votes on the nearest questions: the noise of a count as a share of the average number of votes on a
+// question, and its largest value, as a share of all units divided by the number of classes. Farther votes
+// are worse.
 const (
 	reverseNoise  = 0.2
 	reverseShare  = 0.2
 	reverseFewest = 10 // questions a class
 )
 
-// planReverse chooses questions and votes. With T questions, B votes of each of n units and noise c
-// sqrt(B), where c is the noise for one vote, a question has nB/T votes on average. The noise is the share
-// r of these if B = (cT/(rn))^2, and they reach their limit of a units if T = r^2 a n / c^2. Of a smaller
-// pool all rows are asked.
+// planReverse chooses questions and votes. With T questions, B votes of each of n units and noise c sqrt(B),
+// where c is the noise for one vote, a question has nB/T votes on average. The noise is a share r of these if
+// B = (cT/(rn))^2, and they reach their limit of a units if T = r^2 a n / c^2. All rows of a smaller pool are
+// asked.
 func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	plan := func(questions, votes int) (*neighbours.NearestQuestions, float64, error) {
 		return withLeastNoise(ctx, c, ReverseKNN, func(sigma float64) (*neighbours.NearestQuestions, error) {
@@ -204,8 +205,8 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries names the pool rows that a plan asks about, by their features alone: all, or as students
-// choose.
+// neighbourQueries returns the pool rows that a plan asks, chosen by their features alone: all rows, or the
+// rows chosen like for students.
 func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepared, method string, seed int) ([]int, error) {
 	if plan.questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)

@@ -9,46 +9,46 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// Outline is the plan of a comparison with estimates of time and memory. It follows from public numbers:
+// Outline is the plan of a comparison with estimates of time and memory. It depends on public numbers only:
 // shapes, targets, methods and processors.
 type Outline struct {
 	Schema  string  `json:"schema"`
 	Steps   []Step  `json:"steps"`
-	Seconds float64 `json:"seconds"` // all steps
-	Bytes   float64 `json:"bytes"`   // the largest step
+	Seconds float64 `json:"seconds"` // of all steps
+	Bytes   float64 `json:"bytes"`   // of the largest step
 }
 
 // Step is a part of a comparison.
 type Step struct {
 	What    string  `json:"what"`
 	Times   int     `json:"times"`   // how often, over all targets and seeds
-	Seconds float64 `json:"seconds"` // all times together
-	Bytes   float64 `json:"bytes"`   // while it runs
+	Seconds float64 `json:"seconds"` // all runs together
+	Bytes   float64 `json:"bytes"`   // memory while it runs
 }
 
-// addStep adds a step that runs several times, on one processor in so many seconds each, to an outline.
+// addStep adds a step that runs several times, each in the given seconds on one processor.
 type addStep func(what string, times int, seconds, bytes float64)
 
-// SchemaOutline names the JSON form of an Outline.
+// SchemaOutline is the name of the JSON form of an Outline.
 const SchemaOutline = "pate.compare-plan/1"
 
-// Speed of one processor, measured on one of 2.4 GHz with AVX2. Estimates are within a factor of two of
-// measurements on MNIST, Adult, letter and optdigits.
+// Speed of one processor, measured at 2.4 GHz with AVX2. Estimates are within a factor of two of measurements
+// on MNIST, Adult, letter and optdigits.
 const (
-	perScattered   = 0.32e-3 / 784 // s a pixel of an image: scattering and gradients
-	perGradient    = 0.05e-3 / 784 // s a pixel: gradients alone
-	perProduct     = 1 / 25e9      // s a multiplication and addition, in long products
-	perHashed      = 1.5e-9        // s a number of a training set, for its fingerprint
-	perSplit       = 6e-9          // s a row, column tried and level of a tree
-	perLeaf        = 12e-9         // s a row and level of a tree that answers
+	perScattered   = 0.32e-3 / 784 // s per pixel of an image: scattering and gradients
+	perGradient    = 0.05e-3 / 784 // s per pixel: gradients alone
+	perProduct     = 1 / 25e9      // s per multiplication and addition, in long products
+	perHashed      = 1.5e-9        // s per number of a training set, for its fingerprint
+	perSplit       = 6e-9          // s per row, column tried and level of a tree
+	perLeaf        = 12e-9         // s per row and level of a tree that predicts
 	treesOfForest  = 100
-	perStudent     = 3.0  // s, on images; a third of it on other rows
-	perOffered     = 3e-9 // s a pair of a row and a question
-	perLabel       = 3e-3 // s a label that students are compared on
+	perStudent     = 3.0  // s, on images; a third of this on other rows
+	perOffered     = 3e-9 // s per pair of a row and a question
+	perLabel       = 3e-3 // s per label that students are compared on
 	bytesOfProcess = 2e8
 )
 
-// Outline returns the plan of Compare. It reads the shape of the task only, and writes nothing.
+// Outline returns the plan of Compare. It reads only the shape of the task, and writes nothing.
 func (c Config) Outline(ctx context.Context) (Outline, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -174,7 +174,7 @@ func (c Config) outlineModels(add addStep, data float64) error {
 		}
 	}
 	if c.wants(BoostedTrees) {
-		const rounds, levels, part = 100, 4, 0.4 // of rows times columns
+		const rounds, levels, part = 100, 4, 0.4 // share of rows times columns
 		add("boosted trees without privacy", 1, rounds*levels*part*size*math.Max(1, classes)*perSplit/4, data)
 	}
 	return nil

@@ -25,19 +25,19 @@ import (
 // the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
-	asked   int // rows before those of the test
+	asked   int // number of rows before the test rows
 	polls   []poll
 	seconds float64
 }
 
-// poll is the queries at one target, in order.
+// poll holds the queries at one target, in order.
 type poll struct {
 	*ensemble
 	queries []int // pool rows
-	rows    []int // theirs in the votes
+	rows    []int // index of each query in the votes
 }
 
-// runPolls trains the teachers of one run and lets them vote. The votes are on disk before any question.
+// runPolls trains the teachers of one run and collects their votes, on disk before any question.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))
@@ -85,7 +85,7 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 	return e, nil
 }
 
-// stack puts matrices of equal width under each other.
+// stack concatenates the rows of matrices with equal width.
 func stack(parts ...teachers.Matrix) teachers.Matrix {
 	rows := 0
 	for _, m := range parts {
@@ -118,7 +118,7 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	}
 	labels := noLabels(p.pool.Rows)
 	right := 0
-	classes := map[int]bool{} // of the labels
+	classes := map[int]bool{} // classes among the labels
 	for q, a := range answers {
 		if !a.Answered {
 			continue
@@ -150,11 +150,11 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	return row, err
 }
 
-// doubt adds to the note of a row.
+// doubt appends to the note of a row.
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
 // release releases the answers of one mechanism, in order, until a cap is reached. The key depends on the
-// vote matrix and the target: otherwise two runs on different votes, or of different budgets, would share
+// vote matrix and the target: otherwise two runs on different votes, or with different budgets, would share
 // noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
@@ -171,7 +171,7 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 	return answers, err
 }
 
-// ask asks all queries in order, and writes the file to release.
+// ask answers all queries in order, and writes the file to release.
 func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: append([]string{"query", "label"}, c.askedHeader()...)}
@@ -197,13 +197,13 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve scores students after a quarter, a half and three quarters of the charged questions, at the
-// worst case of as many questions: places and prices fixed before any answer. The last point is the whole
-// reservation. It is post-processing of released labels.
+// voteCurve scores students after a quarter, a half and three quarters of the charged questions, each at the
+// worst-case cost of that many questions: positions and costs are fixed before any answer. The last point is
+// the whole reservation. It is post-processing of released labels.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
-	if m.description.Distances { // part of a run costs the worst case of the whole
+	if m.description.Distances { // a part of a run costs the worst case of the whole run
 		return []Point{{Epsilon: *row.Epsilon, Accuracy: row.Accuracy}}, nil
 	}
 	labels := noLabels(p.pool.Rows)
@@ -252,7 +252,7 @@ func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (
 	return row, err
 }
 
-// runPlurality scores the teachers' vote without noise on the test rows.
+// runPlurality scores the teachers' plurality vote without noise on the test rows.
 func runPlurality(c Config, v *ensemble) Row {
 	winners := v.votes.Pluralities()[v.asked:]
 	row := Row{Method: Plurality, Seconds: v.seconds, Note: "the teachers' vote without noise"}
@@ -271,7 +271,7 @@ func runPlurality(c Config, v *ensemble) Row {
 	return row
 }
 
-// diagnose looks at the votes on the queries.
+// diagnose computes statistics of the votes on the queries.
 func diagnose(c Config, v *ensemble) *Diagnostics {
 	n := c.teachers()
 	d := &Diagnostics{Private: true, GapWidth: max(1, (n+24)/25)}

@@ -17,29 +17,29 @@ import (
 )
 
 // The hyper-parameters of a comparison: constants and rules of public numbers (units, columns, classes,
-// epsilon), so nothing here costs privacy on data the constants have not seen. They were chosen on
-// development splits of MNIST, optdigits, adult and letter, which never touch a row that scores but are
-// made of rows that are private in the literature split: for these public benchmarks, as everywhere in the
-// literature, epsilon does not cover the tuning (`pate compare --split development` repeats it).
+// epsilon), so they have no privacy cost on data that were not used to choose them. They were chosen on
+// development splits of MNIST, optdigits, adult and letter. These contain no test rows of the literature
+// split, but its private rows: for these public benchmarks, as everywhere in the literature, epsilon does not
+// cover the tuning (`pate compare --split development` repeats it).
 
-// teachers returns the number of teachers: as given, or by the number of units.
+// teachers returns the number of teachers: as given, or computed from the number of units.
 func (c Config) teachers() int {
 	if c.Teachers != 0 {
 		return c.Teachers
 	}
-	return training.TeachersFor(c.units) // rows would reveal how many a unit has
+	return training.TeachersFor(c.units) // rows would reveal the number of rows per unit
 }
 
-// Confident-GNMax: the threshold in shares of the votes, the ratio of the test's noise to the answer's, and
-// the number of questions for one answer.
+// Confident-GNMax: the threshold as a share of the votes, the ratio of the test's noise to the answer's
+// noise, and the number of questions for one answer.
 const (
 	confidentThreshold = 0.6
 	confidentTestNoise = 2.0
 	confidentAsked     = 1.25
 )
 
-// planAnswers returns the number of answers to pay for: as many as GNMax can afford at a fifth of the
-// teachers as noise and this epsilon, at least two a class, within the pool.
+// planAnswers returns the number of answers to pay for: as many as GNMax can afford at this epsilon with
+// noise of a fifth of the number of teachers, at least two per class, within the pool.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -48,17 +48,17 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	return int(min(max(affordable, int64(2*len(c.Task.Classes))), int64(c.askable()))), nil
 }
 
-// askable returns the number of pool rows that can be asked about.
+// askable returns the number of pool rows that can be queries.
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// Sparse vectors ask sparseAsked free questions for one answer of GNMax, and pay for refusals, up to a
-// share of sparseRefused.
+// Sparse vectors ask sparseAsked free questions for one answer of GNMax, and pay for refusals, up to a share
+// of sparseRefused.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
 )
 
-// questions returns the number of pool rows that a method asks about.
+// questions returns the number of pool rows that a method asks.
 func (c point) questions(method string) int {
 	switch d, _ := described(method); {
 	case method == ConfidentGNMax:
@@ -125,7 +125,7 @@ func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPl
 	return votingPlan{m, d, s}, nil
 }
 
-// setting returns the setting of a method, with the noise that keeps the target.
+// setting returns the setting of a method, with the noise that meets the target.
 func (c point) setting(ctx context.Context, method string) (aggregate.Setting, error) {
 	return once(c.plans, method, func() (aggregate.Setting, error) {
 		d, _ := described(method)
@@ -165,7 +165,7 @@ func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggrega
 	return proportioned(sigma), err
 }
 
-// once returns what made returns for a method, which is called once. Without plans it is called each time.
+// once returns the result of made for a method, which it calls once; each time without plans.
 func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, error) {
 	if plans == nil {
 		return made()
@@ -174,15 +174,15 @@ func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, err
 	return f.(func() (T, error))()
 }
 
-// ahead is computed while the first features are read and other work waits for one processor: the hash of
-// the task and all calibrations, which follow from the task and public numbers.
+// ahead is computed while the first features are read and other work waits for one processor: the hash of the
+// task and all calibrations, which depend on the task and public numbers.
 type ahead struct {
 	points []point
 	err    error
 	done   chan struct{}
 }
 
-// begin starts to compute ahead. stop ends that and waits.
+// begin starts to compute ahead. The function stop cancels that and waits.
 func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a = &ahead{done: make(chan struct{})}
@@ -208,7 +208,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	}
 }
 
-// wait returns the points with their plans, some of which may still be in the making.
+// wait returns the points with their plans, some of which may not be finished.
 func (a *ahead) wait(ctx context.Context) ([]point, error) {
 	select {
 	case <-a.done:

@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// dimensions returns the number of features of the teachers; 0 where Validate fails.
+// dimensions returns the number of features of the teachers; 0 if Validate fails.
 func (c Config) dimensions() int {
 	shape := c.Task.Image
 	if shape.Rows == 0 {
@@ -33,15 +33,15 @@ func (c Config) dimensions() int {
 
 // prepared is a task with its features.
 type prepared struct {
-	// Features for votes: of private rows, of the pool, which is asked about, and of the test rows. They
-	// are the students' features, or their projections on directions learned from the pool.
+	// Features for votes: of private rows, of the pool, whose rows are the questions, and of the test rows.
+	// They are the students' features, or their projections on directions learned from the pool.
 	private, asked, tested teachers.Matrix
-	pool, test             teachers.Matrix // of students
-	hash                   [32]byte        // of the task
+	pool, test             teachers.Matrix // features for students
+	hash                   [32]byte        // hash of the task
 	classes                int
 	public                 *student.Learner // learned from the pool without labels
 	points                 []point
-	clock                  *shared // of the methods
+	clock                  *shared // clock of the methods
 }
 
 // prepare makes the features of a task.
@@ -84,8 +84,8 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	return p, err
 }
 
-// projects reports whether votes are made of projections on the principal directions of the pool, as
-// students are. Neighbours and kernel ridge learn from distances alone, and take a twentieth of the time
+// projects reports whether votes, like students, use projections on the principal directions of the pool.
+// Neighbours and kernel ridge depend on distances alone, and with projections take a twentieth of the time
 // and memory. On the development split of MNIST (epsilon 2, one seed) 94.4 % of the labels of pknn/sampled
 // are right with projections and 92.9 % without, 89.2 and 87.4 % for pknn/reverse, 94.6 and 94.3 % for
 // pate/gnmax.
@@ -93,7 +93,7 @@ func (c Config) projects() bool {
 	return c.Learner == KernelRidge && student.Projected(c.dimensions()) < c.dimensions()
 }
 
-// votedColumns returns the number of columns that votes are made of.
+// votedColumns returns the number of feature columns for votes.
 func (c Config) votedColumns() int {
 	if c.projects() {
 		return student.Projected(c.dimensions())
@@ -101,7 +101,7 @@ func (c Config) votedColumns() int {
 	return c.dimensions()
 }
 
-// voted names the features that votes are made of: votes on others must not meet the same noise.
+// voted identifies the features for votes, so that votes from different features never share the same noise.
 func (c Config) voted() string {
 	if c.projects() {
 		return c.Features + " in the directions of the pool"
@@ -130,7 +130,7 @@ func (c Config) projected(ctx context.Context, pool *student.Learner, set datase
 	return stack(parts...), nil
 }
 
-// points returns the comparison at each target, or at the one that its pool is for.
+// points returns the comparison at each target, or only at the target that its pool was drawn for.
 func (c Config) points(ctx context.Context) ([]point, error) {
 	var points []point
 	for _, e := range c.Epsilons {
@@ -186,8 +186,8 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 	return learner, wrapped(err)
 }
 
-// chooseQueries names the pool rows to ask at a target, by their features alone, in a random order so that
-// any prefix covers the pool.
+// chooseQueries returns the pool rows to ask at a target, chosen by their features alone, in a random order
+// so that any prefix covers the pool.
 func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))
@@ -206,9 +206,9 @@ func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int
 
 const studentName = "cross-validated on released labels"
 
-// score trains a student on labels of pool rows, fills in its row and returns its accuracy. Without any
-// label it answers the first class. Its random numbers follow from the key, the run and the method, so that
-// a repeated run ends alike.
+// score trains a student on labels of pool rows, fills in its row and returns its accuracy. Without any label
+// it predicts the first class. Its random numbers depend on the key, the run and the method, so that a
+// repeated run gives the same result.
 func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, seed int) (float64, error) {
 	rnd := rand.New(c.Key.Derive("student", uint64(seed)).DeriveBytes("method", []byte(row.Method)).Stream())
 	choice, err := p.public.Fit(ctx, labels, p.classes, rnd)

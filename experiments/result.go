@@ -10,24 +10,25 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/typical"
 )
 
-// Schema names the JSON form of a Result.
+// Schema is the name of the JSON form of a Result.
 const Schema = "pate.compare/1"
 
 // Result is one comparison: every method on the same private, public and test rows, at the same epsilon and
-// delta, under the same accountant. Its JSON form is a contract of the command line.
+// delta, with the same accountant. Its JSON form is a contract of the command line.
 type Result struct {
 	Schema     string `json:"schema"`
 	Data       string `json:"data"`
 	Provenance string `json:"provenance,omitempty"`
 	Split      string `json:"split"`
-	Private    int    `json:"private"` // units
+	Private    int    `json:"private"` // number of units
 	Pool       int    `json:"pool"`
-	// PoolOf is [PoolNone] or [PoolMarginals] where there were no public rows. Nobody has labels of such a
-	// pool.
+	// PoolOf is [PoolNone] or [PoolMarginals] if there were no public rows. True labels of such a pool do not
+	// exist.
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	Classes int    `json:"classes"`
-	// ClassNames and ClassRows, the test rows of each class, are absent from results of earlier versions.
+	// ClassNames and ClassRows, the number of test rows of each class, are absent from results of earlier
+	// versions.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`
@@ -35,40 +36,39 @@ type Result struct {
 	Teachers      int      `json:"teachers"`
 	Learner       string   `json:"learner"`
 	Student       string   `json:"student"`
-	EpsilonTarget float64  `json:"epsilon_target"` // the first of them
+	EpsilonTarget float64  `json:"epsilon_target"` // the first target
 	// EpsilonTargets are all targets, if there are several.
 	EpsilonTargets []float64 `json:"epsilon_targets,omitempty"`
 	Delta          float64   `json:"delta"`
 	Relation       string    `json:"relation"`
 	Unit           string    `json:"unit"`
 	Seeds          int       `json:"seeds"`
-	// Releasable: the whole result may leave. It is false as soon as it holds a row that protects nothing,
+	// Releasable: the whole result may be released. It is false if the result contains an unprotected row,
 	// diagnostics, or seeded noise.
 	Releasable bool `json:"releasable"`
-	// Withheld is the reason why nothing may leave, as [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, as in [dataset.Task.Withheld].
 	Withheld string  `json:"withheld,omitempty"`
 	Seeded   bool    `json:"seeded"`            // all noise can be removed with the seed
-	Seconds  float64 `json:"seconds,omitempty"` // whole, rounded up
+	Seconds  float64 `json:"seconds,omitempty"` // whole seconds, rounded up
 	Rows     []Row   `json:"rows"`
 	// Differences compare the private methods at each target.
 	Differences []Difference `json:"differences,omitempty"`
 
-	// EpsilonAll is the cost of the outputs of all private methods and all seeds together, at the same
-	// delta.
+	// EpsilonAll is the cost of the outputs of all private methods and all seeds together, at the same delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
-	// Diagnostics are unpaid functions of the private data. They explain a result to its owner and must not
-	// be published.
+	// Diagnostics are functions of the private data that were not charged. They explain a result to its owner
+	// and must not be published.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Typical returns the figures of a typical record of every row, or nil if there are none.
+// Typical returns the figures for a typical record of every row, or nil if there are none.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
 // WithoutTimes returns a copy without running times, which may depend on private rows, and without figures
-// of a typical record, which do.
+// for a typical record, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -78,7 +78,7 @@ func (r *Result) WithoutTimes() *Result {
 	return &out
 }
 
-// AllDeclined reports whether private votes were asked and not one was answered.
+// AllDeclined reports whether private votes were queried and no query was answered.
 func (r *Result) AllDeclined() bool {
 	asked, answered := 0, 0
 	for _, row := range r.Rows {
@@ -87,48 +87,48 @@ func (r *Result) AllDeclined() bool {
 	return asked > 0 && answered == 0
 }
 
-// Row is one method. Accuracy is on the test rows, mean and standard deviation over seeds; Epsilon is
-// absent where nothing was protected.
+// Row is one method. Accuracy is on the test rows, mean and standard deviation over seeds; Epsilon is absent
+// if nothing was protected.
 type Row struct {
 	Method string `json:"method"`
-	// TargetEpsilon is absent where the row depends on no target.
+	// TargetEpsilon is absent if the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	// Accountant proved Epsilon, of votes: pld or rdp.
+	// Accountant is the accountant that proved Epsilon of votes: pld or rdp.
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
 	SD         *float64          `json:"sd,omitempty"` // absent for one seed
 	// Runs are the accuracies of all runs, if there are several.
 	Runs []float64 `json:"runs,omitempty"`
-	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
+	// StandardError is the standard error of Accuracy over the test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall is, by class, the share of its test rows that were predicted right, a mean over runs; 0 for a
-	// class of no test rows. Absent from results of earlier versions.
+	// Recall is, by class, the share of its test rows that were predicted correctly, a mean over runs; 0 for
+	// a class without test rows. Absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, for two classes, the area under the receiver operating characteristic, with AUROCSD its
-	// standard deviation over seeds. It is absent where a method has no scores.
+	// AUROC is, for two classes, the area under the receiver operating characteristic, and AUROCSD its
+	// standard deviation over seeds. It is absent if a method has no scores.
 	AUROC           *float64 `json:"auroc,omitempty"`
 	AUROCSD         *float64 `json:"auroc_sd,omitempty"`
 	Answered        int      `json:"answered,omitempty"`
 	Asked           int      `json:"asked,omitempty"`
 	LabelAccuracy   float64  `json:"label_accuracy,omitempty"` // of the released labels
-	Sigma           float64  `json:"sigma,omitempty"`          // vote noise, per count
+	Sigma           float64  `json:"sigma,omitempty"`          // noise of each vote count
 	Threshold       float64  `json:"threshold,omitempty"`
 	SigmaThreshold  float64  `json:"sigma_threshold,omitempty"`
 	Steps           int      `json:"steps,omitempty"`
 	Probability     float64  `json:"sampling_probability,omitempty"`
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
-	// Seconds are whole, rounded up. Of time in which two methods run each has half.
+	// Seconds are whole, rounded up. If two methods run concurrently, each counts half of the time.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Student names the parts that cross-validation kept, in the first run.
+	// Student lists the candidates that cross-validation kept, in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`
 	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases.
 	Charged []Charge `json:"charged,omitempty"`
-	// Curve is accuracy by spent budget, first seed; empty unless asked for.
+	// Curve is the accuracy as a function of the spent budget, first seed; empty unless enabled.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
 }
@@ -138,26 +138,26 @@ func (r Row) ByTeachers() bool {
 	return r.Epsilon != nil && r.Asked > 0 && !slices.Contains(neighbourMethods(), r.Method)
 }
 
-// Charge is one kind of release within a method.
+// Charge is one kind of release in a method.
 type Charge struct {
 	Event string  `json:"event"` // such as "noisy argmax of votes, discrete Gaussian, σ 52.1"
 	Count int64   `json:"count"`
-	Share float64 `json:"share"` // of the Rényi divergence at the order that is best for it, in [0, 1]
+	Share float64 `json:"share"` // share of the Rényi divergence at the order that gives the least epsilon, in [0, 1]
 }
 
-// Point is the accuracy reached when epsilon has been spent.
+// Point is the accuracy after epsilon has been spent.
 type Point struct {
 	Epsilon  float64 `json:"epsilon"`
 	Accuracy float64 `json:"accuracy"`
 }
 
-// Diagnostics of the first seed's ensemble.
+// Diagnostics describes the ensemble of the first seed.
 type Diagnostics struct {
 	Private         bool    `json:"private"` // always true: not for release
 	TeacherAccuracy float64 `json:"teacher_accuracy"`
 	MeanGap         float64 `json:"mean_gap"`
-	// Gaps counts the queries by the difference between the first and the second vote count; bin i holds
-	// gaps in [i*GapWidth, (i+1)*GapWidth).
+	// Gaps counts the queries by the difference between the two largest vote counts; bin i holds gaps in
+	// [i*GapWidth, (i+1)*GapWidth).
 	Gaps     []int `json:"gaps"`
 	GapWidth int   `json:"gap_width"`
 }
@@ -167,7 +167,7 @@ type Difference struct {
 	TargetEpsilon float64 `json:"target_epsilon"`
 	A             string  `json:"a"`
 	B             string  `json:"b"`
-	// Mean is the accuracy of A minus the accuracy of B, and Low and High a 95 % interval.
+	// Mean is the accuracy of A minus the accuracy of B, and Low and High are the ends of a 95 % interval.
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -175,9 +175,9 @@ type Difference struct {
 	Better string `json:"better,omitempty"`
 }
 
-// differences compares the private methods at each target, pair by pair. There are two sources of variance:
-// the runs, compared pair by pair as they share a seed (Student's t, for two runs or more), and the test
-// rows, as if the two methods had been scored on different rows, which is wider than on shared ones.
+// differences compares each pair of private methods at each target. There are two sources of variance. Runs
+// are compared pair by pair, as they share a seed (Student's t, for at least two runs). Test rows are treated
+// as if the two methods had different rows, which gives a wider interval than the shared rows would.
 func differences(rows []Row) []Difference {
 	var out []Difference
 	for i, a := range rows {

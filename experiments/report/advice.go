@@ -12,30 +12,30 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// advice is the recommended method at one target, and the risk it leaves.
+// advice is the recommended method at one target, and its remaining risk.
 type advice struct {
 	Epsilon float64 // the target
 	Row     experiments.Row
 	Alone   bool     // no other private method was run
-	Ties    []string // methods as good, within chance
+	Ties    []string // equally good methods, within chance
 	Risk    risk
 }
 
-// risk bounds an attacker who has all records but one and sees the release of one run of a method.
+// risk bounds an attacker who has all records but one and sees one run's release of a method.
 type risk struct {
-	Right float64 // chance of a right guess, from even odds, whether that record took part
-	Found float64 // share of participants that a test finds which wrongly accuses falseAlarms
+	Right float64 // probability of a right guess, from even odds, whether that record was used
+	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants
 }
 
 // falseAlarms is the rate of wrong accusations of the test.
 const falseAlarms = 0.01
 
-// advise returns the recommended method at each target; none where no private method was run. It stays with
-// one method over consecutive targets while that is among the best within chance: which of several like
-// methods comes out first at each is chance.
+// advise returns the recommended method at each target; none if no private method was run. It recommends the
+// same method over consecutive targets while that method is among the best within chance, because chance
+// decides which of several similar methods comes out first at each target.
 func advise(r *experiments.Result) []advice {
 	var out []advice
-	var run []contest // consecutive targets that have leaders in common
+	var run []contest // consecutive targets with common leaders
 	var common []string
 	flush := func() {
 		if len(run) == 0 {
@@ -83,7 +83,7 @@ func contestAt(r *experiments.Result, epsilon float64) contest {
 	for _, row := range r.Rows {
 		if row.Epsilon != nil && target(r, row) == epsilon {
 			c.rows[row.Method] = row
-			if len(c.leaders) == 0 { // alone: there is no Difference
+			if len(c.leaders) == 0 { // a single method: there is no Difference
 				c.leaders = []string{row.Method}
 			}
 		}
@@ -100,7 +100,7 @@ func total(run []contest, method string) float64 {
 	return sum
 }
 
-// target returns the target of a row, which results of one target may leave out.
+// target returns the target of a row, which results with one target may omit.
 func target(r *experiments.Result, row experiments.Row) float64 {
 	if row.TargetEpsilon == 0 && row.Epsilon != nil && len(r.EpsilonTargets) == 0 {
 		return r.EpsilonTarget
@@ -108,7 +108,7 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by their whole
+// riskOf bounds the risk of a row by its epsilon and delta and, if its events are known, by their whole
 // trade-off curve, which is tighter.
 func riskOf(row experiments.Row, delta float64) risk {
 	var of accountant.Schedule
@@ -174,5 +174,5 @@ func protects(r *experiments.Result, all []advice) string {
 		"took part at most %s; a coin is right 50 times.", r.Unit, said)
 }
 
-// share prints a chance in percent, rounded up to one decimal.
+// share prints a probability in percent, rounded up to one decimal.
 func share(x float64) string { return number.DecimalsUp(math.Min(100, 100*x), 1) }

@@ -1,9 +1,9 @@
-// Package report writes a comparison for people: tables in every format, figures as SVG, and one HTML page
-// that needs nothing else. The page begins with the method that won; for several epsilons it draws accuracy
+// Package report writes a comparison for people: tables in every format, figures as SVG, and one
+// self-contained HTML page. The page begins with the best method; for several epsilons it draws accuracy
 // against epsilon.
 //
 // # Caveats
 //
-// The vote-gap histogram and the rows without epsilon are unpaid functions of the private data. The page
-// marks them; cut them out before the page leaves the house.
+// The vote-gap histogram and the rows without epsilon are functions of the private data that were not
+// charged. The page marks them; remove them before you publish the page.
 package report

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// colours gives every private method one colour for all pictures of a page.
+// colours gives every private method the same colour in all figures of a page.
 func colours(r *experiments.Result) map[string]int {
 	out := map[string]int{}
 	for _, row := range r.Rows {
@@ -22,7 +22,7 @@ func colours(r *experiments.Result) map[string]int {
 	return out
 }
 
-// lines returns a line for each method through the values of its rows; rows without a value are left out.
+// lines returns a line for each method through the values of its rows; rows without a value are omitted.
 func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
 	var out []figure.Line
 	colour := colours(r)
@@ -44,8 +44,8 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the least and the greatest value of the lines, error bars included. Lines without
-// protection, which may lie far below the others, do not count for the least.
+// span returns the least and the greatest value of the lines, including error bars. Lines without protection,
+// which may be far below the others, do not count for the least.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -78,9 +78,9 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent: against the target of a sweep, with
-// standard errors, or as each method spends its one budget, in the first run. A method without protection
-// is level, and left out where it lies below all others.
+// accuracyFigure draws the test accuracy of each method in percent: for a sweep against the target, with
+// standard errors; otherwise against the spent budget, in the first run. A method without protection is a
+// horizontal line, omitted if it is below all others.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -115,7 +115,7 @@ func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	return f
 }
 
-// standardError returns the standard error of the test rows and, with several runs, of the runs.
+// standardError returns the standard error over the test rows and, with several runs, the runs.
 func standardError(row experiments.Row) float64 {
 	if row.SD == nil || len(row.Runs) < 2 {
 		return row.StandardError
@@ -123,8 +123,8 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-// labelCharts draws the number of labels that each vote released, and the share of right ones; empty where
-// there are none.
+// labelCharts draws the number of labels that each vote released, and the share of correct labels; empty if
+// there are no votes.
 func labelCharts(r *experiments.Result) []template.HTML {
 	halves := []figure.Size{
 		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
@@ -153,13 +153,13 @@ func labelCharts(r *experiments.Result) []template.HTML {
 	return []template.HTML{answered.HTML(halves...), right.HTML(halves...)}
 }
 
-// labelError returns the standard error of the share of right labels, all runs together.
+// labelError returns the standard error of the share of correct labels, over all runs.
 func labelError(r *experiments.Result, row experiments.Row) float64 {
 	n := float64(row.Answered * max(1, r.Seeds))
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws how clearly the teachers agreed, an unpaid function of the private data.
+// gapFigure draws how clearly the teachers agreed, a function of the private data that was not charged.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}
@@ -173,15 +173,15 @@ func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	return f
 }
 
-// dot is the accuracy of one method on a scale that all methods of a target share.
+// dot is the accuracy of one method on a scale common to all methods of a target.
 type dot struct {
 	Method, Text    string
-	Colour          int // of the page; -1 without protection
+	Colour          int // colour on the page; -1 without protection
 	At, From, Width float64
 }
 
 // dots returns the accuracies of a comparison at one target, in the order of the rows. Unprotected methods
-// far below all protected ones are left out.
+// far below all protected methods are omitted.
 func dots(r *experiments.Result) []dot {
 	low, high := 1.0, 0.0
 	for _, row := range r.Rows {

@@ -24,8 +24,8 @@ type page struct {
 	Header        []string
 	Advice        []advice
 	Use, Protects string        // the first sentences
-	Accuracy      template.HTML // of a sweep
-	Dots          []dot         // of one target
+	Accuracy      template.HTML // for a sweep
+	Dots          []dot         // for one target
 	Labels        []template.HTML
 	Falls         []waterfall
 	ClassTables   []classTable
@@ -33,7 +33,7 @@ type page struct {
 	Repeat        string
 }
 
-// writePage renders the self-contained HTML page, which fetches nothing.
+// writePage renders the self-contained HTML page, which loads nothing.
 func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent":  percent,
@@ -75,10 +75,10 @@ func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 }
 
 // Write writes results.json, results.csv, the figures as SVG, one accounts/METHOD.json per private method
-// (for `pate account`) and report.html into dir, each in its place by package results. Each file is written
-// whole or not at all. Unless everything was charged it is marked as not releasable, an account of a seeded
-// run by a name that begins with "seeded-". Running times go into private/, where [Read] finds them. The
-// page shows repeat, the command line that repeats the run.
+// (for `pate account`) and report.html into dir, each where package results puts it. Each file is written
+// atomically. Unless everything was charged, files are marked as not releasable; names of accounts of a
+// seeded run begin with "seeded-". Running times go into private/, from which [Read] loads them. The page
+// shows repeat, the command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {
@@ -129,7 +129,7 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 
 const resultsFile = "results.json"
 
-// Read returns the result that Write put into dir.
+// Read returns the result that Write wrote to dir.
 func Read(dir string) (*experiments.Result, error) {
 	var r experiments.Result
 	if err := results.Folder(dir).ReadJSON(resultsFile, experiments.Schema, &r); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table returns the comparison for people: one line a method. Columns that are empty in every line, such as
-// the deviation of one run, the area of many classes or times in a file, are left out.
+// Table returns the comparison for people: one line per method. Columns that are empty in every line, such as
+// the deviation of one run, the area of many classes or times in a file, are omitted.
 func Table(r *experiments.Result) table.Table {
 	some := func(has func(row experiments.Row) bool) bool { return slices.ContainsFunc(r.Rows, has) }
 	sd := func(row experiments.Row) bool { return row.SD != nil }
@@ -24,11 +24,11 @@ func Table(r *experiments.Result) table.Table {
 		cell  func(experiments.Row) string
 		there bool
 	}{
-		{"at ε", targetCell, len(r.EpsilonTargets) > 1}, // also of rows without an ε
+		{"at ε", targetCell, len(r.EpsilonTargets) > 1}, // also for rows without an ε
 		{"method", func(row experiments.Row) string { return row.Method }, true},
 		{"ε", epsilonCell, true},
 		{"test %", func(row experiments.Row) string { return percent(row.Accuracy) }, true},
-		{"±", func(row experiments.Row) string { return nonzero(row.StandardError, percent) }, true}, // 0 of earlier versions
+		{"±", func(row experiments.Row) string { return nonzero(row.StandardError, percent) }, true}, // 0 in results of earlier versions
 		{"sd", func(row experiments.Row) string { return optionalPercent(row.SD) }, some(sd)},
 		{"AUROC", func(row experiments.Row) string { return optionalPercent(row.AUROC) }, some(auroc)},
 		{"labels", labelsCell, true},
@@ -49,7 +49,7 @@ func Table(r *experiments.Result) table.Table {
 	return t
 }
 
-// nonzero returns the text of a number, and nothing for 0.
+// nonzero returns the text of a number, and an empty text for 0.
 func nonzero(x float64, text func(float64) string) string {
 	if x == 0 {
 		return ""
@@ -64,7 +64,7 @@ func whole(x float64) string { return strconv.FormatFloat(x, 'f', 0, 64) }
 // targetCell is empty for rows that depend on no target.
 func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon) }
 
-// Records returns the comparison for programs: full precision, one column a field.
+// Records returns the comparison for programs: full precision, one column per field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: strings.Fields("method epsilon delta accuracy standard_error sd answered asked label_accuracy " +
 		"sigma threshold sigma_threshold steps sampling_probability noise_multiplier target_epsilon student auroc auroc_sd seconds releasable")}
@@ -86,7 +86,7 @@ func Records(r *experiments.Result) table.Table {
 	return t
 }
 
-// percent returns a share in percent, without the sign.
+// percent returns a share in percent, without the % sign.
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) }
 
 func epsilonCell(row experiments.Row) string {
@@ -114,7 +114,7 @@ func labelsCell(row experiments.Row) string {
 }
 
 func labelAccuracyCell(row experiments.Row) string {
-	if row.Answered == 0 || row.LabelAccuracy == 0 { // none, or of questions that were drawn
+	if row.Answered == 0 || row.LabelAccuracy == 0 { // no labels, or labels of drawn questions, whose accuracy is unknown
 		return ""
 	}
 	return percent(row.LabelAccuracy)
@@ -136,25 +136,25 @@ func noiseCell(row experiments.Row) string {
 // classTable is the recall of every class by each method at one target.
 type classTable struct {
 	At      string
-	Open    bool // shown unfolded
+	Open    bool // shown expanded
 	Methods []string
 	Rows    []classRow
 }
 
 type classRow struct {
 	Name  string
-	Rows  int // of the test
+	Rows  int // test rows
 	Cells []classCell
 }
 
 type classCell struct {
 	Text  string
-	Width float64 // of its bar, percent
-	Worst bool    // of its method
+	Width float64 // width of its bar, percent
+	Worst bool    // lowest recall of its method
 }
 
-// classTables returns one for each target; none for results of earlier versions. Methods without a target
-// are in each.
+// classTables returns a table for each target; none for results of earlier versions. Methods without a target
+// are in each table.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil
@@ -201,15 +201,15 @@ func worst(r *experiments.Result, row experiments.Row) float64 {
 	return least
 }
 
-// waterfall shows the losses of accuracy of a vote of teachers at one target: from the best model without
-// privacy to the student. A step may gain.
+// waterfall shows how accuracy is lost, at one target, from the best model without privacy to the student of
+// a vote of teachers. A step may also be a gain.
 type waterfall struct {
 	At     string // target
 	Method string
-	Labels int // released, of one run
+	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy of the same student on true labels of as many queries, in words; empty if it
-	// was not run.
+	// Known is the accuracy, as text, of the same student on true labels for as many queries; empty if it was
+	// not run.
 	Known string
 }
 
@@ -222,11 +222,11 @@ type step struct {
 	Kind        string // "level", "loss" or "gain"
 }
 
-// waterfalls returns one for the best vote of teachers at each target; none where the model without privacy
-// or the vote without noise was not run.
+// waterfalls returns a waterfall for the best vote of teachers at each target; none if the model without
+// privacy or the vote without noise was not run.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
-	if r.PoolOf != "" { // the right labels are unknown
+	if r.PoolOf != "" { // the correct labels are unknown
 		return nil
 	}
 	for _, row := range r.Rows {
@@ -286,7 +286,7 @@ func fall(at string, vote experiments.Row, known *experiments.Row, open, plurali
 	return w
 }
 
-// points prints a difference in points of percent with its sign.
+// points prints a difference in percentage points with its sign.
 func points(x float64) string {
 	switch text := fmt.Sprintf("%.1f", 100*math.Abs(x)); {
 	case text == "0.0":

@@ -24,7 +24,7 @@ func Heading(r *experiments.Result) string {
 	return b.String()
 }
 
-// Warning states whether the result may leave the house, and if not, why.
+// Warning states whether the result may be published, and if not, why.
 func Warning(r *experiments.Result) string {
 	switch {
 	case r.Seeded:
@@ -67,7 +67,7 @@ func Footnotes(r *experiments.Result) string {
 	return b.String()
 }
 
-// PoolWords names the source of a pool and its cost; nothing for public rows.
+// PoolWords describes the source of a pool and its cost; it is empty for public rows.
 func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
@@ -91,7 +91,7 @@ func PoolWords(r *experiments.Result) string {
 func Verdicts(r *experiments.Result) string {
 	var b strings.Builder
 	for _, d := range r.Differences {
-		if d.Better == d.B { // from the better one's side
+		if d.Better == d.B { // from the better method's side
 			d.A, d.B, d.Mean, d.Low, d.High = d.B, d.A, -d.Mean, -d.High, -d.Low
 		}
 		if len(r.EpsilonTargets) > 1 {
@@ -106,8 +106,8 @@ func Verdicts(r *experiments.Result) string {
 	return b.String()
 }
 
-// Decision names, in two sentences, the private methods that were best beyond chance, and the best within
-// chance, at each target; nothing where there are not two.
+// Decision describes, in two sentences, the private methods that were best beyond chance, and the best within
+// chance, at each target; it is empty for fewer than two methods.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // sets of methods
 	at := map[string][]string{}
@@ -160,7 +160,7 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the private method of the highest accuracy at a target, and all methods within chance.
+// leadersAt returns the most accurate private method at a target, and all methods within chance.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

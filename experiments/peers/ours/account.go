@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// question asks for the epsilon of a setting, or with Epsilon above 0 for the noise that meets it; Sigma is
-// not used then.
+// question requests the epsilon of a setting or, with Epsilon above 0, the noise that meets it; Sigma is then
+// ignored.
 type question struct {
 	setting
 	Method  accountant.Method
@@ -23,18 +23,18 @@ type question struct {
 	Seconds float64
 }
 
-// interval is an answer: ends of epsilon, or the noise as the upper one. Ends that are not given are null.
+// interval is an answer: bounds of epsilon, or the noise as the upper bound. A missing bound is null.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
 }
 
-// step is by how much the noise, or the epsilon, of one call differs from that of the next. No two calls
-// ask the same, so that what was kept from one does not answer another.
+// step is the relative change of the noise, or the epsilon, between calls. No two calls are equal, so that
+// cached results are never reused.
 const step = 1e-6
 
-// account answers questions. Work is the number of calls. The answer is that of the first call, the
-// question itself.
+// account answers questions. Work is the number of calls. The answer is from the first call, for the
+// unchanged question.
 func account() error {
 	type told struct {
 		timing
@@ -95,8 +95,8 @@ func (q question) noise() (interval, error) {
 	return interval{Upper: &noise}, err
 }
 
-// setting is one run of DP-SGD whose epsilon is asked for: Poisson samples of probability Q in each of T
-// steps, or with K above 0 a random K of the T steps for each record.
+// setting is one run of DP-SGD whose epsilon is requested: Poisson samples with probability Q in each of T
+// steps or, with K above 0, a random K of the T steps for each record.
 type setting struct {
 	Q     float64 `json:"q"`
 	K     int64   `json:"k"`
@@ -105,7 +105,7 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings lists thirty: those of docs/accounting.md, corners, noise alone, and random allocation.
+// settings lists thirty settings: from docs/accounting.md, corner cases, noise alone, and random allocation.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},
@@ -127,7 +127,7 @@ func (s setting) event() accountant.Event {
 	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: s.Q, Event: noise}, Count: s.T}
 }
 
-// answer is an interval that the truth lies in; an end that is not given is null.
+// answer is an interval that contains the true value; a missing end is null.
 type answer struct {
 	Name    string   `json:"name"`
 	Lower   *float64 `json:"lower"`
@@ -136,7 +136,7 @@ type answer struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// runs is how often an answer is timed; the least time counts.
+// runs is the number of timed repetitions of an answer; the least time counts.
 const runs = 3
 
 func ask(name string, m accountant.Method, s setting) answer {
@@ -153,8 +153,8 @@ func ask(name string, m accountant.Method, s setting) answer {
 	return a
 }
 
-// printSettings writes the settings on which accountants are compared, and our answers to them: what
-// accountants.py of the folder above runs it for.
+// printSettings writes the settings on which accountants are compared, and our answers to them, for
+// accountants.py of the folder above.
 func printSettings() error {
 	type row struct {
 		setting

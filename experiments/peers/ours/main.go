@@ -1,7 +1,7 @@
 //go:build peers
 
-// Ours is this module's side of the comparisons with other toolkits: see README.md of the folder above.
-// Scripts there run it; its first argument says what for.
+// Ours is this module's part of the comparisons with other toolkits: see README.md of the folder above.
+// Scripts there run it; the first argument selects the comparison.
 package main
 
 import (

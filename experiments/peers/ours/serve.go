@@ -16,15 +16,15 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// timing is what an engine answers: work done (records, thousand million operations, fits), in how many
-// seconds on the wall and of the processor.
+// timing is the result of an engine: work done (records, thousand million operations, fits), with wall and
+// processor time in seconds.
 type timing struct {
 	Work      float64 `json:"work"`
 	Wall      float64 `json:"wall"`
 	Processor float64 `json:"processor"`
 }
 
-// watch measures from when it is made.
+// watch measures time from its creation.
 type watch struct {
 	from time.Time
 	used time.Duration
@@ -44,7 +44,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// repeat does a piece of work until the seconds are over, once at least.
+// repeat repeats a piece of work until the seconds have passed, at least once.
 func repeat(seconds float64, once func() (work float64, err error)) (timing, error) {
 	w, done := start(), 0.0
 	for {
@@ -68,7 +68,7 @@ func say(answer any) error {
 	return err
 }
 
-// serve says that it is ready, then answers every line of standard input, a question in JSON, with a line.
+// serve reports that it is ready, then answers every line of standard input, a question in JSON, with a line.
 func serve[Q, A any](answer func(Q) (A, error)) error {
 	if err := say(struct{}{}); err != nil {
 		return err
@@ -91,8 +91,8 @@ func serve[Q, A any](answer func(Q) (A, error)) error {
 	}
 }
 
-// settle returns unused memory, lets the peak start again from here, and returns the resident memory in MB:
-// 0 where the machine is not Linux.
+// settle releases unused memory, resets the peak, and returns the resident memory in MB: 0 if the machine is
+// not Linux.
 func settle() float64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -101,7 +101,7 @@ func settle() float64 {
 	return resident("VmRSS:")
 }
 
-// resident returns a size from the status of the process in MB, 0 where there is none.
+// resident returns a size from the status of the process in MB, 0 if there is none.
 func resident(field string) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -115,8 +115,8 @@ func resident(field string) float64 {
 	return kibibytes * 1024 / 1e6
 }
 
-// product is an m by n matrix that is a product with k terms: of rows with packed weights ("forward"), or a
-// gradient's sum over k rows ("gradient").
+// product is an m by n matrix product with k terms: rows times packed weights ("forward"), or the sum of a
+// gradient over k rows ("gradient").
 type product struct {
 	Kind    string
 	M, N, K int

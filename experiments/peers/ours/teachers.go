@@ -23,17 +23,17 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// The test images that are asked for.
+// The range of test images used as queries.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson asks for a piece of work with the teachers of one learner: "fit" those from From on and before To,
-// "predict" the queries by them, or "score" all votes so far.
+// lesson requests work with the teachers of one learner: "fit" the teachers from From to before To, "predict"
+// the queries with them, or "score" all votes so far.
 type lesson struct {
 	Learner, Do string
 	From, To    int
 }
 
-// marks are the votes' accuracies: of the mean teacher, and of the plurality.
+// marks are accuracies of votes: of the mean teacher, and of the plurality.
 type marks struct {
 	timing
 	One       float64 `json:"one,omitempty"`
@@ -50,8 +50,8 @@ type class struct {
 	votes      [][]int // of every teacher so far, on each query
 }
 
-// teach answers lessons. Before, it writes what another toolkit needs for the same into the folder: rows,
-// labels, and the parameters of the learners. Work is in fits, or in queries.
+// teach answers lessons. First it writes the data for other toolkits into the folder: rows, labels, and the
+// parameters of the learners. Work is in fits, or in queries.
 func teach(extractor string, shares int, folder string) error {
 	ctx := context.Background()
 	c, err := newClass(ctx, extractor, shares)
@@ -131,8 +131,7 @@ func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
 	return m, nil
 }
 
-// score compares votes, those of each teacher, with the truth. Of classes with as many votes the lowest
-// wins.
+// score compares the votes of each teacher with the truth. In a tie the lowest class wins.
 func (m *marks) score(votes [][]int, truth []int) {
 	for i, y := range truth {
 		counts := make([]int64, 10)

@@ -20,7 +20,7 @@ import (
 
 const classes = 10
 
-// build returns the network of a name, cnn or widths such as 784-128-10, and its number of inputs.
+// build returns the network with a name, cnn or widths such as 784-128-10, and its number of inputs.
 func build(name string) (*nn.Model, int, error) {
 	rnd := rand.New(rand.NewPCG(1, 5))
 	if name == "cnn" {
@@ -59,14 +59,14 @@ func data(records, cols int) dpsgd.Data {
 	return d
 }
 
-// trained is an answer with the peak of the process's resident memory above that before the first step,
-// with model and data there already.
+// trained is an answer with the peak of the process's resident memory above its value before the first step,
+// with model and data already in memory.
 type trained struct {
 	timing
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// train answers how many records one run takes in a number of seconds or a little more. Batches have the
+// train measures how many records one run processes in a number of seconds or a little more. Batches have the
 // given mean size, half of the records.
 func train(net string, batch int, private bool) error {
 	model, cols, err := build(net)
@@ -92,7 +92,7 @@ func train(net string, batch int, private bool) error {
 	var seconds float64
 	steps := 0
 	cfg.Observe = func(m dpsgd.Metrics) {
-		if steps++; m.Step == 1 { // which holds the hash of the data
+		if steps++; m.Step == 1 { // the first step includes the hash of the data
 			close(ready)
 		} else if t := w.read(float64(steps * batch)); t.Wall >= seconds {
 			answers <- t
