@@ -17,8 +17,8 @@ const modelKind = "logistic regression, trained by DP-SGD"
 // modelName is package recipe's name for the only model of a shared ledger.
 const modelName = "left-run-0"
 
-// model trains one private model and releases it. Once it is whole everything else is a function of the
-// model and of public rows.
+// model trains one private model and releases it. All other results are functions of the complete model and
+// of public rows.
 type model struct {
 	*job
 	cfg  recipe.Config
@@ -91,7 +91,7 @@ func (m *model) release(ctx context.Context) (*Report, error) {
 	return r, m.report(r, labelsFile, studentFile, statementFile, ledgerFile)
 }
 
-// trained trains the model, unless that was done, and puts it into its place.
+// trained trains the model, unless this was done before, and moves it to its place.
 func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) {
 	cfg := m.cfg
 	cfg.Key, cfg.Dir, cfg.Format = m.key, m.dir.Private("model"), formatFor(cfg)
@@ -124,7 +124,7 @@ func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) 
 			Probability: r.Train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: r.Train.ClipNorm}}, left, nil
 }
 
-// formatFor returns what writes a model as it is published. The ledger commits to its bytes.
+// formatFor returns a function that encodes a model as it is published. The ledger commits to these bytes.
 func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, error) {
 	return func(m *recipe.Model, paid recipe.Paid) ([]byte, error) {
 		model, ok := m.Plain()

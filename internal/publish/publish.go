@@ -1,4 +1,4 @@
-// Package publish carries out a publication from private rows to a student: in one folder, under one budget
+// Package publish carries out a publication, from private rows to a student, in one folder, with one budget
 // and one ledger.
 //
 //	rows      private and public rows are read and checked, and the labels are planned
@@ -6,16 +6,15 @@
 //	labels    the ledger is charged, and labels are released; see package label
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
-// Without public rows the pool is drawn from declared ranges or from noisy counts of the private rows,
-// which the same ledger pays for. With [DPSGD] one private model takes the place of teachers, labels and
-// student.
+// Without public rows the pool is drawn from declared ranges, or from noisy counts of the private rows, which
+// are charged to the same ledger. With [DPSGD] one private model replaces teachers, labels and student.
 //
 // # Guarantee
 //
-// The public half of the folder is (Epsilon, Delta)-differentially private in the private rows, of one unit
-// more or fewer. It leaves when the run is complete. A run that was stopped goes on with the same noise, at
-// no further cost; a complete one is compared with its ledger. Nothing in private rows stops a run after
-// the charge: what may be wrong with them is refused before.
+// The public half of the folder is (Epsilon, Delta)-differentially private for adding or removing one unit of
+// the private rows. It may be published when the run is complete. A stopped run resumes with the same noise,
+// at no further cost; a complete run is compared with its ledger. No content of private rows stops a run
+// after the charge: invalid rows are refused before.
 package publish
 
 import (
@@ -37,20 +36,20 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Methods: how private rows are learned from.
+// Methods of learning from private rows.
 const (
 	PATE  = "pate"
 	DPSGD = "dpsgd"
 )
 
-// Pools: what queries are about.
+// Pools: sources of queries.
 const (
 	PoolRows      = "rows"      // public rows
 	PoolNone      = "none"      // rows drawn from declared ranges
 	PoolMarginals = "marginals" // rows drawn from noisy counts, which are charged
 )
 
-// DefaultAccuracy is Config.MinAccuracy where none is given.
+// DefaultAccuracy is the default of Config.MinAccuracy.
 const DefaultAccuracy = 0.9
 
 // Settings are everything that the published files depend on, except the rows and the key. Private, Public
@@ -61,38 +60,38 @@ type Settings struct {
 	Reading         dataset.Reading `json:"reading"`
 	Epsilon         float64         `json:"epsilon"`
 	Delta           float64         `json:"delta"`
-	Unit            string          `json:"unit"`                       // the name of a unit; default: the unit column, or "record"
-	Seed            *uint64         `json:"seed,omitempty"`             // makes a repeatable experiment, of which nothing is releasable
+	Unit            string          `json:"unit"`                       // name of the privacy unit; default: the unit column, or "record"
+	Seed            *uint64         `json:"seed,omitempty"`             // makes a repeatable experiment, which is not releasable
 	Method          string          `json:"method"`                     // default PATE
-	Size            int             `json:"size,omitempty"`             // about how many units are private, in public; DPSGD needs it
-	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`    // of DPSGD: most rows of a unit to train on; default 1
-	Teachers        int             `json:"teachers,omitempty"`         // default: by Size, or 100
-	Learner         string          `json:"learner,omitempty"`          // one of training.Learners; default: by the kind of data
-	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"` // how often one teacher is right, from public data; 0: unknown
-	MinAccuracy     float64         `json:"min_accuracy,omitempty"`     // how often labels must be the plurality; default DefaultAccuracy
+	Size            int             `json:"size,omitempty"`             // approximate public number of private units; required for DPSGD
+	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`    // for DPSGD: maximum number of training rows per unit; default 1
+	Teachers        int             `json:"teachers,omitempty"`         // default: derived from Size, or 100
+	Learner         string          `json:"learner,omitempty"`          // one of training.Learners; default: derived from the kind of data
+	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"` // accuracy of one teacher, from public data; 0: unknown
+	MinAccuracy     float64         `json:"min_accuracy,omitempty"`     // least share of labels equal to the plurality; default DefaultAccuracy
 	Pool            string          `json:"pool"`                       // default PoolRows
-	Ranges          string          `json:"ranges,omitempty"`           // file of the declared ranges of all columns, for other pools
+	Ranges          string          `json:"ranges,omitempty"`           // file with the declared ranges of all columns, for other pools
 }
 
 // Config describes a publication. Out is required.
 type Config struct {
 	Settings
-	Out            string          // folder; its half "public" is what may leave
+	Out            string          // folder; its half "public" may be released
 	DestroySecrets bool            // remove keys and votes of a complete run
-	Command        string          // repeats the run; errors name it
-	Cache          *features.Cache // of DPSGD; may be nil
+	Command        string          // command line that repeats the run, for errors
+	Cache          *features.Cache // for DPSGD; may be nil
 
 	Progress func(stage string, done, total int)
-	Say      func(text string) // is called with sentences for people, which are public
+	Say      func(text string) // called with sentences for people, which are public
 	Warn     func(text string)
-	// Columns is called with the notes on columns of public rows, and with the columns that may name the
-	// owner of a row, if every row counts as a unit of its own.
+	// Columns is called with notes on the columns of public rows and, if every row counts as its own unit,
+	// with the columns that may identify the owner of a row.
 	Columns func(notes []dataset.ColumnNote, repeated []string)
-	// Spare is called with all rows in memory before DPSGD trains on them, and restore after.
+	// Spare is called when all rows are in memory, before DPSGD trains on them, and restore afterwards.
 	Spare func(dataset.Task) (restore func())
 }
 
-// complete fills in defaults and refuses what does not go together.
+// complete fills in defaults and refuses contradictory settings.
 func (c Config) complete() (Config, error) {
 	c.Method, c.Pool = cmp.Or(c.Method, PATE), cmp.Or(c.Pool, PoolRows)
 	c.MinAccuracy, c.RowsPerUnit = cmp.Or(c.MinAccuracy, DefaultAccuracy), cmp.Or(c.RowsPerUnit, 1)
@@ -128,7 +127,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Units returns how many hold data of their own, as is known in public.
+// Units returns the public number of units, or for votes of teachers, whose data are protected.
 func (s Settings) Units() run.Units {
 	if s.Method == DPSGD {
 		return run.Units{N: s.Size, Noun: "units"}
@@ -139,11 +138,11 @@ func (s Settings) Units() run.Units {
 type job struct {
 	Config
 	dir   results.Folder
-	begun bool // a run is there
+	begun bool // a run exists
 	key   rng.Key
 }
 
-// Names of the files that are published.
+// Names of the published files.
 const (
 	labelsFile    = "labels.csv"
 	queriesFile   = "queries.csv"
@@ -158,17 +157,17 @@ const (
 
 // method is one way to learn from private rows.
 type method interface {
-	// look reads all rows, and refuses rows that nothing could learn from and a budget that pays for
+	// look reads all rows. It refuses rows that no method could learn from, and a budget that pays for
 	// nothing. It returns a hash of the private rows.
 	look(context.Context) ([32]byte, error)
 	// release carries out all steps and writes the results.
 	release(context.Context) (*Report, error)
 }
 
-// Run carries out a publication, goes on with one that was stopped, or compares a complete one with its
-// ledger and restores missing files of its public half. A run is recognised by its configuration, and a
-// complete one by a hash of its data too: others are refused with run.ErrOtherRun. Where no labels would be
-// right often enough the error is a [*plan.NoPlanError] and nothing is charged.
+// Run carries out a publication, resumes a stopped one, or compares a complete one with its ledger and
+// restores missing files of its public half. A run is identified by its configuration, and a complete run
+// also by a hash of its data: another run is refused with run.ErrOtherRun. If no labels would be correct
+// often enough, the error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
 	if err == nil {
@@ -216,9 +215,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out the rest of a run. The teachers find their votes, and the labels their charge and key,
-// of an earlier process; everything after the labels is a function of these and of public rows. Files are
-// published when all are complete.
+// make carries out the rest of a run. It reuses the votes of teachers, and the charge and key of labels, from
+// an earlier process. All later results are functions of the labels and of public rows. Files are published
+// when all are complete.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

@@ -32,8 +32,8 @@ const schemaPublish = "pate.publish/1"
 type Report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
-	Public     int                 `json:"public"`         // rows
-	Pool       string              `json:"pool,omitempty"` // what they were drawn from: none or marginals
+	Public     int                 `json:"public"`         // number of rows
+	Pool       string              `json:"pool,omitempty"` // source of a drawn pool: none or marginals
 	Teachers   int                 `json:"teachers,omitempty"`
 	Reason     string              `json:"teachers_reason,omitempty"`
 	Learner    string              `json:"learner,omitempty"`
@@ -42,7 +42,7 @@ type Report struct {
 	Mechanism  string              `json:"mechanism,omitempty"`
 	Asked      int                 `json:"asked,omitempty"`
 	Released   int                 `json:"labels"`
-	Training   *Training           `json:"training,omitempty"` // of one private model
+	Training   *Training           `json:"training,omitempty"` // for one private model
 	Student    string              `json:"kind,omitempty"`
 	Held       *published.HeldBack `json:"held_back,omitempty"`
 	Entry      int64               `json:"ledger_entry,omitempty"`
@@ -69,8 +69,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// student writes which rows the labels are of, both together, and the student that learned from them, if
-// there are any.
+// student writes a file with the labelled rows and their labels, and the student trained on them, if there
+// are labels.
 func (j *job) student(ctx context.Context, t *training.Result, rows []int, r *Report) error {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
@@ -81,7 +81,7 @@ func (j *job) student(ctx context.Context, t *training.Result, rows []int, r *Re
 	if err != nil {
 		return err
 	}
-	labels.Classes = t.Classes // the file has their numbers
+	labels.Classes = t.Classes // the file contains class numbers
 	if err := j.writeBytes(queriesFile, queriesOf(rows[:labels.Asked])); err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func (j *job) report(r *Report, files ...string) error {
 	})
 }
 
-// label plans how many rows of the pool are asked, chooses them, and releases their labels. It returns the
-// rows. The votes were made here, by disjoint shares: teachers that vote alike everywhere have learned the
-// same, and are not looked for. The findings of a check would depend on private rows.
+// label plans the number of pool rows to ask, chooses them, and releases their labels. It returns the rows.
+// The votes are not checked: they were made here from disjoint shares, so teachers with equal votes have
+// learned the same, and the findings of a check would depend on private rows.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -198,7 +198,7 @@ func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// labelCounted carries out the second stage of a run whose first one drew the pool.
+// labelCounted carries out the second stage of a run whose first stage drew the pool.
 func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	c := &v.pool.labels
 	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
@@ -211,13 +211,13 @@ func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// Files of the secret folder: the rows that are asked, in this order, and the votes on them.
+// Files of the secret folder: the rows to ask, in this order, and the votes on them.
 const (
 	askedRows  = "queries.csv"
 	askedVotes = "queries.npy"
 )
 
-// questions returns n rows of the pool to ask about, and the votes on them.
+// questions returns n rows of the pool to ask, and the votes on them.
 func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
 	if rows, err = j.choose(ctx, t, n); err == nil {
 		asked, err = j.asked(ctx, t, rows)
@@ -225,8 +225,8 @@ func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []
 	return rows, asked, err
 }
 
-// choose returns the n rows of the pool that a student learns most from, by public rows alone. They are
-// written down before they are asked, since another kind of machine could choose others when it carries on.
+// choose returns the n rows of the pool that are most useful for a student, by public rows alone. They are
+// saved before they are asked, since another kind of machine that resumes the run could choose others.
 func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
@@ -254,7 +254,7 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows reads n rows that queriesOf wrote, and is false for any other text, such as rows of another
+// readRows reads n rows written by queriesOf, and returns false for any other text, such as rows of another
 // plan.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
@@ -267,7 +267,7 @@ func readRows(text string, n, pool int) ([]int, bool) {
 	return rows, len(rows) == n && string(queriesOf(rows)) == text
 }
 
-// asked writes the votes on the rows that are asked.
+// asked writes the votes on the rows to ask.
 func (j *job) asked(ctx context.Context, t *training.Result, rows []int) (*votes.Source, error) {
 	all, err := votes.Load(t.Votes, len(t.Classes))
 	if err != nil {

@@ -28,7 +28,7 @@ type voting struct {
 	*job
 	teachers training.Job
 	public   plan.Public
-	pool     *drawn // nil if the public rows are somebody's
+	pool     *drawn // nil for a pool of given public rows
 }
 
 func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
@@ -87,10 +87,10 @@ func (v *voting) goal() plan.Goal {
 		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
 }
 
-// lesserAccuracy is the lower accuracy for which a plan without a declared accuracy is tried.
+// lesserAccuracy is the lower accuracy that is tried if no accuracy is declared.
 const lesserAccuracy = 0.8
 
-// sayPlan describes a plan for so many queries, and its assumption where no accuracy is declared.
+// sayPlan describes a plan for the given number of queries, and its assumption if no accuracy is declared.
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
 	labels := strconv.FormatFloat(a.ExpectedAnswers, 'f', 1, 64)
 	if a.ExpectedAnswers >= 999.95 {
@@ -153,8 +153,8 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	return r, v.report(r, files...)
 }
 
-// How many rows a pool has that is drawn: so many for each query that is planned, within bounds. More take
-// a student longer and teach it little.
+// The size of a drawn pool: a number of rows for each planned query, within bounds. More rows make a student
+// slower and hardly better.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500
@@ -165,11 +165,11 @@ const (
 type drawn struct {
 	ranges *dataset.Ranges
 	rows   int
-	// Of marginals: they and the labels are two stages of one run.
+	// For marginals: they and the labels are two stages of one run.
 	private   dataset.Set
 	marginals *marginals.Marginals
 	counts    [][]int64    // noisy
-	labels    label.Config // whose votes are yet to come
+	labels    label.Config // its votes are not set yet
 	session   *run.Session
 	result    func(*run.Session, run.Done) (label.Result, error)
 }
@@ -177,7 +177,7 @@ type drawn struct {
 // counted reports whether the pool comes from counts, which are charged with the labels.
 func (d *drawn) counted() bool { return d != nil && d.marginals != nil }
 
-// declared makes the pool of a run without public rows, and returns how rows are read by it.
+// declared makes the pool of a run without public rows, and returns the schema of rows.
 func (v *voting) declared() (*dataset.Schema, error) {
 	ranges, err := dataset.ReadRanges(v.Ranges)
 	if err != nil {
@@ -196,7 +196,7 @@ func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err err
 	return err
 }
 
-// drawPool writes the pool. Where it is counted it leaves the ledger open for the labels.
+// drawPool writes the pool. If the pool is counted, it leaves the ledger open for the labels.
 func (v *voting) drawPool(ctx context.Context) error {
 	d := v.pool
 	if d.counted() {
@@ -212,8 +212,8 @@ func (v *voting) drawPool(ctx context.Context) error {
 	return err
 }
 
-// countColumns charges what marginals and labels cost, in one batch, and releases the marginals. The run is
-// named by its key, the private rows and all that was chosen.
+// countColumns charges marginals and labels in one batch, and releases the marginals. The run is identified
+// by its key, the private rows and everything that was chosen.
 func (v *voting) countColumns(ctx context.Context) (err error) {
 	d, file := v.pool, v.ledger()
 	d.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
@@ -259,8 +259,8 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 	return nil
 }
 
-// keptPlan plans labels for the rest of a budget after the marginals. The plan is on disk before it is
-// charged, since another version could plan otherwise.
+// keptPlan plans labels for the rest of a budget after the marginals. The plan is saved before it is charged,
+// since another version could plan differently.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	var kept struct {
 		Mechanism string             `json:"mechanism"`
