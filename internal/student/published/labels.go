@@ -30,16 +30,16 @@ type Labels struct {
 }
 
 const (
-	maxLabels = 1 << 28 // bounds the file of labels, in bytes
+	maxLabels = 1 << 28 // largest labels file, in bytes
 	// withheldLabel heads labels that must not be released; see package teachers/label.
 	withheldLabel = "label_not_releasable"
 )
 
-// ReadLabels reads the file of `pate label`, in any form. As CSV that is a line "query,label", or "row,label"
-// as by [Labels.Write], for each query, a row of the pool from 0, where an empty label means that the
-// mechanism declined. Rows has the queries if they are not the rows themselves: Rows[q] is the row of query
-// q. A label is the number of a class from 0, or its name if classes has names. Without names classes are
-// called by their numbers, as many as occur and at least 2. An error about the file is an [*fault.Error].
+// ReadLabels reads the file of `pate label`, in any form. In CSV each query, a row of the pool from 0, has a
+// line "query,label", or "row,label" as written by [Labels.Write]; an empty label means that the mechanism
+// declined. If queries are not the rows themselves, rows[q] is the row of query q. A label is the number of a
+// class from 0, or its name if classes has names. Without names the classes are the numbers up to the largest
+// label, at least 2. An error about the file is an [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()

@@ -32,31 +32,31 @@ type Card struct {
 	Schema  string          `json:"schema"` // SchemaModel
 	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string        `json:"classes"`
-	Rows    *dataset.Schema `json:"rows"` // how rows are read, by public rows
-	// Features names the features of a row, as features.Named has it, and Extractor how they are made, in
-	// full.
+	Rows    *dataset.Schema `json:"rows"` // schema for reading rows, made from public rows
+	// Features is the name of a row's features, as in features.Named, and Extractor describes in full how
+	// they are made.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
-	// Transform makes Features that learned a little from private rows, which was charged: a
-	// [charged.Transform] as it writes itself. None for others.
+	// Transform computes Features that were partly learned from private rows, at a charge: an encoded
+	// [charged.Transform]. Nil for other features.
 	Transform []byte     `json:"transform,omitempty"`
-	Columns   int        `json:"columns"` // of the features
+	Columns   int        `json:"columns"` // number of features
 	HeldBack  HeldBack   `json:"held_back"`
 	Labels    Provenance `json:"labels"`
 }
 
-// SchemaModel names the JSON form of a model.
+// SchemaModel is the name of the JSON form of a model.
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack counts how often the student, trained without a released label, predicted it. Released labels may
-// be wrong themselves. Labels is 0 if nothing could be compared.
+// HeldBack counts how many released labels the student predicted correctly in cross-validation. Released
+// labels may be wrong themselves. Labels is 0 if no comparison was possible.
 type HeldBack struct {
 	Labels int `json:"labels"`
 	Right  int `json:"right"`
 }
 
-// Percent returns how many of a hundred labels held back were predicted, with one decimal; "" if there are
-// none.
+// Percent returns the percentage of held-out labels that were predicted correctly, with one decimal; "" if
+// there are none.
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""
@@ -65,13 +65,13 @@ func (h *HeldBack) Percent() string {
 }
 
 // Provenance is the claim of a model's maker about the labels and their cost; `pate ledger verify` compares
-// it with a ledger. A model that learned from private rows itself has no labels: Asked and Released are 0,
-// SHA256 is empty, and the entry is its own.
+// it with a ledger. A model trained on private rows has no labels: Asked and Released are 0, SHA256 is empty,
+// and Entry is the model's own entry.
 type Provenance struct {
 	Asked    int    `json:"asked"`
 	Released int    `json:"released"`
-	SHA256   string `json:"sha256"` // of the file of labels
-	// Ledger names the ledger whose entry Entry the labels were charged to; absent if unknown.
+	SHA256   string `json:"sha256"` // of the labels file
+	// Ledger is the name of the ledger to which the labels were charged, as entry Entry; absent if unknown.
 	Ledger   string  `json:"ledger,omitempty"`
 	Entry    int64   `json:"entry,omitempty"`
 	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger, at Delta
@@ -84,21 +84,20 @@ type Provenance struct {
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }
 
-// Model is a student that can be asked. It may be used by several goroutines.
+// Model is a student that can predict. It may be used by several goroutines.
 type Model struct {
 	Card
 	model plain.Model
 	made  charged.Extraction
 }
 
-// Prediction is the class of a row, the lowest of the most probable, and the model's probabilities of all
-// classes.
+// Prediction is the class of a row, the lowest class in a tie, and the model's probabilities of all classes.
 type Prediction struct {
 	Class         int
 	Probabilities []float64
 }
 
-// Predict asks the model about rows that [Card].Rows has read. Rows of another shape are an [*fault.Error].
+// Predict predicts rows that were read by [Card].Rows. Rows of another shape are an [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &fault.Error{
@@ -130,10 +129,10 @@ func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, e
 	return out, nil
 }
 
-// predictRows is how many rows have their features in memory at a time.
+// predictRows is the number of rows whose features are in memory at a time.
 const predictRows = 1 << 12
 
-// Accuracy returns how many rows of known truth were predicted, and their number.
+// Accuracy returns the number of correct predictions, and the number of rows whose class is known.
 func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, known int) {
 	for i, truth := range rows.Truth {
 		if truth >= 0 {
@@ -146,7 +145,7 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// check reports parts that do not fit together, and finds the extractor.
+// check reports inconsistent parts, and finds the extractor.
 func (m *Model) check() error {
 	switch {
 	case m.Schema != SchemaModel:
@@ -166,7 +165,7 @@ func (m *Model) check() error {
 	return m.model.Check(m.Columns, len(m.Classes))
 }
 
-// restoreFeatures finds out how features are made, and how many there are.
+// restoreFeatures finds the extractor of features, and their number.
 func (m *Model) restoreFeatures() (columns int, err error) {
 	if m.Transform == nil && !slices.Contains(features.Names(), m.Features) {
 		return 0, fmt.Errorf("it has features %.40q", m.Features)
@@ -185,18 +184,18 @@ func (c Card) String() string {
 	return "mean of " + strings.Join(c.Kind, ", ")
 }
 
-// Private is a model that learned from private rows itself, under charged noise, by package dpsgd.
+// Private is a model trained on private rows, under charged noise, by package dpsgd.
 type Private struct {
-	Schema     *dataset.Schema // how rows were read, by public ones
-	Kind       string          // of model, for people
-	Features   string          // of which it is a model
-	Transform  []byte          // makes Features that learned from private rows; nil for others
-	Settings   string          // of these features, in full
+	Schema     *dataset.Schema // schema of the rows, made from public rows
+	Kind       string          // kind of model, for people
+	Features   string          // features that the model uses
+	Transform  []byte          // computes Features learned from private rows; nil for other features
+	Settings   string          // full description of these features
 	Model      plain.Model
 	Provenance Provenance
 }
 
-// FromModel returns the model as it is published.
+// FromModel returns the model in its published form.
 func FromModel(p Private) (*Model, error) {
 	m := &Model{model: p.Model, Card: Card{
 		Schema: SchemaModel, Kind: []string{p.Kind}, Classes: p.Schema.Classes, Rows: p.Schema, Features: p.Features,
@@ -219,9 +218,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the entry of a ledger that was committed for the file of labels with this hash, and the
-// guarantee of the whole ledger. The ledger is verified whole, and compared with the head that is kept for
-// it. Labels that it did not commit are an [*fault.Error].
+// Charged returns the entry of a ledger that was committed for the labels file with this hash, and the
+// guarantee of the whole ledger. It verifies the whole ledger and compares it with the recorded head. Labels
+// that were not committed are an [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -265,13 +264,13 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}, nil
 }
 
-// The file of a student: a line of magic, JSON, and the SHA-256 of all before.
+// The file of a student: a line of magic, JSON, and the SHA-256 of everything before.
 const magic = "pate student 1\n"
 
-// maxFile bounds the file, at five times the largest model, 3,000 landmarks of 2,304 features.
+// maxFile is the largest size of a file, five times the largest model: 3,000 landmarks of 2,304 features.
 const maxFile = 1 << 29
 
-// ErrFile is matched by every error about a file that is not a student as this version writes it.
+// ErrFile is matched by every error about a file that is not a student in this version's format.
 var ErrFile = errors.New("published: not the file of a student")
 
 type document struct {
@@ -310,7 +309,7 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(b.Bytes()), nil
 }
 
-// Open reads the file of a student. An error about a file that is none or is damaged matches [ErrFile].
+// Open reads the file of a student. An error about a file that is damaged or not a student matches [ErrFile].
 // Memory is bounded by a small multiple of the file's size.
 func Open(path string) (*Model, error) {
 	f, err := durable.OpenRegular(path)

@@ -19,12 +19,12 @@ import (
 type Config struct {
 	Schema     *dataset.Schema        // how the pool was read
 	Pool       dataset.Pool           // public rows
-	Labels     Labels                 // of its rows
+	Labels     Labels                 // labels of its rows
 	Provenance Provenance             // cost of the labels; Asked, Released and SHA256 are taken from Labels
-	Progress   func(student.Progress) // nil is fine
+	Progress   func(student.Progress) // may be nil
 }
 
-// featuresOf names the features of rows, as in `pate compare`.
+// featuresOf returns the name of the features of rows, as in `pate compare`.
 func featuresOf(s *dataset.Schema) string {
 	if s.Image.Channels > 1 {
 		return features.NamePixels
@@ -32,7 +32,7 @@ func featuresOf(s *dataset.Schema) string {
 	return features.For(s.Kind, s.Image)
 }
 
-// Train trains the student that cross-validation on the released labels keeps. Without any label the error
+// Train trains the student that cross-validation on the released labels selects. Without labels the error
 // matches [student.ErrNoLabels]. The same configuration gives the same model.
 func Train(ctx context.Context, c Config) (*Model, error) {
 	if c.Schema == nil || len(c.Labels.Of) != c.Pool.Len() {
@@ -80,8 +80,8 @@ func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.E
 	return e, x, nil
 }
 
-// Questions returns n different rows of a pool to ask about, chosen by [student.Select]. The same public rows
-// give the same questions on machines of one kind.
+// Questions returns n different rows of a pool as queries, chosen by [student.Select]. The same public rows
+// give the same queries on machines of one kind.
 func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, report func(student.Progress)) ([]int, error) {
 	_, x, err := extract(ctx, s, p)
 	if err != nil {
@@ -92,7 +92,7 @@ func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, re
 	return student.Select(ctx, x, n, report, rnd)
 }
 
-// stream returns the random numbers of a training, which follow from the labels.
+// stream returns the random numbers of a training, which depend on the labels.
 func stream(l Labels) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("pate student 1"))
@@ -103,13 +103,13 @@ func stream(l Labels) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// nearlyAll is the share of one class among released labels from which on a student can learn little of the
-// others.
+// nearlyAll is the least share of one class among released labels for which a student can learn little about
+// the others.
 const nearlyAll = 0.95
 
-// Doubt returns, for people, why the model may be of no more use than always naming the most frequent class
-// of its labels: nearly all labels are of that class, or it is right for more labels than the student
-// predicted when they were held back. It returns "" otherwise. It is a function of the release.
+// Doubt returns, for people, why the model may be no better than always predicting the most frequent class of
+// its labels: either nearly all labels have this class, or more labels have it than the student predicted
+// correctly in cross-validation. Otherwise it returns "". It is a function of the release.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack
@@ -128,7 +128,7 @@ func (m *Model) Doubt(l Labels) string {
 	return ""
 }
 
-// majority returns the most frequent class of the labels, the lowest of equal ones, and its number.
+// majority returns the labels' most frequent class, the lowest in a tie, and its number of labels.
 func (l Labels) majority() (class, most int) {
 	count := make([]int, len(l.Classes))
 	for _, c := range l.Of {
