@@ -22,35 +22,35 @@ type Report struct {
 	Head  Head // of all manifests together
 	Silos []SiloInfo
 	Units int64
-	// Shared is how many units are in more than one silo.
+	// Shared is the number of units that are in more than one silo.
 	Shared int64
-	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with most units come
-	// first, then in the order of Silos.
+	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with the most shared
+	// units come first, then in the order of Silos.
 	Overlaps []Overlap
 }
 
-// Overlap names two silos that share units.
+// Overlap describes two silos that share units.
 type Overlap struct {
 	A, B  string
 	Units int64
 }
 
-// MaxOverlaps bounds how many pairs of silos a report names.
+// MaxOverlaps is the largest number of pairs of silos in a report.
 const MaxOverlaps = 1000
 
-// passUnits is how many units are held at a time, 24 bytes each. Check reads the files as often as that
-// makes necessary.
+// passUnits is the largest number of units in memory at a time, 24 bytes each. Check reads the files as often
+// as this requires.
 const passUnits = 1 << 22
 
-// Check reads one manifest, or several that together are one, for instance one of each silo, and finds
-// silos that share units. It refuses manifests of different units or salts, which cannot be compared, and a
-// silo named twice. Memory is bounded below 150 MB, apart from the names of silos. The error is a
-// [*fault.Error], or ctx is done.
+// Check reads one manifest, or several that together form one, for instance one per silo, and finds silos
+// that share units. It refuses manifests with different units or salts, which cannot be compared, and a silo
+// that occurs twice. Memory is below 150 MB, apart from the names of silos. An error is a [*fault.Error] or
+// wraps ctx.Err().
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
 
-// CheckText checks a manifest that lies in no file; name is for messages.
+// CheckText checks a manifest given as text; name is for messages.
 func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
 	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	return check(ctx, []string{name}, passUnits, open)
@@ -90,7 +90,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds the head of another manifest. It returns an error if the two do not agree.
+// join adds the head of another manifest. It returns an error if the two contradict each other.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -102,7 +102,7 @@ func (h *Head) join(other Head) error {
 		agree("votes", &h.Votes, other.Votes))
 }
 
-// agree sets an unstated value. It returns an error if both state different values.
+// agree sets an unstated value. It returns an error if both are stated and differ.
 func agree[T comparable](what string, have *T, other T) error {
 	var unstated T
 	if *have == unstated {
@@ -119,8 +119,8 @@ type entry struct {
 	silo int32
 }
 
-// compare finds units that are in more than one silo. Hashes are evenly spread, so the k-th of p passes
-// takes the hashes in the k-th of p equal ranges.
+// compare finds units that are in more than one silo. Hashes are uniformly distributed, so the k-th of p
+// passes takes the hashes in the k-th of p equal ranges.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -213,10 +213,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes manifests in which [Check] found no fault as one manifest. It binds that manifest to the
-// votes of the report checked: to their number of teachers and classes and, under the salt of the
-// manifests, to their hash. For the zero Salt it states no hash, because a bare hash would reveal small
-// votes.
+// Join writes manifests in which [Check] found no fault as one manifest. It binds this manifest to the votes
+// of the report checked: to their number of teachers and classes and, under the salt of the manifests, to
+// their hash. For the zero Salt it states no hash, because a hash without a key would reveal small votes.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -249,8 +248,8 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
-// Findings reports in words whether the silos are disjoint, and whether the manifest belongs to the votes
-// of the report checked, which may be nil. Only the salt shows whether the manifest was bound to these
+// Findings reports whether the silos are disjoint, and whether the manifest belongs to the votes of the
+// report checked, which may be nil. Only with the salt can it check whether the manifest was bound to these
 // votes; without it, pass the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}

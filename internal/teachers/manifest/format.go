@@ -24,18 +24,18 @@ const Schema = "pate.manifest/1"
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
 // Each silo is one teacher. Its units are in ascending order, each once. `pate train` writes no silos,
-// because the size of a share is private, and
+// because the size of a share is private. It writes
 //
 //	"class_names":["no","yes"],"queries":1000,"relation":"add_remove","training":{...}
 type Head struct {
-	Unit     string // the name of one unit: "patient", "record"
+	Unit     string // privacy unit: "patient", "record"
 	SaltID   string // [Salt.ID]
-	Teachers int    // of the whole ensemble, 0: not stated
+	Teachers int    // number in the whole ensemble, 0: not stated
 	Classes  int    // 0: not stated
-	Votes    string // [Salt.Votes] of the votes that the silos' teachers gave; "": not stated
+	Votes    string // [Salt.Votes] of the votes of the silos' teachers; "": not stated
 	// ClassNames are the names of the classes, in the order of their numbers. Nil: not stated.
 	ClassNames []string
-	Queries    int       // public rows that were asked, 0: not stated
+	Queries    int       // number of public rows voted on, 0: not stated
 	Relation   string    // "add_remove"; "": not stated
 	Training   *Training // nil: the teachers were trained elsewhere
 }
@@ -44,9 +44,9 @@ type Head struct {
 type Training struct {
 	Program  string `json:"program"`  // version and commit
 	Learner  string `json:"learner"`  // with all its parameters
-	Features string `json:"features"` // of rows
-	Command  string `json:"command"`  // repeats the training
-	Public   string `json:"public"`   // SHA-256 of the public rows as they were read
+	Features string `json:"features"` // features of rows
+	Command  string `json:"command"`  // command line that repeats the training
+	Public   string `json:"public"`   // SHA-256 of the public rows as read
 }
 
 const maxSilos = 1 << 20
@@ -96,7 +96,7 @@ func isHex(text string, size int) bool {
 
 func CheckSilo(name string) error { return checkName("silo", name) }
 
-// Beside returns where the manifest of a votes file stands.
+// Beside returns the path of the manifest of a votes file.
 func Beside(votes string) string { return votes + ".manifest.json" }
 
 // Load reads the manifest in a file, without its units.
@@ -121,7 +121,7 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 	return out.end()
 }
 
-// writer writes a manifest piece by piece. It reports errors of writing at the end.
+// writer writes a manifest piece by piece. It reports write errors at the end.
 type writer struct {
 	w     *bufio.Writer
 	silos int
@@ -188,7 +188,7 @@ func (o *writer) end() error {
 }
 
 func quote(text string) string {
-	b, _ := json.Marshal(text) // a string never fails
+	b, _ := json.Marshal(text) // marshalling a string cannot fail
 	return string(b)
 }
 
@@ -199,8 +199,8 @@ type SiloInfo struct {
 }
 
 // Read reads a manifest and visits the units of its silos in order. Memory is bounded, apart from the names
-// of silos. Read refuses everything that does not match [Head]: an unknown, repeated or missing key,
-// anything after the end, hashes that do not ascend.
+// of silos. Read refuses everything that does not match [Head]: an unknown, repeated or missing key, data
+// after the end, and hashes that do not ascend.
 func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []SiloInfo, error) {
 	p := newParser(r)
 	var head Head
@@ -292,7 +292,7 @@ func (p *parser) unit() (h Hash) {
 	return h
 }
 
-// training reads an object of strings, which must all be there.
+// training reads an object of strings; all keys are required.
 func (p *parser) training() *Training {
 	var t Training
 	fields := map[string]any{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}

@@ -12,9 +12,9 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// parser reads the JSON of manifests token by token: objects, arrays, strings and whole numbers. A token
-// has at most maxToken bytes. The first error stays, and after it all calls return at once. On millions of
-// short strings it takes a fraction of the time of a json.Decoder, and it never holds more than a token.
+// parser reads the JSON of manifests token by token: objects, arrays, strings and whole numbers. A token has
+// at most maxToken bytes. After the first error, which is kept, all calls return at once. On millions of
+// short strings it takes a fraction of the time of a json.Decoder, and it never holds more than one token.
 type parser struct {
 	r   *bufio.Reader
 	buf []byte
@@ -174,7 +174,7 @@ func (p *parser) number() int {
 	return int(n)
 }
 
-// finish refuses anything after the end.
+// finish refuses any data after the end.
 func (p *parser) finish() {
 	if p.err != nil {
 		return

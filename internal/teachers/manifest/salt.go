@@ -19,7 +19,7 @@ import (
 // Salt is the 256-bit secret that the silos share. It prints as a redacted word.
 type Salt struct{ sealed *sealed }
 
-// sealed keeps the secret two pointers away from fmt, so that fmt prints addresses.
+// sealed holds the secret behind two pointers, so that fmt prints addresses.
 type sealed struct{ bytes *[sha256.Size]byte }
 
 const (
@@ -35,7 +35,7 @@ func NewSalt() (Salt, error) {
 	return Salt{&sealed{&secret}}, nil
 }
 
-// MarshalText encodes the salt, secret included, for a file with mode 0600.
+// MarshalText encodes the salt, including the secret, for a file with mode 0600.
 func (s Salt) MarshalText() ([]byte, error) {
 	if s.sealed == nil {
 		return nil, errors.New("manifest: zero Salt has no text form")
@@ -59,12 +59,12 @@ func (s *Salt) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails: a salt in a log or results file would otherwise be written out by accident.
+// MarshalJSON always fails: otherwise a salt could be written to a log or results file by accident.
 func (s Salt) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("manifest: a Salt is secret and has no JSON form; use MarshalText on purpose")
 }
 
-// Format writes a redacted word, whatever the verb.
+// Format writes a redacted word, for every verb.
 func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
@@ -79,8 +79,8 @@ const (
 	domainPart   = 4
 )
 
-// ID returns 16 hexadecimal digits that name the salt without revealing it. Hashes can be compared only
-// under one salt.
+// ID returns 16 hexadecimal digits that identify the salt without revealing it. Only hashes under the same
+// salt can be compared.
 func (s Salt) ID() string {
 	return hex.EncodeToString(s.mac(domainID, "")[:8])
 }
@@ -90,18 +90,18 @@ func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
 
-// Votes returns, in hexadecimal, the keyed hash of the votes that have the given hash. The bare hash would
-// reveal small votes: there are few small matrices, and anyone who sees the hash could try them all.
+// Votes returns, in hexadecimal, the keyed hash of the votes with the given hash. A hash without a key would
+// reveal small votes: there are few small matrices, and a reader of the hash could try them all.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }
 
-// Data returns, in hexadecimal, the keyed hash of private rows that have the given hash.
+// Data returns, in hexadecimal, the keyed hash of private rows with the given hash.
 func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }
 
-// Part returns 16 hexadecimal digits that name a part of the votes by its hash.
+// Part returns 16 hexadecimal digits that identify a part of the votes by its hash.
 func (s Salt) Part(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }
@@ -118,7 +118,7 @@ func (s Salt) mac(domain byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Hash is a keyed hash of the id of one unit of privacy.
+// Hash is a keyed hash of the id of one privacy unit.
 type Hash [16]byte
 
 // Silo holds the units of one teacher: hashes, ascending, each once.
@@ -129,12 +129,12 @@ type Silo struct {
 
 const (
 	maxID = 1 << 16 // bytes of one id
-	// MaxUnits bounds the units of one silo, 16 bytes each in memory.
+	// MaxUnits is the largest number of units of one silo, 16 bytes each in memory.
 	MaxUnits = 1 << 24
 	maxName  = 200 // bytes
 )
 
-// HashIDs reads ids, one a line, and hashes them. It strips white space around an id and skips empty lines.
+// HashIDs reads ids, one per line, and hashes them. It strips white space around an id and skips empty lines.
 // An id that occurs twice counts once: a unit may have many records.
 func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	if err := checkName("silo", name); err != nil {
@@ -169,7 +169,7 @@ func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	return silo, nil
 }
 
-// checkName returns an error for a name that could not be printed in one line.
+// checkName returns an error for a name that could not be printed on one line.
 func checkName(what, name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("manifest: the name of the %s has %d bytes, want 1 to %d", what, len(name), maxName)

@@ -1,23 +1,23 @@
-// Package training makes votes from two data sets: private labelled rows and public ones.
+// Package training makes votes from two data sets: private labelled rows and public rows.
 //
-// [Run] reads the public rows and makes a schema, reads the private rows by that schema, gives
-// every unit of privacy to one teacher by a keyed hash, trains the teachers in parallel, and keeps their
-// votes on the public rows and a manifest. It can be stopped at any time: the same job goes on and ends
-// with the same votes.
+// [Run] reads the public rows and makes a schema, reads the private rows with this schema, gives every
+// privacy unit to one teacher by a keyed hash, trains the teachers in parallel, and saves their votes on the
+// public rows and a manifest. It can be stopped at any time: a repeated job resumes and ends with the same
+// votes.
 //
 // # Guarantee
 //
-// One unit more, one fewer or another one in the private file changes the votes of one teacher, always the
-// same one, and nothing else that Run returns, prints or writes beside the votes: features, classes, the
-// number of teachers, the learner and the manifest come from public rows, from the job and from constants.
-// What recognises the private rows and the votes stays in the folder of secrets: two manifests do not show
-// whether the rows changed between them.
+// Adding, removing or replacing one unit in the private file changes the votes of one teacher, always the
+// same teacher. It changes nothing else that Run returns, prints or writes beside the votes: features,
+// classes, the number of teachers, the learner and the manifest depend only on public rows, the job and
+// constants. Hashes that identify the private rows and the votes stay in the secrets folder: two manifests do
+// not show whether the rows changed in between.
 //
 // # Caveats
 //
-// The votes, the folder of secrets beside them and every error about a private file are as secret as the
-// private rows. How long a training takes depends on private rows. A learner of golearn decides ties by
-// chance, so that votes of teachers that were not finished when a run was stopped may differ.
+// The votes, the secrets folder beside them and every error about a private file are as secret as the private
+// rows. The training time depends on private rows. A learner of golearn breaks ties at random, so the votes
+// of teachers that were unfinished when a run was stopped may differ.
 //
 // # Use
 //

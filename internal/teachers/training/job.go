@@ -22,35 +22,35 @@ import (
 type Job struct {
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	Teachers        int    // 0: chosen from Size, or a default
-	Size            int    // about how many private units there are, as may be said in public; 0: not declared
-	Learner         string // one of [Learners]; "": by the kind of data
-	Features        string // one of features.Names(); "": by the kind of data
-	Unit            string // what a unit is, in a word; "": the unit column, or "record"
+	Teachers        int    // 0: derived from Size, or a default
+	Size            int    // approximate public number of private units; 0: not declared
+	Learner         string // one of [Learners]; "": derived from the kind of data
+	Features        string // one of features.Names(); "": derived from the kind of data
+	Unit            string // name of the privacy unit; "": the unit column, or "record"
 	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
-	// Silo, with Parts > 1, names the owner of Private: the part's teachers learn from these rows alone,
-	// and every other part has rows of its own. Each row must name its unit. "": Private holds the rows of
+	// Silo, with Parts > 1, names the owner of Private: the teachers of this part are trained on these rows
+	// alone, and every other part has its own rows. Each row must have a unit. "": Private holds the rows of
 	// all teachers.
 	Silo string
 	Out  string // file of the votes
-	// PartsFolder is where the votes of a part go, mode 0700. "": Out with ".parts" at its end.
+	// PartsFolder is the folder for the votes of a part, mode 0700. "": Out with the suffix ".parts".
 	PartsFolder string
-	// Secrets is the folder of key, salt and interrupted work, mode 0700. "": Out with ".private" at its
-	// end.
+	// Secrets is the folder for key, salt and interrupted work, mode 0700. "": Out with the suffix
+	// ".private".
 	Secrets string
-	// Key makes a seeded run, whose outputs are not releasable; the zero key: a random one.
+	// Key makes a seeded run, whose outputs are not releasable. The zero key means a random key.
 	Key     rng.Key
-	Command string // repeats the job; kept in the manifest
+	Command string // command line that repeats the job; stored in the manifest
 	Workers int    // 0: GOMAXPROCS
 
 	Progress func(stage string, done, total int)
 	// Say is called with sentences for people, which are public.
 	Say func(text string)
-	// Decided is called when the public rows have been read, before a private row is.
+	// Decided is called after the public rows have been read, before any private row is read.
 	Decided func(*Result)
 }
 
-// Count returns how many teachers the job has, which public numbers alone decide.
+// Count returns the number of teachers of the job, which depends on public numbers alone.
 func (j Job) Count() int {
 	n, _ := j.teachers()
 	return n
@@ -114,7 +114,7 @@ func refuse(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix}
 }
 
-// broken returns the error about a file that a check refuses.
+// broken returns the error for a file that a check refuses.
 func broken(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix, Check: true}
 }

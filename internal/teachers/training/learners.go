@@ -31,14 +31,14 @@ const (
 	BernoulliNB = "bernoulli-nb" // golearn
 	BaggedID3   = "bagged-id3"   // golearn
 	KNN         = "knn"          // golearn, only in builds with cgo
-	DPSGDModel  = "dpsgd"        // a teacher that is itself private towards its own records
+	DPSGDModel  = "dpsgd"        // a teacher that is itself private for its own records
 )
 
 func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether a learner is for hundreds of features, not thousands.
+// OfGolearn reports whether a learner works with hundreds of features but not thousands.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
@@ -49,8 +49,8 @@ func OnTrees(learner string) bool {
 }
 
 // Kernel width and ridge of the teachers, for columns of standard deviation 1: gamma is per column, so that
-// it fits any number. Chosen on the development split of MNIST; accuracy is flat between half and
-// twice of both.
+// it suits any number of columns. Chosen on the development split of MNIST; accuracy is flat between half and
+// twice of either.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
@@ -86,7 +86,7 @@ func NewLearner(ctx context.Context, name string, columns int, image dataset.Sha
 		Booster:     trees.Booster{},
 		KernelRidge: teachers.KernelRidge{Gamma: kernelGammaPerColumn / float64(columns), Lambda: kernelLambda},
 		Softmax:     teachers.Softmax{},
-		BernoulliNB: golearn.BernoulliNB{Pool: pool}, // threshold 0: above the row's mean, or the public column's
+		BernoulliNB: golearn.BernoulliNB{Pool: pool}, // threshold 0: above the row's mean, or the public column's mean
 		BaggedID3:   golearn.BaggedID3{Pool: pool},
 	}[name]
 	if !known {
@@ -110,9 +110,10 @@ func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 	return teachers.DPSGD{Config: cfg, Epsilon: teacherEpsilon, Delta: teacherDelta}, nil
 }
 
-// mixedForest is half a random forest and half one of random thresholds. The first is far better on columns
-// with long tails, the second on even ones: by 9 points of accuracy on a table of log-normal columns, and
-// by 3 on letter. Both together lose 1.5 at most there, and win on Adult.
+// mixedForest is half a random forest and half a forest with random thresholds. The first is better by 9
+// points of accuracy on a table of log-normal columns, the second by 3 points on letter, whose columns have
+// no long tails. Both together are at most 1.5 points worse than the better half there, and better than both
+// on Adult.
 type mixedForest struct{ Best, Random trees.Forest }
 
 func (mixedForest) Reproducible() bool { return true }
@@ -135,7 +136,7 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 		classes[c] = c
 	}
 	return &teachers.ScoreModel{Name: "training", Features: data.X.Cols, Classes: data.Classes, Present: classes,
-		Score: func(sum, x teachers.Matrix) error { // of the two mean shares
+		Score: func(sum, x teachers.Matrix) error { // sum of the two mean frequencies
 			more := dense.New(sum.Rows, sum.Cols)
 			if err := errors.Join(halves[0].Scores(sum, x), halves[1].Scores(more, x)); err != nil {
 				return err
@@ -147,18 +148,18 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 		}}, nil
 }
 
-// defaultTeachers is how many teachers there are where nothing is known in public of the number of private
-// units. For a few thousand units it leaves each teacher enough to learn from, and for more it costs
-// little: on MNIST 250, 500 and 1000 teachers end alike, on optdigits 100 beat 50 and 150.
+// defaultTeachers is the number of teachers if no number of private units is public. For a few thousand units
+// it leaves each teacher enough to learn from, and for more units it costs little: on MNIST 250, 500 and 1000
+// teachers give equal results, on optdigits 100 are better than 50 and 150.
 const defaultTeachers = 100
 
 // TeachersFor returns the number of teachers for a number of private units: about 2 sqrt(n) teachers, at
-// least 200 where each still gets 20 units. For a given noise the number of answers grows with the square
-// of the number of teachers, so more and weaker teachers are worth it as long as most agree: on
-// development splits, at an epsilon of 2 and as many answers, 200 teachers of optdigits are answered right
-// 87 % of the time and 100 of them 85 %, 200 teachers of letter 60 % and 100 of them 53 %; on MNIST 500
-// teachers get four times the answers of 250, 95 % of them right instead of 96 %. The number of units must
-// be public, or declared.
+// least 200 if each still gets 20 units. For a given noise the number of answers grows with the square of the
+// number of teachers, so more and weaker teachers are worth it as long as most agree: on development splits,
+// at an epsilon of 2 and the same number of answers, 87 % of the answers are right with 200 teachers of
+// optdigits and 85 % with 100, 60 % with 200 teachers of letter and 53 % with 100; on MNIST 500 teachers get
+// four times the answers of 250, 95 % of them right instead of 96 %. The number of units must be public, or
+// declared.
 func TeachersFor(units int) int {
 	root := 10 * int(math.Ceil(2*math.Sqrt(float64(units))/10))
 	return min(units, max(2, root, min(200, units/20)))
@@ -175,8 +176,7 @@ func (j Job) teachers() (n int, reason string) {
 	return defaultTeachers, "the default: the number of private units is private and is not looked at; --size tells it in public"
 }
 
-// DefaultFeatures returns the features that teachers learn from, by the kind and shape of rows and by the
-// learner.
+// DefaultFeatures returns the features for teachers, by the kind and shape of rows and by the learner.
 func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) string {
 	if image.Rows > 0 && OfGolearn(learner) && image.Planes() == 1 {
 		return features.NameDeskewed
@@ -184,10 +184,10 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 	return features.For(kind, image)
 }
 
-// DefaultLearner returns the learner for tables, images or other features, and why. For tables it is the
-// one that loses least where it loses: on development splits of letter, optdigits, abalone, Adult and
-// Diabetes forests, boosters and kernel ridge are within a point or two of each other, with kernel ridge
-// ahead, but on tables with long tails or rare classes kernel ridge falls behind by ten.
+// DefaultLearner returns the learner for tables, images or other features, and the reason. For tables it is
+// the learner with the least loss in its worst case: on development splits of letter, optdigits, abalone,
+// Adult and Diabetes forests, boosters and kernel ridge are within a point or two of each other, with kernel
+// ridge ahead, but on tables with long tails or rare classes kernel ridge is behind by ten points.
 func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
 	case table:

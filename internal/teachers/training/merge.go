@@ -20,22 +20,22 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Merging names the parts of the teachers that become one file of votes.
+// Merging lists the parts of the teachers to merge into one votes file.
 type Merging struct {
 	Parts []string // files, patterns, or folders with the files of parts
-	Out   string   // file of the votes
-	// Secrets is the folder with the salt of the job, if it is here. It keeps what recognises the votes.
-	// "": Out with ".private" at its end.
+	Out   string   // path of the votes
+	// Secrets is the folder with the salt of the job, if it is on this machine. It stores the hashes that
+	// identify the votes. "": Out with the suffix ".private".
 	Secrets string
 }
 
-// SilosBeside returns where the hashes of the units of all silos stand.
+// SilosBeside returns the path of the file with the hashes of the units of all silos.
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
-// Merge puts the votes of all parts together, and writes the votes and the manifest that [Run] writes on
-// one machine. It refuses a part that is missing, one that is there twice, and parts of other settings,
-// rows, keys or versions. It proves by hashes of units that no two silos share one, and keeps the
-// proof beside the votes. A refusal writes nothing. Merging once more does nothing.
+// Merge combines the votes of all parts, and writes the votes and the manifest that [Run] writes on one
+// machine. It refuses a missing part, a repeated part, and parts with different settings, rows, keys or
+// versions. It proves by hashes of units that no two silos share a unit, and stores the proof beside the
+// votes. A refusal writes nothing. Merging again changes nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {
@@ -57,7 +57,7 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 		if silos, err = disjointSilos(ctx, parts); err != nil {
 			return nil, err
 		}
-		head.Training.Command, data = "pate votes merge", "" // each part had rows of its own
+		head.Training.Command, data = "pate votes merge", "" // each part had its own rows
 	}
 	if err := keepMerged(m.Out, head, matrix, silos); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
-// findParts returns the files of those names, the parts in folders, and the files that match patterns.
+// findParts returns the files with those names, the parts in folders, and the files that match patterns.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found := []string{name}
@@ -88,7 +88,7 @@ func findParts(names []string) (paths []string, err error) {
 				return nil, &fault.Error{File: name, What: "cannot be read",
 					Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
 			}
-		case info.IsDir(): // whose name may hold what a pattern means
+		case info.IsDir(): // whose name may contain pattern characters
 			if found, err = partsIn(name); err != nil {
 				return nil, err
 			}
@@ -170,7 +170,7 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 	return byPart, matrix, nil
 }
 
-// fill puts the votes of a part into the matrix of all, and forgets them.
+// fill copies the votes of a part into the matrix of all votes, and releases their memory.
 func (p *partFile) fill(matrix *votes.Matrix) error {
 	for k, teacher := range teachersOf(p.Part, p.Parts, p.Teachers) {
 		for q := range p.Queries {
@@ -184,7 +184,7 @@ func (p *partFile) fill(matrix *votes.Matrix) error {
 	return nil
 }
 
-// readSaltOf returns the salt of the job where it is here, and the zero salt elsewhere.
+// readSaltOf returns the salt of the job if it is on this machine, otherwise the zero salt.
 func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	path := filepath.Join(dir, "salt")
 	text, err := durable.ReadSecret(path)
@@ -232,7 +232,7 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keepMerged writes votes, silos and manifest. Files that exist must be the same.
+// keepMerged writes votes, silos and manifest. Existing files must have the same content.
 func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []byte) error {
 	type file struct {
 		path  string
@@ -248,7 +248,7 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 			"choose another --out, or remove it with what stands beside it")
 	}
 	var missing []file
-	durable.Sweep(out, "") // what a killed process left
+	durable.Sweep(out, "") // left by a killed process
 	for _, f := range files {
 		durable.Sweep(f.path, "")
 		there, err := durable.Exists(f.path)

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// partHead describes a part of the teachers. A file of a part is, integers little-endian:
+// partHead describes a part of the teachers. The file of a part, with little-endian integers, is:
 //
 //	magic "pate part 1\n"                                        12 bytes
 //	length of the head                                            4 bytes
@@ -35,22 +35,22 @@ import (
 type partHead struct {
 	Part       int               `json:"part"` // from 0: teachers t with t mod Parts = Part
 	Parts      int               `json:"parts"`
-	Teachers   int               `json:"teachers"` // of all parts
+	Teachers   int               `json:"teachers"` // number in all parts
 	Queries    int               `json:"queries"`
 	ClassNames []string          `json:"class_names"`
 	Unit       string            `json:"unit"`
 	Seeded     bool              `json:"seeded"`
 	Salt       string            `json:"salt_id"`
-	Key        string            `json:"key_id"` // derived from the run key one way
+	Key        string            `json:"key_id"` // derived from the run key by a one-way function
 	Silo       string            `json:"silo,omitempty"`
-	Units      int               `json:"units,omitempty"` // of the silo
+	Units      int               `json:"units,omitempty"` // number of units of the silo
 	Data       string            `json:"data"`            // [manifest.Salt.Data] of the private rows
 	Training   manifest.Training `json:"training"`
 }
 
 const (
 	partMagic = "pate part 1\n"
-	// maxPartHead bounds the head, and maxPart a file: a million queries of 1000 teachers.
+	// maxPartHead is the largest size of a head, and maxPart of a file: a million queries of 1000 teachers.
 	maxPartHead = 1 << 24
 	maxPart     = 2 << 30
 )
@@ -71,7 +71,7 @@ func teachersOf(part, parts, teachers int) (mine []int) {
 	return mine
 }
 
-// keyID names a key without revealing it.
+// keyID identifies a key without revealing it.
 func keyID(key rng.Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream().Uint64()) }
 
 func (t *task) partHead() partHead {
@@ -81,13 +81,13 @@ func (t *task) partHead() partHead {
 		Salt: t.secrets.salt.ID(), Key: keyID(t.secrets.key), Silo: t.Silo, Data: t.data, Training: t.hashes}
 }
 
-// manifest returns what the manifest of the votes states.
+// manifest returns the head of the manifest of the votes.
 func (h partHead) manifest() manifest.Head {
 	return manifest.Head{Unit: h.Unit, SaltID: h.Salt, Teachers: h.Teachers, Classes: len(h.ClassNames),
 		ClassNames: h.ClassNames, Queries: h.Queries, Relation: relation, Training: &h.Training}
 }
 
-// partName returns the name of a file that holds a part, without the hash of its content.
+// partName returns the name of the file of a part, without the hash of its content.
 func (h partHead) partName() string {
 	return fmt.Sprintf("part-%0*d-of-%d-", len(fmt.Sprint(h.Parts)), h.Part+1, h.Parts)
 }
@@ -126,7 +126,7 @@ func (t *task) partThere() (bool, error) {
 	return true, nil
 }
 
-// keepPart writes the votes of the teachers of this part, under a name made of its content.
+// keepPart writes the votes of the teachers of this part, under a name derived from its content.
 func (t *task) keepPart(matrix *votes.Matrix) error {
 	head := t.partHead()
 	var units []manifest.Hash
@@ -200,7 +200,7 @@ func readPart(path string) (*partFile, error) {
 	return p, nil
 }
 
-// decodePart decodes a file of a part, and checks all claims of its head.
+// decodePart decodes the file of a part, and checks all values of its head.
 func decodePart(b []byte) (*partFile, error) {
 	r, err := sealed.Open(b, partMagic)
 	if err != nil {
@@ -239,8 +239,8 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns in which way two parts are of different jobs, "" if they are of one. It compares no rows,
-// keys and programs of silos that have their own, and none without merging.
+// differs returns how two parts differ if they are of different jobs, "" if they are of one job. It compares
+// rows, keys and programs only when merging parts of one file of rows, without silos.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

@@ -40,18 +40,18 @@ type Result struct {
 	Votes    string               `json:"votes"`
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
-	// Part is set where a part of the teachers was trained. Votes are then not there yet.
+	// Part is set if only a part of the teachers was trained. The votes do not exist yet.
 	Part string `json:"part,omitempty"`
-	// PartFile holds the votes of that part.
+	// PartFile holds the votes of this part.
 	PartFile string `json:"part_file,omitempty"`
-	// Repeated are columns that may name the owner of a row, where every row counts as a unit of its own.
+	// Repeated are columns that may identify the owner of a row, if every row counts as its own unit.
 	Repeated []string `json:"-"`
-	// Public is the schema by which rows were read, and Pool the public rows.
+	// Public is the schema for reading rows, and Pool the public rows.
 	Public *dataset.Schema `json:"-"`
 	Pool   dataset.Pool    `json:"-"`
 }
 
-// relation is one unit more or fewer, which changes one teacher's votes.
+// relation is adding or removing one unit, which changes one teacher's votes.
 const relation = "add_remove"
 
 type task struct {
@@ -64,13 +64,13 @@ type task struct {
 	queries teachers.Matrix
 	hashes  manifest.Training
 	hash    [32]byte // of the private rows
-	data    string   // the same, keyed
+	data    string   // keyed hash of the private rows
 	secrets *secrets
 }
 
-// Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes on, and a
-// complete one is recognised. Errors about input are a [*fault.Error]. An error that wraps ctx.Err() leaves
-// the work that is done.
+// Run trains the teachers and saves their votes and a manifest. It resumes a stopped job, and recognises a
+// complete job. Errors about input are a [*fault.Error]. If an error wraps ctx.Err(), the finished work is
+// kept.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {
@@ -81,7 +81,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 		return nil, err
 	}
 	if err := t.readPrivate(ctx); err != nil {
-		return nil, err // and nothing is left on disk that tells of it
+		return nil, err // and nothing on disk reveals the private rows
 	}
 	if err := t.vacant(); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	}
 	defer t.secrets.unlock()
 	t.data = t.secrets.salt.Data(t.hash)
-	if j.Parts == 1 { // the folder of secrets is ours, and with it what a killed run left
+	if j.Parts == 1 { // the secrets folder belongs to this job, and so does the output of a killed run
 		durable.Sweep(j.Out, "")
 		durable.Sweep(manifest.Beside(j.Out), "")
 	}
@@ -107,7 +107,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	return t.result, t.train(ctx)
 }
 
-// readPublic reads the public rows and makes all decisions by them.
+// readPublic reads the public rows and derives all decisions from them.
 func (t *task) readPublic(ctx context.Context) error {
 	t.Progress("public rows", 0, 1)
 	schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
@@ -152,7 +152,7 @@ func (t *task) readPublic(ctx context.Context) error {
 	return nil
 }
 
-// short cuts a text to the length that a manifest holds.
+// short truncates a text to the largest length in a manifest.
 func short(text string) string {
 	const most = 1000
 	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
@@ -161,7 +161,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// features computes the features of rows, without a copy if they are the rows.
+// features computes the features of rows, without a copy if the features are the rows.
 func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
 	if _, raw := t.extract.(features.Raw); raw {
 		return set.X, nil
@@ -187,7 +187,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses a file in the votes' place if there is no folder of secrets: no such job wrote the file.
+// vacant refuses a file at the path of the votes without a secrets folder: another job wrote the file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err
@@ -201,7 +201,7 @@ func (t *task) vacant() error {
 
 func (t *task) complete() (bool, error) {
 	there, err := durable.Exists(t.Out)
-	if err != nil || !there || t.Silo != "" { // the votes of all silos are no silo's
+	if err != nil || !there || t.Silo != "" { // the votes of all silos belong to no silo
 		return false, err
 	}
 	head, _, err := manifest.Load(t.result.Manifest)
@@ -232,12 +232,12 @@ func (t *task) complete() (bool, error) {
 	return true, t.secrets.finish() // unless a run was stopped just before
 }
 
-// fingerprint names everything that shapes a teacher and that package teachers does not see.
+// fingerprint identifies everything that shapes a teacher and that package teachers does not receive.
 func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes votes, unless they are there; for other votes of that name it returns exists.
+// keepVotes writes votes, unless the file exists with the same votes; for other votes it returns exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {

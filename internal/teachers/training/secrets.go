@@ -18,17 +18,17 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// secrets is the folder beside the votes: the key from which the shares derive, the salt of the manifest,
-// and until the votes are complete the votes of each teacher. It is as secret as the private rows.
+// secrets is the folder beside the votes. It holds the key from which the shares derive, the salt of the
+// manifest, and the votes of each teacher until all votes are complete. It is as secret as the private rows.
 type secrets struct {
 	dir    string
 	key    rng.Key
 	salt   manifest.Salt
-	begun  bool // the folder was there, with its salt
+	begun  bool // the folder existed, with its salt
 	unlock func()
 }
 
-// openSecrets opens the folder, or makes it. One process at a time may hold it for a part.
+// openSecrets opens or creates the folder. One process at a time may hold it for a part.
 func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	if err := durable.PrivateFolder(j.Secrets); err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 			s.unlock()
 		}
 	}()
-	// Parts on several machines begin with one key: the first one makes it.
+	// Parts on several machines need the same key: the first of them creates it.
 	unlock, err := durable.Lock(ctx, filepath.Join(s.dir, "lock-key"))
 	if err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
 	defer unlock()
-	durable.SweepFolder(s.dir) // of processes that were killed: key and salt are written under this lock
+	durable.SweepFolder(s.dir) // left by killed processes: key and salt are written under this lock
 	if s.key.IsZero() {
 		if s.key, err = run.Key(filepath.Join(s.dir, "run.key")); err != nil {
 			return nil, err
@@ -85,9 +85,9 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made is kept in a folder of secrets about votes that stand elsewhere. It recognises their private rows
-// and changed votes. In the manifest, which is public, it would show whether the rows had changed from one
-// manifest to the next.
+// made is stored in a secrets folder about votes that are elsewhere. It identifies their private rows and
+// detects changed votes. In the manifest, which is public, it would show whether the rows had changed from
+// one manifest to the next.
 type made struct {
 	Data  string `json:"data"`  // keyed hash of the private rows, or of the rows of all parts
 	Votes string `json:"votes"` // SHA-256
@@ -102,7 +102,7 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns the record of votes, which is empty if these were not made with this folder.
+// made returns the record of votes, which is empty if the votes were not made with this folder.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +125,7 @@ func (s *secrets) keepMade(out string, m made) error {
 	return durable.WriteBytes(s.madePath(out), 0o600, text)
 }
 
-// finish removes the votes of single teachers, when they stand in the file of all.
+// finish removes the votes of single teachers, once they are in the file of all votes.
 func (s *secrets) finish() error {
 	if err := os.RemoveAll(s.single()); err != nil {
 		return fmt.Errorf("training: %w", err)
