@@ -9,37 +9,37 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Accountant keeps the events of one run and answers what they cost together. Answers are pure functions
-// of the events composed so far: asking changes nothing. Implementations are not safe for concurrent use.
+// An Accountant collects the events of one run and bounds their total cost. Its results are pure functions
+// of the events composed so far: queries change nothing. Implementations are not safe for concurrent use.
 type Accountant interface {
-	// Compose adds count runs of e, adaptively composed with all before. The whole tree is checked first;
-	// on an error nothing has been added. An event it cannot hold gives an *UnsupportedEventError.
+	// Compose adds count runs of e, adaptively composed with all earlier events. It checks the whole event
+	// first and adds nothing on an error, which is an *UnsupportedEventError for an unsupported event.
 	Compose(e Event, count int64) error
-	// Epsilon bounds the epsilon of everything composed, at delta in [0, 1). Upper is +Inf, without an
+	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). Upper is +Inf, without an
 	// error, when no finite epsilon is known.
 	Epsilon(ctx context.Context, delta float64) (Bound, error)
-	// Delta bounds the delta of everything composed, at a finite epsilon >= 0.
+	// Delta bounds the delta of all composed events, at a finite epsilon >= 0.
 	Delta(ctx context.Context, epsilon float64) (Bound, error)
 }
 
-// Bound is an answer with the side it errs on. Upper is the claim, rounded outwards; the true value lies in
-// [Lower, Upper].
+// Bound is an interval for an epsilon or a delta. The true value lies in [Lower, Upper]. Upper is the
+// guarantee, rounded upwards.
 type Bound struct {
 	Lower, Upper float64
 
 	Order        float64    // the order used by a Rényi accountant, +Inf for the pure bound; 0 when none was
-	Conversion   Conversion // how the Rényi curve became Upper
-	FailureDelta float64    // the part of delta that failure events took
-	AtGridEdge   bool       // Order is the smallest or largest order tried: a wider grid may do better
+	Conversion   Conversion // rule that converted the Rényi curve to Upper
+	FailureDelta float64    // the part of delta used by failure probabilities
+	AtGridEdge   bool       // Order is the smallest or largest order tried: a wider grid may give a smaller Upper
 
-	// Floor, of privacy loss distributions alone, bounds from below what the dominating pairs cost,
-	// attained or not: Upper - Floor is the numerical error of Upper.
+	// Floor, of privacy loss distributions only, is a lower bound of the cost of the dominating pairs,
+	// attained or not. Upper - Floor is the numerical error of Upper.
 	Floor      float64
-	GapReached bool // Upper - Floor is within the gap asked for
-	Points     int  // of the longest window convolved, 0 for a closed form
+	GapReached bool // Upper - Floor is at most the configured gap
+	Points     int  // length of the longest window convolved; 0 for a closed form
 }
 
-// Relation is the meaning of neighbouring data sets.
+// Relation defines which data sets are neighbours.
 type Relation int
 
 const (
@@ -67,7 +67,7 @@ func (r *Relation) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Conversion is a rule from a Rényi bound at one order to (epsilon, delta).
+// Conversion is a rule that converts a Rényi bound at one order to (epsilon, delta).
 type Conversion int
 
 const (
@@ -78,7 +78,7 @@ const (
 	Classic
 )
 
-// names are the values of a small enumeration in JSON.
+// names maps the values of a small enumeration to their names in JSON.
 type names[K comparable] map[K]string
 
 func (n names[K]) marshal(k K, kind string) ([]byte, error) {
@@ -88,7 +88,7 @@ func (n names[K]) marshal(k K, kind string) ([]byte, error) {
 	return []byte(n[k]), nil
 }
 
-// unmarshal finds the value of a name, false if there is none.
+// unmarshal sets into to the value with the given name and reports whether such a value exists.
 func (n names[K]) unmarshal(text []byte, into *K) bool {
 	for k, name := range n {
 		if name == string(text) {
@@ -117,8 +117,8 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1); a claim
-// about a run needs an account, which minimises over orders.
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1). To bound
+// the cost of a run use an account, which minimises over orders.
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:
@@ -133,9 +133,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both rules hold for a divergence
-// restricted to a good event, without renormalising: the pointwise inequality behind them does not use that
-// the masses sum to one.
+// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both rules also hold for a
+// divergence restricted to a good event, without renormalising, because the pointwise inequality behind them
+// does not require masses that sum to one.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):
@@ -150,11 +150,11 @@ func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 		return (r + price) * (1 + 4e-16)
 	}
 	gain := math.Log(a)/(a-1) - math.Log1p(-1/a)
-	// What the terms are rounded by stays when they cancel.
+	// The rounding errors of the terms remain when the terms cancel.
 	return math.Max(0, r+price-gain+8e-16*(r+price+gain))
 }
 
-// logDelta converts divergence r at order a to the log of a delta at eps.
+// logDelta converts divergence r at order a to the log of a delta at epsilon eps.
 func (c Conversion) logDelta(a, r, eps float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

@@ -9,19 +9,19 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// Method is the accountant that makes a claim about a fixed list of events.
+// Method selects the accountant that bounds the cost of a fixed list of events.
 type Method string
 
 const (
-	// ByAuto is the least claim of those below that hold the events.
+	// ByAuto takes the smallest bound among the methods below that support the events.
 	ByAuto Method = "auto"
-	// ByPLD is the upper end of [PLD], which refuses events without a known pair.
+	// ByPLD takes the upper end of [PLD], which refuses events without a known dominating pair.
 	ByPLD Method = "pld"
-	// ByRDP is [RDP] at the best order.
+	// ByRDP takes [RDP] at the best order.
 	ByRDP Method = "rdp"
 )
 
-// ParseMethod reads the name of a method.
+// ParseMethod returns the method with the given name.
 func ParseMethod(name string) (Method, error) {
 	switch m := Method(name); m {
 	case ByAuto, ByPLD, ByRDP:
@@ -30,43 +30,43 @@ func ParseMethod(name string) (Method, error) {
 	return "", fmt.Errorf("accountant: %q makes no claims: there are auto, pld and rdp", name)
 }
 
-// AutoConfig fixes what a tight account is about.
+// AutoConfig configures an [Auto] account.
 type AutoConfig struct {
 	Relation Relation  // required
 	Method   Method    // "" means ByAuto
-	Orders   []float64 // Rényi orders, as in Config
+	Orders   []float64 // Rényi orders, as in RDPConfig
 }
 
-// NewAccount starts a tight account.
+// NewAccount returns an empty [Auto] account.
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
-// Auto accounts for a run whose events are all fixed before its first answer, by whichever accountant
-// proves least. Both are bounds of the same run, and neither is chosen by an answer, so the lesser is a
-// bound.
+// Auto accounts for a run whose events are all fixed before its first output, by the accountant with the
+// smallest bound. Both accountants bound the same run, and the choice does not depend on any output, so the
+// smaller bound holds.
 //
-// It is no filter. A run that goes on for as long as a total of privacy loss distributions is within a
-// budget is not covered by that budget; see package ledger, mode Filter.
+// Auto is not a filter. If a run continues for as long as its total by privacy loss distributions is within
+// a budget, that budget does not cover the run; see package ledger, mode Filter.
 //
-// Privacy loss distributions are left out where they would be no help to wait for: of events without a
-// pair, of more than 64 different releases, and where an answer would take more than a few seconds, counted
-// in points and not by a clock. So the same events have the same claim wherever it is computed.
+// Auto does without privacy loss distributions for events that have no known dominating pair, for more than
+// 64 different releases, and where one query would take more than a few seconds. That time is estimated by a
+// count of points, not by a clock, so the same events have the same bound on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
-	pld  *PLD  // nil once it does not hold the events
-	lack error // why
+	pld  *PLD  // nil once an event is unsupported
+	lack error // the reason for nil
 }
 
 var _ Accountant = (*Auto)(nil)
 
 const (
-	// maxTightPairs bounds the different pairs of a tight account: time grows with them.
+	// maxTightPairs bounds the number of different pairs of an Auto account, since time grows with it.
 	maxTightPairs = 64
-	// maxTightWork bounds the points that one answer transforms or places.
+	// maxTightWork bounds the number of points that one query transforms or places.
 	maxTightWork = 1 << 27
 )
 
-// NewAuto starts an empty account.
+// NewAuto returns an empty account.
 func NewAuto(cfg AutoConfig) (*Auto, error) {
 	if cfg.Method == "" {
 		cfg.Method = ByAuto
@@ -103,23 +103,23 @@ func (t *Auto) Compose(e Event, count int64) error {
 			return nil
 		}
 	}
-	return t.rdp.Compose(e, count) // whose only errors are also those of PLD
+	return t.rdp.Compose(e, count) // RDP fails only where PLD fails
 }
 
-// Claim is the cost of a list of events, and the accountant that proves it.
+// Claim is the cost of a list of events, and the method that proves it.
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason that privacy loss distributions did not answer; nil if they did, or were not asked.
+	// Lack is the reason that privacy loss distributions gave no bound; nil if they did, or were not tried.
 	Lack error
 }
 
-// Claim bounds the epsilon of everything composed at delta in [0, 1).
+// Claim bounds the epsilon of all composed events at delta in [0, 1).
 func (t *Auto) Claim(ctx context.Context, delta float64) (Claim, error) {
 	return t.least(func(a Accountant) (Bound, error) { return a.Epsilon(ctx, delta) })
 }
 
-// least returns the lesser answer.
+// least returns the result of the accountant with the smaller upper end.
 func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	b, err := ask(t.rdp)
 	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}
@@ -135,7 +135,7 @@ func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 		c.Lack = err
 	case err != nil:
 		return Claim{}, err
-	case t.cfg.Method == ByPLD || p.Upper < b.Upper: // what PLD answers is the lesser of its own and a Rényi bound
+	case t.cfg.Method == ByPLD || p.Upper < b.Upper: // the Upper of PLD is already the lesser of its own and a Rényi bound
 		c.Bound, c.By = p, ByPLD
 	default:
 		c.Lower, c.Floor = math.Min(p.Lower, b.Upper), math.Min(p.Floor, b.Upper)
@@ -155,7 +155,7 @@ func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return c.Bound, err
 }
 
-// Rough implements Rougher: Rényi divergences alone.
+// Rough implements Rougher by Rényi divergences only.
 func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil
@@ -165,8 +165,8 @@ func (t *Auto) Rough() Accountant {
 
 func (t *Auto) leaveLowerEnds() bool { return t.pld != nil && t.pld.leaveLowerEnds() }
 
-// Epsilon returns what events cost together, by the method that claims least of those that hold them, or by
-// the one that is named. The events must be fixed before any answer: see [Auto].
+// Epsilon returns the total cost of the events by method m, or for ByAuto the smallest cost among the
+// methods that support all events. The events must be fixed before any output is seen: see [Auto].
 func Epsilon(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
 	t, err := NewAuto(AutoConfig{Relation: rel, Method: m})
 	if err != nil {

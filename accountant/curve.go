@@ -10,7 +10,7 @@ import (
 // of the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// chord bounds a log moment, which is convex in the order, between the whole orders that it is known at.
+// chord bounds a log moment, convex in the order, between the integer orders at which it is known.
 func chord(a float64, moment func(order int) float64) float64 {
 	lo := math.Floor(a)
 	x := a - lo
@@ -20,8 +20,8 @@ func chord(a float64, moment func(order int) float64) float64 {
 	return (1-x)*moment(int(lo)) + x*moment(int(lo)+1)
 }
 
-// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost too small for
-// a float64 is rounded up, never to zero.
+// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost below the range
+// of float64 is rounded up, never to zero.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
@@ -36,10 +36,10 @@ func linearCurve(rho float64) curve {
 	}
 }
 
-// pureCurve returns the tight curve of an eps-DP mechanism, attained by randomised response: log( (e^{a
-// eps} + e^{eps - a eps}) / (1 + e^eps) ) / (a-1). Written as log( 1 + [..] ) with the bracket 4 sinh(a
-// eps/2) sinh((a-1) eps/2) e^{eps/2} / (1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2) / cosh(eps/2), it
-// keeps its relative accuracy for tiny eps and does not overflow for large.
+// pureCurve returns the tight curve of an eps-DP mechanism, attained by randomised response: log( (e^{a eps}
+// + e^{eps - a eps}) / (1 + e^eps) ) / (a-1). It is computed as log( 1 + [..] ) with the bracket 4 sinh(a
+// eps/2) sinh((a-1) eps/2) e^{eps/2} / (1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2) / cosh(eps/2). This
+// form is accurate for tiny eps and does not overflow for large eps.
 func pureCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -90,11 +90,11 @@ func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }
 
-// sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove:
-// randomised response, whose outcomes have mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1), and mass
-// e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The masses make the means of u and v cancel, so the
-// moment of order a less one is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both laws, so
-// the mixture over its base is the worse order (Mironov, Talwar, Zhang 2019, Theorem 5).
+// sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove. The worst
+// mechanism is randomised response. One outcome has mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1),
+// the other mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The ratio has mean 1, so the moment of
+// order a less one is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions, so the
+// mixture over its base is the worse order (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
 	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
@@ -110,10 +110,10 @@ func sampledPureCurve(q, eps float64) curve {
 }
 
 // boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t]
-// (Durfee, Rogers 2019), as the exponential mechanism's do. The extreme law has two points; its moment, up
-// to the factor 1/(1-e^-eps), is (1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at}, whose maximum
-// over t is closed. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) +
-// (phi(a eps) - phi(eps))/(a-1), never above a eps^2/8 (Cesar, Rogers 2021) nor the pure curve.
+// (Durfee, Rogers 2019), as with the exponential mechanism. The worst distribution has two points; its
+// moment over 1/(1-e^-eps) is (1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at}, whose maximum over t
+// is closed. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps)
+// - phi(eps))/(a-1), never above a eps^2/8 (Cesar, Rogers 2021) nor the pure curve.
 func boundedRangeCurve(eps float64) curve {
 	pure := pureCurve(eps)
 	if math.IsInf(eps*eps, 1) {
@@ -143,7 +143,7 @@ func boundedRangeCurve(eps float64) curve {
 //
 //	log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1),
 //
-// and by the addition theorem either ratio is 1 plus positive terms over a.
+// and by the addition theorem each ratio is 1 plus positive terms over a.
 func boundedRangeSmall(eps, a float64) float64 {
 	x, y := eps/2, (a-1)*eps/2
 	cx, cy := xCothLess1(x), xCothLess1(y)
@@ -173,8 +173,8 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny raises a cost that is too small for a float64 to the least positive one, so that repeating it
-// many times is never free.
+// atLeastTiny raises a cost that underflows to 0 to the least positive float64, so that repeating a
+// mechanism many times is never free.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
@@ -189,20 +189,20 @@ func excess(r, l, a float64) float64 {
 	return (1+r)*math.Expm1((a-1)*l) - (a-1)*r
 }
 
-// leastCurve returns the lesser of two curves.
+// leastCurve returns the pointwise minimum of two curves.
 func leastCurve(c, d curve) curve {
 	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }
 
 // discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
-// 1/scale, and its shift by the sensitivity s. The divergence is convex in the shift and 0 at 0, so one
-// coordinate taking all of an L1 sensitivity is the worst case. The loss is s t on the mass 1/(1+r), -s t
-// on the mass r^s/(1+r), and the s-1 points between are a geometric series. With p = a t and m = (a-1) t
-// the moment of order a is
+// 1/scale, and the same noise shifted by the sensitivity s. The divergence is convex in the shift and 0 at
+// 0, so the worst case is one coordinate with all of the L1 sensitivity. The loss is s t on the mass
+// 1/(1+r), -s t on the mass r^s/(1+r), and the s-1 points between are a geometric series. With p = a t and m
+// = (a-1) t the moment of order a is
 //
 //	(sinh(p) e^{ms} + sinh(m) e^{-ps}) / (sinh(p) + sinh(m)),
 //
-// and laplaceCurve where t is small. The weights sum to one, so 1 is subtracted analytically.
+// as in laplaceCurve for small t. The weights sum to one, so 1 is subtracted analytically.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
@@ -211,7 +211,7 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 			return pure(a)
 		}
 		p, m := a*t, (a-1)*t
-		ratio := math.Exp(-t) // sinh(m)/sinh(p), next
+		ratio := math.Exp(-t) // sinh(m)/sinh(p), after the next lines
 		if q := math.Expm1(-2*m) / math.Expm1(-2*p); q < 1 {
 			ratio *= q
 		}
@@ -222,7 +222,7 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 		var above float64 // the moment less one
 		if p*s < 0.01 {
 			// sinh(p) expm1(ms) + sinh(m) expm1(-ps) cancels to second order. With sinhc(x) = sinh(x)/x and
-			// tail(x) = (e^x-1-x)/x it is s m p times a sum of positive terms.
+			// tail(x) = (e^x-1-x)/x the sum is s m p times a sum of positive terms.
 			sp, sm := sinhc(p), sinhc(m)
 			difference := t * (p + m) / 6 * (1 + (p*p+m*m)/20) // sinhc(p) - sinhc(m)
 			above = s * m * (difference + sp*tail(m*s) - sm*tail(-p*s)) / (sp + (a-1)/a*sm)
@@ -252,13 +252,13 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose sum of as many terms is worth its time; above, the cost
-// without sampling is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed, as a sum of that many terms. At
+// larger orders the cost without sampling is a valid bound.
 const maxWithoutReplacement = 512
 
 // withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one (Wang, Balle,
 // Kasiviswanathan 2019, Theorem 9): at an integer order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j. The log
-// moment is convex in the order, so a chord bounds the orders between.
+// moment is convex in the order, so a chord bounds it between integer orders.
 type withoutReplacement struct {
 	logq    float64
 	inner   curve
@@ -284,8 +284,8 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j), and
-// for j = 2 also 4 (e^{eps(2)} - 1).
+// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j), and for
+// j = 2 the lesser of this and 4 (e^{eps(2)} - 1).
 func generalTerm(inner curve, j int) float64 {
 	r := inner(float64(j))
 	if r == 0 {
@@ -320,8 +320,8 @@ func (w *withoutReplacement) term(j int) float64 {
 	return w.terms[j]
 }
 
-// ratioMoments are E |r-1|^l for the likelihood ratio r of Gaussian noise and its shift by one sensitivity,
-// at even l.
+// ratioMoments are the moments E |r-1|^l at even l, where r is the likelihood ratio of Gaussian noise and
+// the same noise shifted by one sensitivity.
 type ratioMoments struct {
 	sigma float64
 	even  []float64 // even[l/2] = log E (r-1)^l
@@ -331,8 +331,8 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j) with B the even moments on either side
-// of j (Wang et al. 2019, Proposition 11 and Theorem 27).
+// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). Here lo and hi are the even orders
+// next to j, and B is the moment (Wang et al. 2019, Proposition 11 and Theorem 27).
 func (m *ratioMoments) logTerm(j int) float64 {
 	x := float64(j)
 	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
@@ -349,8 +349,8 @@ func (m *ratioMoments) moment(half int) float64 {
 	return m.even[half]
 }
 
-// quadrature returns the trapezoid rule in z = x/sigma for E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2).
-// The integrand is entire, and on a line at height y no larger than e^{y^2} times its size here, so the
+// quadrature computes E |e^u - 1|^l, u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z = x/sigma. The
+// integrand is entire, and on a line at height y at most e^{y^2} times its size on the real line, so the
 // error at this step is below 1e-60. It peaks at |z| near sqrt(l), at z near l/sigma, or between.
 func (m *ratioMoments) quadrature(l float64) float64 {
 	const step = 0.2

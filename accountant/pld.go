@@ -9,42 +9,42 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// PLDConfig fixes what a PLD account is about, once and for all.
+// PLDConfig is the configuration of a PLD account.
 type PLDConfig struct {
 	Relation  Relation // required
 	Gap       float64  // wanted width of an epsilon interval, at least 1e-9; 0 means 1e-3
 	MaxMemory int64    // bytes one query may take, at least 1 MB; 0 means 100 MB
 }
 
-// NewAccount starts a PLD account.
+// NewAccount returns an empty PLD account.
 func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 
-// PLD accounts by privacy loss distributions: every step is a pair of laws whose loss is discretised once
-// so that the result dominates and once so that it is dominated, and composed by exponentially tilted
-// convolution. Both ends of an answer are certified: discretisation errs outwards by construction;
-// truncated tails, the mass a window leaves outside, rounding of masses, losses and transforms are bounded
-// and added. What cannot be certified is answered by a wider interval.
+// PLD accounts by privacy loss distributions. Every step is a dominating pair of distributions. Its privacy
+// loss is discretised twice, so that one result dominates the pair and the pair dominates the other, and the
+// results are composed by exponentially tilted convolution. Both ends of an interval are certified:
+// discretisation errs outwards by construction, and the errors from truncated tails, from mass outside a
+// window and from rounding of masses, losses and transforms are bounded and added. Uncertainty widens it.
 //
-// Upper bounds every mechanism the events describe. Lower is the cost of some: for noisy argmax, thresholds
-// and stability releases, whose published pairs are not attained, it stays well below Upper whatever the
-// gap; the numerical error alone is Bound.Floor to Upper.
+// Upper bounds every mechanism that the events describe. Lower is the cost of some such mechanism. For noisy
+// argmax, thresholds and stability releases, whose published pairs are not attained, Lower stays well below
+// Upper whatever the gap; the numerical error alone is Upper - Bound.Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
 	terms    terms
-	pairs    pld.Sum // that dominate the terms, Gaussians apart
+	pairs    pld.Sum // dominate the terms, except Gaussians
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
-	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
-	// onlyUpper leaves all lower ends at 0, and so no gap is aimed at: the upper end of an epsilon is that
-	// of the first grids.
+	upper    bool // Lower is not needed: 0 where it takes pairs of its own
+	// onlyUpper leaves all lower ends at 0. No gap is aimed at then, so the upper end of an epsilon is the
+	// one from the first grids.
 	onlyUpper bool
-	maxPairs  int // different ones that are taken; 0 for any number
+	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
 
 var _ Accountant = (*PLD)(nil)
 
-// NewPLD starts an empty account.
+// NewPLD returns an empty account.
 func NewPLD(cfg PLDConfig) (*PLD, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: PLDConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -64,8 +64,8 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	return &PLD{cfg: cfg, composer: pld.Composer{Gap: cfg.Gap, MaxMemory: cfg.MaxMemory}}, nil
 }
 
-// Compose implements Accountant. It holds every event with a known dominating pair: not ZCDP, selections,
-// groups of Poisson samples, nor discrete Gaussians from sensitivity 2 on.
+// Compose implements Accountant. It supports every event with a known dominating pair, and refuses ZCDP,
+// selections, groups of Poisson samples, and discrete Gaussians of sensitivity 2 or more.
 func (p *PLD) Compose(e Event, count int64) error {
 	added, err := parse(e, count, p.cfg.Relation)
 	if err != nil {
@@ -89,8 +89,8 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns the probability, rounded down, that one of the failures an event allows happens
-// when they are independent.
+// certainFailure returns the probability, rounded down, that at least one of the events' failures happens if
+// the failures are independent.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
@@ -99,8 +99,8 @@ func (p *PLD) certainFailure() float64 {
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }
 
-// Epsilon bounds the least epsilon at delta in [0, 1). Upper is +Inf, without an error, when no finite
-// epsilon holds.
+// Epsilon bounds the least epsilon at delta in [0, 1). Upper is +Inf, without an error, if no finite epsilon
+// holds.
 func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
@@ -108,7 +108,7 @@ func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return remembered(ctx, &p.epsilons, delta, p.epsilon)
 }
 
-// remembered answers a question at x once.
+// remembered computes the result at x once and then returns it from the cache made.
 func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer func(context.Context, float64) (Bound, error)) (Bound, error) {
 	if b, ok := (*made)[x]; ok {
 		return b, nil
@@ -124,8 +124,8 @@ func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer 
 	return b, nil
 }
 
-// Delta bounds the least delta at a finite epsilon >= 0. The gap is not a goal here: the interval is as
-// wide as the interval of an epsilon of that gap.
+// Delta bounds the least delta at a finite epsilon >= 0. The configured gap is not aimed at: the interval is
+// as wide as an epsilon interval of that gap implies.
 func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
@@ -133,12 +133,12 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the dominating pairs of everything composed, and sums of pairs that are attained, one or
-// two, of which the larger lower end counts; the same pointer if they are the same.
+// sums returns the composition of dominating pairs of all events, and one or two compositions of attained
+// pairs, of which the larger lower end counts. If both are the same, below holds the pointer above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
-		_ = addPairs(above, e, p.terms.curves.Counts[i]) // Compose asked whether all fits
+		_ = addPairs(above, e, p.terms.curves.Counts[i]) // Compose checked that all are supported
 	}
 	low, same := p.attained(false)
 	if same {
@@ -152,7 +152,7 @@ func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	return above, below
 }
 
-// attained returns pairs that are attained, and whether they are the dominating ones.
+// attained returns the attained pairs, and whether they are the dominating pairs.
 func (p *PLD) attained(plain bool) (below *pld.Sum, same bool) {
 	below, same = &pld.Sum{Plain: plain}, true
 	for i, e := range p.terms.curves.Keys {
@@ -175,11 +175,11 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 		b.Lower, b.Upper, b.Floor = inf, inf, inf
 		return b, nil
 	}
-	left := delta // for the body, above
+	left := delta // delta at the upper end, less failures
 	if failure > 0 {
 		left = mathx.Down(delta - failure)
 	}
-	least := delta // for the body, below: 1-(1-d)(1-sure) > delta
+	least := delta // delta at the lower end: 1-(1-d)(1-sure) > delta
 	if sure > 0 {
 		least = mathx.Up((delta - sure) / (1 - sure))
 	}
@@ -220,7 +220,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 			}
 			b.Lower = math.Max(b.Lower, w.Lower)
 		}
-		b.Floor = math.Max(b.Floor, b.Lower) // the dominating pairs cost no less
+		b.Floor = math.Max(b.Floor, b.Lower) // the dominating pairs cost at least as much
 	}
 	r, err := p.rdp().Epsilon(ctx, delta)
 	b.atMost(r, err)
@@ -228,15 +228,15 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// rdp returns the same run accounted by RDP, also a valid upper bound.
+// rdp returns an RDP account of the same run, whose results are valid upper bounds too.
 func (p *PLD) rdp() *RDP {
-	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD asked for the relation
+	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD checked the relation
 	r.terms = p.terms                                   // read only
 	return r
 }
 
-// atMost lowers a bound to one by Rényi divergences. These win where nothing finer could be certified, or
-// an event has a curve that its pair does not imply.
+// atMost lowers b to a bound by Rényi divergences. The Rényi bound is smaller where nothing finer could be
+// certified, or where an event has a curve that its pair does not imply.
 func (b *Bound) atMost(r Bound, err error) {
 	if err == nil {
 		b.Upper = math.Min(b.Upper, r.Upper)
@@ -280,7 +280,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return b, nil
 }
 
-// Rough implements Rougher: Rényi divergences alone.
+// Rough implements Rougher by Rényi divergences only.
 func (p *PLD) Rough() Accountant {
 	r := p.rdp()
 	r.terms = terms{}

@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RDPConfig fixes what an account is about, once and for all.
+// RDPConfig is the configuration of an RDP account.
 type RDPConfig struct {
 	Relation   Relation   // required
 	Orders     []float64  // Rényi orders to try, each > 1, +Inf allowed; nil means DefaultOrders, then refined between grid points
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence on a good event: one curve plus a failure probability, both additive
-// under adaptive composition. Its Lower is always 0.
+// RDP accounts by Rényi divergence on a good event. It keeps one curve and a failure probability, both
+// additive under adaptive composition. Its Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
 	orders []float64
@@ -27,8 +27,8 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP starts an empty account. Orders given explicitly are used as they are, without refinement, which
-// reproduces published numbers.
+// NewRDP returns an empty account. Explicit orders are used without refinement, which reproduces published
+// results.
 func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: RDPConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -60,8 +60,8 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return nil
 }
 
-// Divergence returns the divergence bound of an event at one order above 1, and the failure probability
-// beside it.
+// Divergence returns the divergence bound of an event at one order above 1, and the failure probability that
+// comes with it.
 func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
 	account, err := NewRDP(RDPConfig{Relation: rel})
 	if err != nil {
@@ -80,8 +80,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 // failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms that the composed events came down to, with how often each runs. Some
-// are events that only accountants know.
+// Runs returns the single mechanisms into which the composed events were split, with the number of runs of
+// each. Some are internal events of this package.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -90,7 +90,7 @@ func (r *RDP) Runs() []Repeated {
 	return runs
 }
 
-// RDP returns the composed divergence bound at each order, and the failure probability beside it.
+// RDP returns the composed divergence bound at each order, and the failure probability that comes with it.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
 	for _, a := range orders {
 		if !(a > 1) {
@@ -120,11 +120,11 @@ func (r *RDP) Epsilon(_ context.Context, delta float64) (Bound, error) {
 		return b, nil
 	}
 	if len(r.terms.curves.Keys) == 0 {
-		return b, nil // nothing ran; a few orders alone would not say so
+		return b, nil // nothing ran; a few orders alone would not give 0
 	}
 	logDelta, total := mathx.Log(left), r.terms.total()
-	// Zero epsilon is known whenever delta exceeds the total variation, which Bretagnolle-Huber bounds by
-	// sqrt(1 - e^-D) at any order; the argument needs laws that sum to one, so no failure.
+	// Epsilon 0 holds whenever delta exceeds the total variation, which Bretagnolle-Huber bounds by sqrt(1 -
+	// e^-D) at any order. The argument needs distributions that sum to one, so it excludes failure.
 	trivial := math.Inf(-1)
 	if r.cfg.Conversion == Improved && b.FailureDelta == 0 && left > 0 {
 		trivial = -math.Log1p(-left*left) * (1 - 1e-15)
@@ -150,7 +150,7 @@ func (r *RDP) Delta(_ context.Context, epsilon float64) (Bound, error) {
 	return r.delta(r.terms.total(), epsilon), nil
 }
 
-// delta bounds delta at epsilon for the divergence of all terms.
+// delta bounds delta at epsilon, given the total divergence curve.
 func (r *RDP) delta(total curve, epsilon float64) Bound {
 	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
 	var logDelta float64
@@ -173,9 +173,9 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 	return b
 }
 
-// best minimises f over the orders; with the default grid it then searches the real orders between the
-// neighbours of the best one. Any order gives a valid bound, so a search that stops early costs tightness
-// only.
+// best minimises f over the orders. With the default grid it then searches the real orders between the
+// neighbours of the best one. Any order gives a valid bound, so an incomplete search only gives a looser
+// bound.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
 	for i, a := range r.orders {
@@ -210,9 +210,9 @@ func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) 
 	return value, order, edge
 }
 
-// DefaultOrders returns a fresh copy of the default grid of Rényi orders: 1.01 to 1.06, 1.1 to 10.9 by 0.1,
-// 11 to 64, geometric to 2^20, and +Inf, which stands for the pure bound (the sum of worst-case losses).
-// Low orders serve large epsilons, high ones little noise spent or tiny deltas.
+// DefaultOrders returns a fresh copy of the default grid of Rényi orders: 1.01 to 1.06, 1.1 to 10.9 in steps
+// of 0.1, 11 to 64, geometric to 2^20, and +Inf for the pure bound (the sum of worst-case losses). Low
+// orders serve large epsilons; high orders serve small costs or tiny deltas.
 func DefaultOrders() []float64 {
 	orders := []float64{1.01, 1.03, 1.06}
 	for i := 11; i <= 109; i++ {

@@ -12,37 +12,37 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Interval brackets a number: the truth lies between its ends.
+// Interval is an interval that contains the true value.
 type Interval struct {
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
 }
 
-// Risk bounds the success of an attacker for whom only the choice between two neighbours is open, from the
-// whole of delta as a function of epsilon and not from one point. Of two laws P and Q, a test that accuses
-// a share a of Q rightly finds at most
+// Risk bounds the success of an attacker who must only decide between two neighbouring data sets. The bounds
+// use delta as a function of epsilon, not one (epsilon, delta). Let P and Q be the two output distributions.
+// A test that accuses with probability a under Q accuses under P with probability at most
 //
-//	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon))
+//	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)),
 //
-// of P, with d the delta of (P, Q) and r the delta of (Q, P) (Dong, Roth, Su 2022, Proposition 2.12: the
-// trade-off curve is the convex conjugate of the two). Every epsilon gives an upper bound, wherever the
-// search for the best one ends; that the function is convex bounds its minimum from below.
+// with d the delta of (P, Q) and r the delta of (Q, P) (Dong, Roth, Su 2022, Proposition 2.12: the trade-off
+// curve is the convex conjugate of the two). Every epsilon gives an upper bound, wherever the search for the
+// best one ends. The function is convex, which gives a lower bound of its minimum.
 //
-// Upper holds for every run of the events. Lower is what the dominating pairs give away, so Upper - Lower
-// is the numerical error; of mechanisms that do not attain their pair, such as a noisy argmax, an attacker
-// gets less. Lower is 0, or what guessing gives, where only Rényi divergences hold.
+// Upper holds for every run of the events. Lower is attained by the dominating pairs, so Upper - Lower is
+// the numerical error. Against mechanisms that do not attain their pair, such as a noisy argmax, an attacker
+// succeeds less often. With Rényi divergences only, Lower is 0 or the success of guessing.
 type Risk struct {
-	// By made the bounds: ByPLD or ByRDP.
+	// By is the method that made the bounds: ByPLD or ByRDP.
 	By   Method
 	d    [2]deltaCurve // of (P, Q) and of (Q, P), at epsilon >= 0
-	mu   float64       // of a Gaussian release, above 0, which the run is; else 0
+	mu   float64       // of the Gaussian release that is equivalent to the run; 0 if there is none
 	only float64       // failure probability, rounded up
 }
 
-// deltaCurve bounds delta at epsilon >= 0; both ends fall as epsilon grows.
+// deltaCurve bounds delta at epsilon >= 0. Both ends of the interval fall as epsilon grows.
 type deltaCurve func(epsilon float64) Interval
 
-// Risk returns what an attacker can do with everything composed.
+// Risk bounds the success of an attacker on all composed events.
 func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 	if t.pld != nil {
 		r, err := t.pld.Risk(ctx)
@@ -53,10 +53,10 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 	return t.rdp.risk(ctx)
 }
 
-// rdpRiskPoints is how many epsilons a Rényi curve is asked at: each takes all orders.
+// rdpRiskPoints is the number of epsilons at which delta is computed; each computation tries all orders.
 const rdpRiskPoints = 200
 
-// risk samples delta, which any lesser epsilon may only exceed.
+// risk computes delta on a grid of epsilons. Between grid points it uses delta at the next smaller epsilon.
 func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
@@ -77,7 +77,7 @@ func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	return &Risk{By: ByRDP, d: [2]deltaCurve{curve, curve}, only: r.failure()}, nil
 }
 
-// Risk returns what an attacker can do with everything composed.
+// Risk bounds the success of an attacker on all composed events.
 func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	failure, sure := p.terms.failure(), p.certainFailure()
 	s, _ := p.sums()
@@ -106,9 +106,9 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	return r, nil
 }
 
-// TPR bounds the largest share of those who took part that any test finds which wrongly accuses a share
-// fpr, in [0, 1], of those who did not. At the base rate of a value it also bounds the chance to guess that
-// value: of reconstruction, and of inferring an attribute (Kulynych et al. 2025).
+// TPR bounds the largest true positive rate of a test whose false positive rate, for records that did not
+// take part, is fpr, in [0, 1]. If fpr is the base rate of a value, TPR also bounds the chance to guess that
+// value, by reconstruction or attribute inference (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
@@ -120,7 +120,7 @@ func (r *Risk) TPR(fpr float64) (Interval, error) {
 	return Interval{math.Max(one.Lower, other.Lower), math.Max(one.Upper, other.Upper)}, nil
 }
 
-// Tradeoff bounds the least share of those who took part that any such test misses.
+// Tradeoff bounds the least false negative rate of such a test, 1 - TPR.
 func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	v, err := r.TPR(fpr)
 	if err != nil {
@@ -129,11 +129,11 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	return Interval{1 - v.Upper, 1 - v.Lower}, nil
 }
 
-// riskEdge is an epsilon beyond which nothing is left.
+// riskEdge is an epsilon beyond which the remaining delta is negligible.
 const riskEdge = 50
 
-// tpr bounds the best test of one order of the pairs: the minimum over g = e^epsilon > 0 of g fpr + H_g(P,
-// Q), a convex function of g. Below 1 it is 1 - g (1 - fpr - H_{1/g}(Q, P)).
+// tpr bounds the best test for one direction of the pairs: the minimum over g = e^epsilon > 0 of g fpr +
+// H_g(P, Q), a convex function of g. For g < 1 the function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	d, back := r.d[order], r.d[1-order]
 	at := func(epsilon float64) riskPoint {
@@ -149,18 +149,18 @@ func (r *Risk) tpr(fpr float64, order int) Interval {
 	best := lowest(at)
 	v := Interval{Upper: math.Min(1, best.Upper+rounding)}
 	v.Lower = convexBound(at, best, fpr) - rounding
-	v.Lower = math.Max(fpr, math.Min(v.Lower, v.Upper)) // accusing by chance finds as many
+	v.Lower = math.Max(fpr, math.Min(v.Lower, v.Upper)) // random accusations reach fpr
 	v.Upper = math.Max(v.Upper, v.Lower)
 	return v
 }
 
-// riskPoint brackets a function of epsilon, and of g = e^epsilon.
+// riskPoint brackets the value of a function at epsilon and g = e^epsilon.
 type riskPoint struct {
 	epsilon, g float64
 	Interval
 }
 
-// lowest searches the point with the least upper end of a function that has one valley.
+// lowest searches for the point with the least upper end. The function must have a single valley.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)
@@ -188,10 +188,10 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns what a function convex in g is nowhere below, close to its value at best. Left of a
-// point that is not below the best, and right of one, it is not below either, by convexity. Between them,
-// on an interval between two points, it is above the lines that the points on either side of the interval
-// draw through its ends.
+// convexBound returns a lower bound, close to the value at best, of a function that is convex in g. By
+// convexity the function is not below best.Upper beyond a point that is not below it. On an interval between
+// two points, the function lies above each line from a neighbouring point outside the interval through the
+// nearer end.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	const close, most = 3e-7, 2000
 	bound := best.Upper
@@ -203,7 +203,7 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 			if v.Lower >= best.Upper {
 				past++
 			}
-			if math.Abs(v.epsilon) > riskEdge { // almost all, or nothing, is left
+			if math.Abs(v.epsilon) > riskEdge { // the remaining delta is almost 1, or negligible
 				if sign < 0 {
 					bound = math.Min(bound, 1-1e-20)
 				} else {
@@ -229,11 +229,11 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 	}
 }
 
-// chordBound bounds the function between the points i and i+1.
+// chordBound returns a lower bound of the function between the points i and i+1.
 func chordBound(p []riskPoint, i int) float64 {
 	a, b := p[i], p[i+1]
-	// From the left: through (previous, upper) and (a, lower), going on; from the right through (next,
-	// upper) and (b, lower). At the ends of the range there is one line.
+	// The line from the left runs through (previous, upper) and (a, lower), the line from the right through
+	// (next, upper) and (b, lower). At the ends of the range there is only one line.
 	left, right := math.Inf(-1), math.Inf(1) // slopes
 	if i > 0 && a.g > p[i-1].g {
 		left = (a.Lower - p[i-1].Upper) / (a.g - p[i-1].g)
@@ -251,52 +251,52 @@ func chordBound(p []riskPoint, i int) float64 {
 	case math.IsInf(right, 1):
 		return a.Lower + left*(b.g-a.g)
 	}
-	// a.Lower + left (g - a.g) falls, b.Lower - right (b.g - g) rises: they meet between, or one is above
-	// the other throughout.
+	// a.Lower + left (g - a.g) falls and b.Lower - right (b.g - g) rises. The two lines meet between a and
+	// b, or one is above the other throughout.
 	g := (b.Lower - right*b.g - a.Lower + left*a.g) / (left - right)
 	g = math.Min(math.Max(g, a.g), b.g)
 	return math.Max(a.Lower+left*(g-a.g), b.Lower-right*(b.g-g))
 }
 
-// Advantage bounds the largest difference of the rates of right and of wrong accusations: delta at epsilon
-// 0, the total variation of the two laws.
+// Advantage bounds the largest difference between the true and the false positive rate. It is delta at
+// epsilon 0, the total variation distance of the two output distributions.
 func (r *Risk) Advantage() Interval { return r.worst(0) }
 
-// worst bounds delta at epsilon, in the worse order.
+// worst bounds delta at epsilon, in the worse direction.
 func (r *Risk) worst(epsilon float64) Interval {
 	a, b := r.d[0](epsilon), r.d[1](epsilon)
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the chance of the best guess whether somebody took part, for one who gives it a prior chance
-// in (0, 1) before anything is seen. At 1/2 it is (1 + Advantage)/2.
+// Right bounds the probability that the best guess whether a record took part is right, given the prior
+// probability in (0, 1) that it did. At prior 1/2 the bound is (1 + Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
 	}
-	// With g = (1-prior)/prior the best guess is right with 1-prior + prior H_g(P, Q), and below 1 H_g(P,
-	// Q) = 1 - g + g H_{1/g}(Q, P).
+	// With g = (1-prior)/prior the best guess is right with probability 1-prior + prior H_g(P, Q). For g <
+	// 1, H_g(P, Q) = 1 - g + g H_{1/g}(Q, P).
 	likelier, rarer := math.Max(prior, 1-prior), math.Min(prior, 1-prior)
 	d := r.worst(math.Log(likelier / rarer))
 	const rounding = 1e-15
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a parameter of Gaussian differential privacy: the run is no easier to separate than two normal
-// laws that are Mu standard deviations apart, except with a chance Delta.
+// GDP is a parameter of Gaussian differential privacy: distinguishing the outputs of the run is no easier
+// than distinguishing two normal distributions Mu standard deviations apart, except with probability Delta.
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret is by how much, at most, the curve of Mu overstates the share that a test finds: 0 where the
-	// run is as Gaussian as that (Gómez et al. 2025).
+	// Regret bounds by how much the curve of Mu overstates the true positive rate of a test. It is 0 if the
+	// run is exactly Gaussian (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 
-// gdpTail is the chance beside a Mu that is not exact.
+// gdpTail is the Delta of a Mu that is not exact.
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu: delta of the run is nowhere above the delta of the two normal laws and Delta.
-// It is +Inf if none holds.
+// GDP returns a certified Mu: the delta of the run is nowhere above the delta of the two normal
+// distributions plus Delta. Mu is +Inf if no finite value is certified.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}
@@ -315,8 +315,8 @@ func (r *Risk) GDP() GDP {
 			return out
 		}
 	}
-	// Between two points delta is at most the delta of the first, and the normal one at least the delta of
-	// the second.
+	// Between two points delta is at most its value at the first, and the delta of the normal distributions
+	// at least its value at the second.
 	holds := func(mu float64) bool {
 		for i, d := range upper {
 			if d <= out.Delta {
