@@ -9,13 +9,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is everything reserved so far, as one divergence per order. Every reservation updates it, so that
-// a price costs the same however many came before.
+// balance is everything reserved so far, as one divergence per order. Every reservation updates it, so the
+// time to price an event does not grow with the number of reservations.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // between orders, in mode Reserved with default orders
 	log     float64
-	penalty []float64 // what conversion adds to each order, at the delta of log
+	penalty []float64 // what conversion adds to each order, at the delta whose logarithm is log
 	sum     []float64 // divergence at each order, and what rounding took from it
 	carry   []float64
 	failure float64
@@ -23,13 +23,13 @@ type balance struct {
 	// The orders at which one release alone is priced, and their penalties; made at first use.
 	aloneOrders, alonePenalty []float64
 
-	memo *Claim // total, until something is added
+	memo *Claim // the result of total, until something is added
 
 	kinds  []*charge // in order of first appearance
 	byText map[string]*charge
 }
 
-// charge is one event, and how often it was reserved.
+// charge is one event and the number of times it was reserved.
 type charge struct {
 	event   accountant.Event
 	text    string // JSON of the event
@@ -38,7 +38,7 @@ type charge struct {
 	failure float64
 }
 
-// maxCurves bounds how many events keep their curve; the curves of later ones are computed again.
+// maxCurves bounds how many events keep their curve; the curves of further events are recomputed when needed.
 const maxCurves = 1024
 
 func newBalance(h header) (*balance, error) {
@@ -65,10 +65,10 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta of each finite order of a filter. The outcomes of a run fall into sets,
-// one per order that stayed within its budget; on each set the run is the one stopped by that order alone,
-// so the sum of the shares bounds the whole. Without the split, "some order is still in budget" guarantees
-// nothing: testdata/filters.json has runs whose delta is twice the target.
+// share returns the part of delta for each finite order of a filter. The outcomes of a run fall into sets,
+// one per order that stayed within its budget. On each set the run equals the run that this order alone would
+// stop, so the parts add up to a bound for the whole. Without the split, "some order is still in budget"
+// guarantees nothing: testdata/filters.json has runs whose delta is twice the target.
 func share(c Config, delta float64) float64 {
 	finite := 0
 	for _, a := range c.Orders {
@@ -84,7 +84,7 @@ func share(c Config, delta float64) float64 {
 }
 
 // penalty returns the epsilon that the conversion of order a adds to a divergence at delta, rounded up. It
-// converts a known divergence, so that the rule stands only in package accountant.
+// converts a known divergence, so that only package accountant has the conversion formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -102,8 +102,8 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf finds or makes the charge of an event in its JSON form, and counts nothing. It reads the event
-// from the text, so that its maker cannot change it any more.
+// chargeOf finds or makes the charge of an event given as JSON, and counts nothing. It decodes the event from
+// the text, so that the caller cannot change it afterwards.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -131,7 +131,7 @@ func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
 	return curve, failure, wrapped(err)
 }
 
-// curve returns c's curve, computed again if it is not kept.
+// curve returns the curve of c, which it computes again if it is not kept.
 func (b *balance) curve(c *charge) ([]float64, error) {
 	if c.curve != nil {
 		return c.curve, nil
@@ -140,7 +140,7 @@ func (b *balance) curve(c *charge) ([]float64, error) {
 	return curve, err
 }
 
-// add counts one more run of c.
+// add counts one more reservation of c.
 func (b *balance) add(c *charge) error {
 	curve, err := b.curve(c)
 	if err != nil {
@@ -176,8 +176,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders of everything and, if it is not nil, one run of more.
-// In mode Filter the filter decides on that number, which bounds no release.
+// onOrders returns the least epsilon, over the orders, of everything reserved and of one run of more, if more
+// is not nil. In mode Filter the filter decides on that epsilon, which bounds no release.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -218,8 +218,8 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift returns what failures take from log delta in mode Reserved; in mode Filter they have their own part
-// of delta.
+// shift returns what failures subtract from log delta in mode Reserved. In mode Filter failures have their
+// own part of delta.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
 		return 0
@@ -231,8 +231,8 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns the increase of the penalty of order a by a shift of log delta, as every conversion
-// divides it by a-1. Order +Inf needs no delta, but some must be left.
+// atOrder returns the increase of the penalty of order a when log delta shifts: every conversion divides log
+// delta by a-1. Order +Inf needs no delta, but some must be left.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):
@@ -243,7 +243,7 @@ func atOrder(shift, a float64) float64 {
 	return shift / (a - 1)
 }
 
-// aloneOnOrders returns the cost of one run of c on a ledger of its own, over the orders.
+// aloneOnOrders returns the least epsilon, over the orders, of one run of c on an empty ledger.
 func (b *balance) aloneOnOrders(c *charge) float64 {
 	curve, err := b.curve(c)
 	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
@@ -256,7 +256,7 @@ func (b *balance) aloneOnOrders(c *charge) float64 {
 	return math.Max(0, least)
 }
 
-// snapshot is enough of a balance to go back.
+// snapshot is the state to which a balance can be restored.
 type snapshot struct {
 	sum, carry []float64
 	failure    float64
@@ -286,7 +286,7 @@ func (b *balance) restore(s snapshot) {
 	b.kinds = b.kinds[:len(s.counts)]
 }
 
-// schedule returns everything reserved, equal events together.
+// schedule returns everything reserved, with equal events counted together.
 func (b *balance) schedule() accountant.Schedule {
 	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
 	for i, c := range b.kinds {

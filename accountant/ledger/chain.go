@@ -18,8 +18,8 @@ import (
 // ErrCorrupt is matched by every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError names the line at which a ledger stops being a whole chain of lines that follow from each
-// other. The charges of the file are then unknown.
+// CorruptError reports the first line of a ledger that does not follow from the lines before it. The charges
+// of the file are then unknown.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -33,7 +33,7 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the sum of the lines read or written so far. Its size grows with the numbers of different
+// chain is the state after the lines read or written so far. Its size grows with the numbers of different
 // events, of runs and of gaps between commits, and not with the number of lines.
 type chain struct {
 	header  header
@@ -43,11 +43,11 @@ type chain struct {
 	prev    [sha256.Size]byte
 	entries int64
 	runs    []run
-	byID    map[string]int64 // number of a run, from 1
+	byID    map[string]int64 // run id to the number of the run, from 1
 	commits spans
 	sealed  bool
 	claimed *Claim // of a sealed file: see claimOfSeal
-	above   bool   // some line exceeds the budget: privacy loss distributions have to make it fit
+	above   bool   // some line exceeds the budget, which only privacy loss distributions can make fit
 	id      string // of the ledger
 	// exhausted: a reservation was cut off before its event, and nobody will repeat it, so it counts as all
 	// that was left.
@@ -62,7 +62,7 @@ type run struct {
 
 func newChain() *chain { return &chain{byID: map[string]int64{}} }
 
-// next returns a line that follows the last one.
+// next returns a line of this kind to append after the last line.
 func (c *chain) next(k kind) line { return line{number: c.lines + 1, kind: k, prev: c.prev} }
 
 // start begins a chain with its header.
@@ -75,7 +75,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line, given without its newline, or returns why it does not follow.
+// follow appends a line, given without its newline, or returns the reason why it cannot be the next line.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *chain) follow(text []byte) (line, error) {
 	return l, nil
 }
 
-// append counts a line that was applied.
+// append counts a line that was already applied.
 func (c *chain) append(text []byte) {
 	c.lines++
 	c.size += int64(len(text)) + 1
@@ -110,7 +110,7 @@ func (c *chain) link(l line) error {
 	return nil
 }
 
-// apply does the work of l, if l follows from the lines before it.
+// apply changes the state by l, or fails if l does not follow from the lines before it.
 func (c *chain) apply(l line) error {
 	switch l.kind {
 	case headerLine:
@@ -137,7 +137,7 @@ func (c *chain) apply(l line) error {
 	}
 }
 
-// take adds n entries to the run, from entry first on.
+// take adds n entries to the run, starting with entry first.
 func (r *run) take(first, n int64) {
 	if r.entries == 0 {
 		r.first = first
@@ -166,7 +166,7 @@ func (c *chain) named() int64 {
 	return n
 }
 
-// mayReserve returns why nothing may be charged any more.
+// mayReserve returns the reason why nothing more may be charged, nil if charges are allowed.
 func (c *chain) mayReserve() error {
 	switch {
 	case c.exhausted:
@@ -194,7 +194,7 @@ func (c *chain) reserve(l line) error {
 	return c.charge(l, more)
 }
 
-// charge counts a reservation whose epsilon was checked.
+// charge adds a reservation whose epsilon was already checked.
 func (c *chain) charge(l line, more *charge) error {
 	if err := c.balance.add(more); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (c *chain) charge(l line, more *charge) error {
 	return nil
 }
 
-// sameEpsilon checks the total in a line of a reservation.
+// sameEpsilon checks the total epsilon recorded in the line of a reservation.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
 	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
@@ -232,7 +232,7 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 	return fmt.Errorf("it says epsilon %v, the events make %v", says, is)
 }
 
-// near allows for the rounding of another machine.
+// near reports whether a and b are equal up to the different rounding of another machine.
 func near(a, b float64) bool {
 	return !math.IsInf(a-b, 0) && math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b))
 }
@@ -267,7 +267,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns epsilon of everything: by balance.total or, of a sealed ledger, by claimOfSeal.
+// total returns the epsilon of everything: by balance.total or, for a sealed ledger, by claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
@@ -286,7 +286,7 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<14)} }
 
-// nextOf returns the next line of a kind, of a file that was checked; io.EOF if there is none.
+// nextOf returns the next line of this kind from a file that was already checked; io.EOF if none follows.
 func (r *lineReader) nextOf(k kind) (line, error) {
 	for {
 		text, err := r.next()
@@ -324,9 +324,9 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read follows all whole lines of r and hands each to visit, which may be nil. It returns the bytes after
-// the last newline, nil if there are none, without the zeros that some file systems leave where a loss of
-// power cut off a write.
+// read appends all whole lines of r and passes each to visit, which may be nil. It returns the bytes after
+// the last newline, nil if there are none, and removes the zeros that some file systems leave when power
+// fails during a write.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
@@ -338,7 +338,7 @@ func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err erro
 			}
 			written := bytes.TrimRight(text, "\x00")
 			if _, err := decode(written); err == nil && len(written) == len(text)-1 {
-				written = text // a newline that was changed
+				written = text // the newline was changed to another byte
 			}
 			return written, nil
 		case err == errLongLine:
@@ -359,8 +359,8 @@ func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err erro
 	}
 }
 
-// spans is a set of positive integers kept as intervals: entries are committed nearly in order, so it stays
-// short.
+// spans is a set of positive integers kept as intervals. Entries are committed nearly in order, so the list
+// stays short.
 type spans struct {
 	of []span // sorted, none touching the next
 	n  int64

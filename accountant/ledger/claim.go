@@ -10,35 +10,35 @@ import (
 
 // Why a ledger of mode Reserved may claim by privacy loss distributions.
 //
-// The first use writes the seal, after which Reserve fails, so the events are a multiset that no answer of
-// this ledger has moved. Which event is used next, and whether it is used at all, may depend on answers.
-// The induction in package accountant, "The order may be adaptive", covers that: in every hockey-stick
-// divergence the run is dominated by the product of the pairs of all reserved events, and an unused one can
-// be drawn and thrown away, which is post-processing. A session that keeps noise between answers is one
+// The first use writes the seal, after which Reserve fails, so the events are a multiset that does not depend
+// on any answer of this ledger. Which event is used next, and whether it is used at all, may depend on
+// answers. The induction in package accountant, "The order may be adaptive", covers that: in every
+// hockey-stick divergence the product of the pairs of all reserved events dominates the run. An unused event
+// can be drawn and discarded, which is post-processing. A session that keeps noise between answers is one
 // step; the theorems on concurrent composition cited there cover sessions side by side. Rényi curves bound
-// the same run. Both are functions of the multiset alone, so their minimum, taken once over the whole, is a
-// bound at every delta.
+// the same run. Both bounds depend on the multiset alone, so their minimum, taken once, is a bound at every
+// delta.
 //
-// None of this holds in mode Filter, where earlier answers choose the next event. "Go on while the total of
-// the privacy loss distributions is in budget" bounds no release: the distributions of the runs that end
-// early and late differ, and no theorem adds them up at one delta. Rényi divergences at an order fixed in
+// None of this holds in mode Filter, where earlier answers choose the next event. "Continue while the total
+// of the privacy loss distributions is in budget" bounds no release: runs that end early and late have
+// different distributions, and no theorem adds them up at one delta. Rényi divergences at an order fixed in
 // advance do add up.
 //
-// A mechanism of which the event bounds the Rényi divergences alone is marked in its [Use], and refused here.
+// An event that bounds only the Rényi divergences of its mechanism is marked in the [Use], and refused here.
 
-// Claim is the epsilon of everything reserved, and the accountant that proved it.
+// Claim is the epsilon of everything reserved, with the accountant that proved it.
 type Claim struct {
-	Epsilon float64           // the larger of the upper end that this version proves and of the seal
+	Epsilon float64           // for a sealed ledger, the larger of the seal and the upper end proved now
 	By      accountant.Method // ByPLD or ByRDP
-	// Lack is the reason why privacy loss distributions did not answer, where they were asked.
+	// Lack is the reason why privacy loss distributions, where they were tried, gave no bound.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again this version's interval of the events' epsilon, where
-	// the two differ; else 0 and nil.
+	// If the seal differs from the epsilon that this version proves, Sealed is the epsilon of the seal, and
+	// Again is this version's interval of the events' epsilon. Otherwise they are 0 and nil.
 	Sealed float64
 	Again  *accountant.Bound
 }
 
-// claim returns the cost of everything and more together at delta.
+// claim returns the cost at delta of everything reserved and the charges in more.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
 	cfg := accountant.AutoConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
@@ -62,8 +62,8 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns epsilon of everything reserved: in mode Reserved a bound, by the accountant of the ledger;
-// in mode Filter the total that the filter has let through.
+// total returns the epsilon of everything reserved: in mode Reserved a bound, by the accountant of the
+// ledger; in mode Filter the total that the filter admitted, which bounds nothing.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -85,10 +85,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns the epsilon of the line that reserves one run of more, and the total that has to fit the
-// budget. A line holds the least over the orders, which costs the same however much came before. Where that
-// exceeds the budget the total is the least that the ledger's accountant proves, and so is the line if the
-// accountant is RDP.
+// price returns the epsilon to record in the line that reserves one run of more, and the total that has to
+// fit the budget. Normally both are the least over the orders, whose time does not grow with earlier lines.
+// If that exceeds the budget, or method is ByPLD, the total is the least that the accountant proves; so is
+// the line, if the accountant is RDP.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -99,7 +99,7 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 	return b.least(method, line, more)
 }
 
-// least is price without the short cut for a line that fits.
+// least is price without the shortcut for a line that fits.
 func (b *balance) least(method accountant.Method, line float64, more *charge) (_, total float64, err error) {
 	if method == accountant.ByRDP && !b.refine {
 		return line, line, nil
@@ -115,7 +115,7 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the cost of events on a ledger of their own.
+// alone returns the cost of the charges on an empty ledger. In mode Filter and by RDP only the first counts.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -128,8 +128,8 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that the reservations read fit the budget, unless they are sealed: nothing in the file
-// proves that another version let them in, and nothing was drawn before a seal.
+// within checks that the reservations read fit the budget, unless they are sealed. Unsealed, the file does
+// not prove that another version admitted them, and nothing was drawn under them.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -144,8 +144,8 @@ func (c *chain) within() error {
 	return nil
 }
 
-// tooMuch returns the refusal of events that cost more than the budget, with advice where they may have
-// fitted by another version.
+// tooMuch returns the message that refuses events that cost more than the budget, with advice if they may
+// have fitted under another version.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
 	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
@@ -160,8 +160,8 @@ func (c *chain) tooMuch(epsilon float64) string {
 }
 
 // claimOfSeal checks the epsilon of a seal, and returns the claim: the larger of the seal and the epsilon
-// that this version proves; "File" in the package comment has the reasons. A seal below that epsilon is refused
-// if it is below the floor, by Rényi divergences, or lower by more than claimSlip.
+// that this version proves. "File" in the package comment has the reasons. A seal below the proven epsilon is
+// refused if it is below the floor, by Rényi divergences, or lower by more than claimSlip.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
@@ -200,7 +200,7 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether a seal may be the upper end that another version found.
+// plausible reports whether a seal can be the upper end that another version proved for the interval in.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Mode is when costs are chosen, which decides which total is a bound.
+// Mode states when costs are chosen, which decides which total is a bound.
 type Mode int
 
 const (
@@ -21,7 +21,6 @@ const (
 	Filter
 )
 
-// String returns the name in JSON.
 func (m Mode) String() string {
 	switch m {
 	case Reserved:
@@ -51,60 +50,58 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return fmt.Errorf("ledger: mode %q is neither reserved nor filter", text)
 }
 
-// Noise is the source of the noise of everything charged to a ledger; "" where the ledger makes no
-// statement about it.
+// Noise is the source of the noise of everything charged to a ledger; "" if the ledger does not record it.
 type Noise string
 
 const (
 	// SecretNoise comes from the operating system's randomness, or from a secret key drawn there: outcomes
 	// may be released.
 	SecretNoise Noise = "secret"
-	// SeededNoise can be drawn again with the seed. It protects nothing, and no outcome may be released.
+	// SeededNoise can be recomputed from the seed. It protects nothing: no outcome may be released.
 	SeededNoise Noise = "seeded"
 )
 
-// Config fixes what a ledger accounts for. The first line of the file holds it, and it is compared, field
-// by field, when the file is opened again.
+// Config fixes what a ledger accounts for. The first line of the file holds the Config, and opening the file
+// again compares it field by field.
 type Config struct {
-	Unit     string              // whose data one change is: "record", "user", "silo"; required
+	Unit     string              // who or what one change of the data concerns: "record", "user", "silo"; required
 	Relation accountant.Relation // required
 	Epsilon  float64             // the budget, > 0, +Inf refused
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved they are tried at the end; nil means
-	// accountant.DefaultOrders, refined. In mode Filter they are fixed, and Delta is split evenly over the
-	// finite ones; nil means the one order at which the budget holds most Gaussian noise. +Inf is the sum
-	// of pure epsilons, and needs no share of Delta.
+	// Orders are the Rényi orders, each above 1. In mode Reserved the best one is chosen at the end; nil
+	// means accountant.DefaultOrders, refined. In mode Filter they are fixed, and Delta is split evenly among
+	// the finite orders; nil means the one order at which the budget admits the largest Gaussian cost. +Inf
+	// is the sum of pure epsilons, and needs no part of Delta.
 	Orders []float64
-	// Accountant makes the claim: the Rényi one (ByRDP, the default), or in mode Reserved also privacy loss
-	// distributions where they support the events (ByAuto) or alone (ByPLD). They refuse mechanisms whose
-	// event bounds Rényi divergences alone, such as DP-SGD and mechanisms behind a gate. An existing file
-	// keeps its accountant; asking for another is ErrOtherConfig.
+	// Accountant proves the claim: Rényi divergences (ByRDP, the default), or in mode Reserved also privacy
+	// loss distributions where they support the events (ByAuto), or those alone (ByPLD). ByAuto and ByPLD
+	// refuse mechanisms whose event bounds only Rényi divergences, such as DP-SGD and mechanisms behind a
+	// gate. An existing file keeps its accountant; opening it with another returns ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is, in mode Filter, the part of Delta kept for events that may fail, such as a stability
-	// release; 0 refuses them. Mode Reserved takes what the events need, and refuses the field.
+	// release; 0 refuses them. Mode Reserved uses what the events need, and refuses this field.
 	FailureDelta float64
 	// Run identifies a resumable run: the same private input, the same secret key for all noise, the same
-	// program of reservations. When the file is opened again, a Reserve that repeats the next recorded
-	// entry returns that entry and charges nothing: its answers are the same bit for bit, so nothing more
-	// is revealed. Leave it empty where noise is fresh, and where several runs share the ledger; those use
-	// [Ledger.Run].
+	// sequence of reservations. When the file is opened again, a Reserve that repeats the next recorded entry
+	// returns that entry and charges nothing: its answers are the same bit for bit, so nothing more is
+	// revealed. Leave Run empty if noise is fresh. Runs that share a ledger use [Ledger.Run] instead.
 	Run string
 	// Data identifies the private input, such as the SHA-256 of a vote file. Optional.
 	Data string
 	// Noise is the source of all noise. Optional; without it no statement allows release.
 	Noise Noise
-	// Waived names, in order, the refusals that the owner of the data overrode, such as "duplicates" for
+	// Waived lists, in order, the refusals that the owner of the data overrode, such as "duplicates" for
 	// teachers that vote alike. The claim of the ledger may then be untrue, so nothing may be released, as
 	// with SeededNoise.
 	Waived []string
 }
 
-// Releasable reports whether committed outcomes may leave.
+// Releasable reports whether committed outcomes may be released.
 func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
 
-// Withheld returns in words why no committed outcome may leave, and "" where outcomes may, or where the
-// source of the noise is not stated.
+// Withheld returns in words why no committed outcome may be released. It returns "" if outcomes may be
+// released, or if the source of the noise is not recorded.
 func (c Config) Withheld() string {
 	var why []string
 	if len(c.Waived) > 0 {
@@ -135,7 +132,7 @@ const (
 	maxOrders = 4096
 )
 
-// Method returns the accountant that makes the claim.
+// Method returns the accountant that proves the claim.
 func (c Config) Method() accountant.Method {
 	if c.Accountant == "" || c.Mode == Filter {
 		return accountant.ByRDP
@@ -199,11 +196,11 @@ func checkText(s string) error {
 	return nil
 }
 
-// ErrOtherConfig is returned when a ledger file was made with another Config.
+// ErrOtherConfig is returned if the file of a ledger was made with another Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
-// sameConfig returns an error that names every field in which the configurations differ. Orders left out
-// mean the default ones.
+// sameConfig returns an error that lists every field in which the configurations differ. Nil Orders mean the
+// default orders.
 func sameConfig(made, opened Config) error {
 	var differ []string
 	for _, field := range []struct {

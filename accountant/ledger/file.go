@@ -14,12 +14,11 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrBroken is returned by every Reserve, Begin and Commit from the first failed write or sync on: the
-// contents of the disk are then unknown, so nothing may be built on them. Opening the file again reads
-// them.
+// ErrBroken is returned by every Reserve, Begin and Commit after a write or sync has failed: the contents of
+// the disk are then unknown, so nothing may be built on them. Opening the file again reads them.
 var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
 
-// store is the file of a ledger, held by it alone.
+// store is the file of a ledger, which no other process holds.
 type store interface {
 	io.ReaderAt
 	io.WriterAt
@@ -30,9 +29,9 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file. The lock holds for the file and not for its name: where the name has come to mean
-// another file, or none, somebody else may hold a ledger of that name, and nobody reads what this one
-// writes. So every write and every sync checks that the name still means this file.
+// disk is a locked file. The lock is on the file and not on its name. If the name has come to refer to
+// another file, or to none, another process may hold a ledger of that name, and nobody reads this file any
+// more. So every write and every sync checks that the name still refers to this file.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -43,7 +42,7 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	// Checked first: opening something else than a file may have effects.
+	// Checked first: opening anything but a regular file may have effects.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("ledger: %s is no regular file", path)
 	}
@@ -51,21 +50,21 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	if info, err := f.Stat(); err == nil && info.Size() == 0 { // made here, or by a process that was killed
+	if info, err := f.Stat(); err == nil && info.Size() == 0 { // new, or left by a process that was killed
 		if err := durable.KeepPrivate(path); err != nil {
 			f.Close()
 			return nil, fmt.Errorf("ledger: %w", err)
 		}
 	}
 	d := disk{f, path}
-	if err := d.named(); err != nil { // while the lock was waited for
+	if err := d.named(); err != nil { // the name may have changed during the wait for the lock
 		f.Close()
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	return d, nil
 }
 
-// named checks that the path still means this file.
+// named checks that the path still refers to this file.
 func (d disk) named() error {
 	is, err := d.Stat()
 	if err != nil {
@@ -108,7 +107,7 @@ func (d disk) Size() (int64, error) {
 
 func (d disk) SyncFolder() error { return durable.SyncDir(filepath.Dir(d.path)) }
 
-// file appends lines.
+// file appends lines to a store.
 type file struct {
 	store  store
 	size   int64 // up to the last newline that was synced
@@ -118,7 +117,7 @@ type file struct {
 // lines reads the file from its beginning.
 func (f *file) lines() *lineReader { return newLineReader(io.NewSectionReader(f.store, 0, f.size)) }
 
-// wrapped returns err as an error of this package, nil if it is nil.
+// wrapped returns err as an error of this package, or nil if err is nil.
 func wrapped(err error) error {
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
@@ -126,8 +125,8 @@ func wrapped(err error) error {
 	return nil
 }
 
-// openFile reads the store into c, mends a last line that was cut off, and writes the header if there is
-// none.
+// openFile reads the store into c, mends a last line that was cut off, and writes the header if the store is
+// empty.
 func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
@@ -171,13 +170,13 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	return f, wrapped(s.SyncFolder())
 }
 
-// settleBytes is the length of the end of a file that is written again when the file is opened.
+// settleBytes is the length of the end of a file that is rewritten when the file is opened.
 const settleBytes = 1 << 20
 
-// settle returns when everything that was read is on disk. The kernel alone may hold the end of the file,
-// and its name: after a process that was killed before its sync, or one whose sync failed, after which the
-// kernel takes the same bytes for written. So the end is written again as it is: nothing may be built on it
-// before it is on disk.
+// settle returns when everything that was read is on disk. The end of the file, and its name, may be in the
+// kernel's memory alone: after a process that was killed before its sync, or whose sync failed, after which
+// the kernel takes the same bytes for written. So settle writes the end again unchanged and syncs it: nothing
+// may be built on it before it is on disk.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -191,7 +190,7 @@ func (f *file) settle() error {
 	return f.store.Sync()
 }
 
-// mend deals with a last line that was cut off, on disk and in c.
+// mend repairs a last line that was cut off, on disk and in c.
 func (f *file) mend(c *chain, fragment []byte) error {
 	corrupt := func(err error) error { return &CorruptError{c.lines + 1, err.Error()} }
 	repair, err := c.mend(fragment)
@@ -214,8 +213,8 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return wrapped(f.store.Sync())
 }
 
-// append encodes lines that were applied to c, one after the other, and returns when they are on disk.
-// After it failed once it fails for ever; it removes the remains of a failed write if the disk allows it.
+// append encodes lines that were applied to c, in order, and returns when they are on disk. After one failure
+// every call fails. The remains of a failed write are removed if the disk allows it.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -241,11 +240,11 @@ func (f *file) append(c *chain, lines ...line) error {
 	return nil
 }
 
-// errShared: a lock did not keep others out, as on file systems that have no locks between hosts.
+// errShared: the lock did not exclude other writers, as on file systems without locks between hosts.
 var errShared = errors.New("somebody else has written to the file while it was locked: its file system does not keep locks")
 
-// write writes lines to the end of the file and syncs them. It checks that the file ends where it was left,
-// and reads the lines back.
+// write appends lines to the file and syncs them. It checks that the size of the file has not changed since
+// the last append, and reads the lines back.
 func (f *file) write(lines []byte) error {
 	size, err := f.store.Size()
 	if err != nil {
@@ -256,7 +255,7 @@ func (f *file) write(lines []byte) error {
 	}
 	if _, err := f.store.WriteAt(lines, f.size); err != nil {
 		if f.store.Truncate(f.size) == nil {
-			_ = f.store.Sync() // nobody was promised the line that is now gone
+			_ = f.store.Sync() // no call has returned for the line that is now gone
 		}
 		return err
 	}
@@ -274,18 +273,18 @@ func (f *file) write(lines []byte) error {
 	return err
 }
 
-// repair is the treatment of a last line that was cut off.
+// repair describes what to do with a last line that was cut off.
 type repair struct {
-	// write replaces the fragment; empty drops it. It begins with the fragment's own bytes as far as they
-	// determine the kind of line, so that a crash in the middle of writing leaves a fragment that is read
-	// the same way again.
+	// write replaces the fragment; if it is empty, the fragment is dropped. It begins with the same bytes as
+	// the fragment, as far as these determine the kind of line: so a crash during this write leaves a
+	// fragment that is read the same way again.
 	write []byte
 	what  string
 }
 
-// mend reads a fragment at the end of a file. Its append never returned, so nothing ran under it and
-// nothing was released; still no charge is dropped that might have been one, for the fragment may also be
-// the rest of a whole line on a bad disk or in a bad copy. So
+// mend decides how to repair a fragment at the end of a file. The append of the fragment never returned, so
+// nothing ran under it and nothing was released. Yet the fragment may be the rest of a whole line on a bad
+// disk or in a bad copy, so nothing that may be a charge is dropped:
 //
 //   - a whole line that lacks its newline is a line,
 //   - a reservation that names its event is that reservation,
@@ -302,13 +301,13 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if err == nil {
 		return repair{append(bytes.Clone(fragment), '\n'), "it lacked its newline"}, nil
 	}
-	// A tornLine that was itself cut off, over the fragment it was to replace: no other line begins so,
-	// whatever follows.
+	// half: the line is a tornLine that was itself cut off while it replaced a fragment. No other line begins
+	// so, whatever follows.
 	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
 	if !errors.Is(err, errShort) && !half {
 		return repair{}, err
 	}
-	if l.number != 0 && l.number != c.lines+1 { // 0 is one that was cut off itself
+	if l.number != 0 && l.number != c.lines+1 { // 0 if the number itself was cut off
 		return repair{}, errors.New("it is cut off, and not the next line either")
 	}
 	own := l.kind == reserveLine && l.run == 0 // of no named run

@@ -16,16 +16,16 @@ import (
 // schema names the file format.
 const schema = "pate.ledger/2"
 
-// header is the first line of a file: all that it takes to recompute every epsilon below it.
+// header is the first line of a file: everything needed to recompute the epsilon of each later line.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// The accountant and the orders on which every line's epsilon is computed. With default orders of mode
-	// Reserved, a total that only fits between two, and the total at the seal, is taken at the best real
-	// order.
+	// The accountant and the orders with which every line's epsilon is computed. With default orders in mode
+	// Reserved, the best real order is used for a total that fits only between two orders, and for the total
+	// at the seal.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
@@ -36,7 +36,7 @@ type header struct {
 	Noise        Noise                 `json:"noise"`
 	Waived       []string              `json:"waived,omitempty"`
 	Library      string                `json:"library"`
-	ID           string                `json:"id,omitempty"` // of this file, among all ledgers
+	ID           string                `json:"id,omitempty"` // random, different for every file
 }
 
 // newID returns the id of a new ledger.
@@ -55,7 +55,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// order is a Rényi order, which JSON can hold when it is infinite.
+// order is a Rényi order; its JSON form can be infinite.
 type order float64
 
 func (o order) MarshalJSON() ([]byte, error) {
@@ -73,7 +73,7 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(o))
 }
 
-// newHeader fills in what a valid Config leaves open.
+// newHeader checks a Config and fills in the fields that it leaves open.
 func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
@@ -125,8 +125,8 @@ func defaultOrders(c Config) ([]float64, error) {
 	if c.Mode == Reserved {
 		return accountant.DefaultOrders(), nil
 	}
-	// The order at which the budget holds the largest rho: the best for Gaussian noise, and fixed by the
-	// budget alone.
+	// Use the order at which the budget admits the largest rho: the best order for Gaussian noise, and fixed
+	// by the budget alone.
 	best, most := 0.0, 0.0
 	for _, a := range accountant.DefaultOrders() {
 		if math.IsInf(a, 1) {
@@ -153,7 +153,7 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	// The decoder accepts a field twice and names in another case.
+	// The decoder accepts repeated fields and names in another case; comparing the encoded form refuses them.
 	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
 		return h, errors.New("the header is not written as this program writes it")
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrSealed is returned by Reserve in mode Reserved once a reservation was used.
+// ErrSealed is returned by Reserve in mode Reserved after the first use of a reservation.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; " +
 	"costs chosen later need mode Filter")
 
-// Ledger charges events against one budget, before anything is released. It is safe for concurrent use.
+// Ledger charges events to one budget before anything is released. It is safe for concurrent use.
 type Ledger struct {
 	mu     sync.Mutex
 	chain  *chain
 	file   *file // nil in memory
-	own    *Run  // the reservations of no named run
+	own    *Run  // reservations that belong to no named run
 	open   map[string]bool
 	closed bool
-	// Committed outcomes that were in the file when it was opened, by entry; nil until they are needed.
+	// Committed outcomes that were in the file when it was opened, by entry; nil until one is needed.
 	recorded map[int64][sha256.Size]byte
 }
 
@@ -48,13 +48,13 @@ func newLedger() *Ledger {
 	return l
 }
 
-// Open makes or continues the ledger at path. An existing file must have been made with the same Config and
-// agree with the options: otherwise ErrOtherConfig or a *CorruptError, and nothing is written. Only a last
-// line that was cut off is mended, as the package comment explains. The functions of the options are called
-// while the file is locked, and before anything is written to the file.
+// Open creates or continues the ledger at path. An existing file must have been made with the same Config and
+// agree with the options. Otherwise Open returns ErrOtherConfig or a *CorruptError, and writes nothing. Only
+// a last line that was cut off is mended, as the package comment explains. The functions in the options are
+// called while the file is locked, before anything is written to it.
 //
-// The file is locked until Close, which must be called, or the end of the process: Open blocks, until ctx
-// ends, while another process or another Ledger of this one holds the file.
+// The file stays locked until Close, which must be called, or until the process ends. While another process
+// or another Ledger of this process holds the file, Open blocks until ctx ends.
 func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (l *Ledger) Close() error {
 	return l.file.store.Close()
 }
 
-// usable returns the reason why nothing can be reserved or committed any more.
+// usable returns the reason why nothing more can be reserved or committed, or nil.
 func (l *Ledger) usable() error {
 	switch {
 	case l.closed:
@@ -111,20 +111,20 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve composes e with everything reserved before, writes it to disk and only then hands out the
-// reservation. Over budget it returns a *BudgetError, and in mode Reserved, once something was used,
-// ErrSealed; nothing is spent then. If writing fails it returns ErrBroken, as do all calls after it.
+// Reserve composes e with everything reserved before, writes it to disk, and then returns the reservation.
+// A *BudgetError (over budget) or, in mode Reserved, ErrSealed (after the first use of a reservation) means
+// that nothing was spent. If writing fails, this and all later calls return ErrBroken.
 //
-// When Config.Run is set, entries that were in the file when it was opened are handed out again, in order,
-// for the same events and at no cost; another event is an error.
+// If Config.Run is set, entries that were in the file when it was opened are returned again, in order, for
+// the same events and at no cost. Another event than the recorded one is an error.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
-// ReserveBatch reserves several events at the cost of one sync: all, in order, or none and an error.
+// ReserveBatch reserves several events at the cost of one sync: all of them in order, or none and an error.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }
 
-// reserve charges new entries of a run.
+// reserve charges new entries to a run.
 func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, error) {
 	c := l.chain
 	if err := c.mayReserve(); err != nil {
@@ -171,14 +171,14 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 	return reservations, nil
 }
 
-// begin seals mode Reserved at the first use of a reservation.
+// begin seals a ledger of mode Reserved at the first use of a reservation.
 func (l *Ledger) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seal()
 }
 
-// seal writes, once, that the charges of mode Reserved are complete.
+// seal writes, once, that a ledger of mode Reserved takes no more charges.
 func (l *Ledger) seal() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -203,11 +203,11 @@ func (l *Ledger) seal() error {
 	return nil
 }
 
-// NamedRun is a [Run] in the file.
+// NamedRun describes a [Run] recorded in the file.
 type NamedRun struct {
 	Name    string
 	Entries int64
-	// Committed: the outcome of its first entry was committed.
+	// Committed: the outcome of the run's first entry was committed.
 	Committed bool
 }
 
@@ -223,14 +223,14 @@ func (l *Ledger) Runs() []NamedRun {
 }
 
 // Epsilon returns the total of everything reserved, at the ledger's delta. In mode Reserved it bounds all
-// past and future releases. In mode Filter it is how far the filter has let the total go, and bounds
-// nothing: releases are covered by the budget as a whole.
+// past and future releases. In mode Filter it is the total that the filter has admitted, and bounds nothing:
+// there the budget as a whole covers the releases.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
 }
 
-// Claim returns Epsilon with the accountant that proved it.
+// Claim returns Epsilon together with the accountant that proved it.
 func (l *Ledger) Claim() (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -240,7 +240,7 @@ func (l *Ledger) Claim() (Claim, error) {
 // Config returns the configuration the ledger was made with.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
-// Schedule returns everything reserved, equal events together, in order of first appearance.
+// Schedule returns everything reserved, with equal events counted together, in order of first appearance.
 func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()

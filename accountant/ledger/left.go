@@ -11,19 +11,19 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is the rest of a budget after composition, which is more than the difference of two epsilons: after
-// 1.2 of 2, about 1.55. It is by Rényi divergences; where privacy loss distributions may claim,
-// [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// Left is the rest of a budget after composition. It is more than the difference of two epsilons: after 1.2
+// of 2, about 1.55. It is computed from Rényi divergences; if the ledger also uses privacy loss
+// distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
-	// Rho is the largest Gaussian release that still fits, as zero-concentrated cost: one with noise
+	// Rho is the zero-concentrated cost of the largest Gaussian release that still fits, which has the noise
 	// multiplier 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the cost of that release alone, at the ledger's delta and the best of the default orders;
-	// or, with order +Inf in use, the largest pure epsilon that still fits where that is more.
+	// Epsilon is the cost of that release alone, at the ledger's delta and the best of the default orders. If
+	// order +Inf is in use and the largest pure epsilon that still fits is larger, it is that.
 	Epsilon float64
 }
 
-// left rounds down, so that its answer fits.
+// left returns the rest of the budget, rounded down so that it fits.
 func (b *balance) left() Left {
 	var out Left
 	pure, shift := 0.0, b.shift(b.failure)
@@ -41,8 +41,8 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of a Gaussian release alone, at the ledger's delta. It does not use the
-// ledger's orders: at the one order of a filter a tiny release costs the whole penalty.
+// gaussian returns the epsilon of one Gaussian release alone, at the ledger's delta. It does not use the
+// ledger's orders: at the single order of a filter even a tiny release costs the whole penalty.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -51,7 +51,7 @@ func (b *balance) gaussian(rho float64) float64 {
 		b.aloneOrders = slices.DeleteFunc(accountant.DefaultOrders(), func(a float64) bool { return math.IsInf(a, 1) })
 		for _, a := range b.aloneOrders {
 			p, err := penalty(a, b.cfg.Delta)
-			if err != nil { // of no order that has a conversion
+			if err != nil { // an order without a conversion
 				p = math.Inf(1)
 			}
 			b.alonePenalty = append(b.alonePenalty, p)
@@ -78,8 +78,8 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns how often, at most, e could be reserved now, as one accountant.Repeated. Nothing is
-// reserved.
+// Fits returns the largest n for which n runs of e, as one accountant.Repeated, could be reserved now.
+// Nothing is reserved.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, wrapped(err)
 }
 
-// LeastNoise returns the least noise for which the event could be reserved now; see
+// LeastNoise returns the least noise with which the event could be reserved now; see
 // accountant.CalibrateNoise. Nothing is reserved.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
@@ -113,7 +113,7 @@ func (l *Ledger) trial() (accountant.Accountant, error) {
 	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
-// trial is the accountant of one event on top of a balance.
+// trial is an accountant for one event added to a balance.
 type trial struct {
 	balance *balance
 	method  accountant.Method
@@ -145,7 +145,7 @@ func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	// Not price: a calibration would take noise whose cost on orders just fits for the least.
+	// Not price: with its shortcut a calibration would stop at noise whose cost just fits by the orders.
 	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }
@@ -157,12 +157,11 @@ func (t *trial) Delta(context.Context, float64) (accountant.Bound, error) {
 // ErrBudgetExceeded is matched by every *BudgetError.
 var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 
-// BudgetError is the refusal of an event that does not fit the budget. Nothing was spent and nothing was
-// written.
+// BudgetError refuses an event that does not fit the budget. Nothing was spent or written.
 type BudgetError struct {
 	Epsilon float64 // the total with the event, at Delta; may be +Inf
-	Asked   float64 // the event alone
-	Spent   float64 // the total without it
+	Asked   float64 // the cost of the event alone
+	Spent   float64 // the total without the event
 	Budget  float64
 	Delta   float64
 	Left    float64 // see Ledger.Left
@@ -189,15 +188,15 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance and returns their charges and the total with each. On an error nothing
-// is added.
+// count adds events to the balance and returns their charges and the total after each. On an error nothing is
+// added.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
-	if len(events) > 1 { // a single one is refused before it is added
+	if len(events) > 1 { // a single event is refused before it is added
 		before = b.snapshot()
 	}
-	// Privacy loss distributions are asked once, of the whole batch.
+	// Privacy loss distributions are computed once, for the whole batch.
 	together := len(events) > 1 && b.cfg.Method() != accountant.ByRDP
 	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
 	for i, e := range events {
@@ -228,7 +227,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	return charges, epsilons, nil
 }
 
-// affordAll checks that a counted batch fits, or takes it back.
+// affordAll checks that a counted batch fits, and removes it from the balance if not.
 func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
 	b := l.chain.balance
 	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
@@ -245,7 +244,7 @@ func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) err
 	return l.overBudget(total.Epsilon, charges...)
 }
 
-// overBudget returns the refusal of charges that would make the total epsilon.
+// overBudget returns the error that refuses charges with which the total would be epsilon.
 func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	b := l.chain.balance
 	spent, err := b.total()
@@ -275,8 +274,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon of its line, or a *BudgetError. Of events that are
-// taken together it does not ask whether they fit.
+// afford returns the charge of an event and the epsilon of its line, or a *BudgetError. If together is set,
+// it does not check the budget: the caller checks the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)
