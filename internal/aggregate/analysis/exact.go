@@ -9,12 +9,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise is the law of the noise on one count, by the logarithms of its
-// distribution function and density, and where to evaluate integrals over it.
+// noise describes the noise on one count: the logarithms of its distribution function and density, and the
+// points at which to evaluate integrals.
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and weights that integrate, to nearly the last bit of the logarithm, products
-	// of densities and distribution functions around whole numbers in [low, high], of k classes.
+	// nodes returns points and weights that integrate products of densities and distribution functions around
+	// whole numbers in [low, high], for k classes, to nearly the last bit of the logarithm.
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -25,9 +25,9 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 	return mathx.LogNormalCDF(z), mathx.LogNormalPDF(z) - math.Log(g.sigma)
 }
 
-// nodes returns the trapezoid rule. The integrand is entire and log-concave with a width w of
-// sigma/sqrt(k) at least; with steps of w/2.5 the rule errs by 2 exp(-2 pi^2 2.5^2), and 12 sigma beyond
-// where its maximum can lie it has lost a factor e^-72.
+// nodes returns the trapezoid rule. The integrand is entire and log-concave with a width w of at least
+// sigma/sqrt(k). With steps of w/2.5 the rule errs by 2 exp(-2 pi^2 2.5^2). At 12 sigma beyond the range of
+// its maximum the integrand has fallen by a factor e^-72.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
 	step := g.sigma / (2.5 * math.Sqrt(float64(k)))
 	first := float64(low) - 12*g.sigma
@@ -50,10 +50,10 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels between whole numbers, where the integrand
-// has kinks, short enough for e^{k x/scale} to be a polynomial of low degree.
+// nodes returns Gauss-Legendre nodes on panels that end at whole numbers, where the integrand has kinks. The
+// panels are short enough for e^{k x/scale} to be close to a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
-	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k fall together
+	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors fall together
 	panel := l.scale * math.Min(1, 6/float64(k))
 	grow := func(to float64) {
 		from := ends[len(ends)-1]
@@ -80,25 +80,25 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	return x, weight
 }
 
-// laws computes the law of a noisy argmax on a histogram and on its neighbours.
+// laws computes the output distribution of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
-	// cover announces a histogram that will be visited. Its law may differ in the last bits with the tables,
-	// which are for all histograms covered or visited before: when all are covered first, the order of visits
-	// does not matter.
+	// cover announces a histogram that will be visited. The tables depend on all histograms covered or
+	// visited before, and may affect the last bits of a distribution. If all histograms are covered first,
+	// the order of visits does not matter.
 	cover(t tally)
-	// visit calls f with the law on counts, as logarithms by class, and then on every neighbour, one vote
-	// moved; some equal up to the names of classes may be left out. f may change law and must not keep
-	// either.
+	// visit calls f with the distribution on counts, as logarithms by class, and then with the distribution
+	// on every neighbour, one vote moved. Neighbours that are equal up to the names of classes may be left
+	// out. f may change law; it must keep neither law nor counts.
 	visit(counts []int, f func(law []float64, counts []int)) error
-	// threshold is the law of the test of the largest count.
+	// threshold returns the distribution of the test of the largest count.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance is the laws of continuous noise, for which classes are alike. It keeps
-// what depends on a count alone, for the queries to come.
+// instance computes distributions for continuous noise, which treats classes alike. It stores what depends on
+// a count alone, for later queries.
 type instance struct {
 	noise     noise
-	low, high int // counts that nodes and columns are for
+	low, high int // range of counts of nodes and columns
 	classes   int
 	x, weight []float64
 	columns   map[int]column
@@ -106,7 +106,7 @@ type instance struct {
 	terms     []float64 // scratch
 }
 
-// column is log F and log f of one count's noise at every node, the weight in the density.
+// column holds log F and log f of one count's noise at every node; the density includes the weight.
 type column struct{ cdf, density []float64 }
 
 // cover implements [laws].
@@ -142,7 +142,7 @@ func (e *instance) column(count int) column {
 	return c
 }
 
-// law returns the logarithms of the probability of every class, given the counts.
+// law returns the log probability of every class, given the counts.
 func (e *instance) law(dst []float64, counts []int) []float64 {
 	clear(e.total)
 	for _, n := range counts {
@@ -161,8 +161,8 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces the largest probability of a law, if it is above 1/2, by one minus the others: what
-// the others are known to relative accuracy, the logarithm of the largest is then too, however near to zero.
+// complement replaces the largest probability of a law, if it is above 1/2, by one minus all others. If the
+// others are accurate relative to their size, then so is the logarithm of the largest, however near to zero.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -201,13 +201,13 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for every histogram one moved vote away from t, those that are equal up to the names
-// of classes once. Classes keep their places in counts, which f must not keep.
+// neighbours calls f for every histogram one moved vote away from t, once for histograms that are equal up to
+// the names of classes. Classes keep their places in counts, which f must not keep.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
 		if from == 0 || (a > 0 && t[a-1] == from) {
-			continue // nothing to move, or as for the class before
+			continue // nothing to move, or the same as for the class before
 		}
 		for b, to := range t {
 			first := slices.Index(t, to)
@@ -226,8 +226,8 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences are the largest Rényi divergences between the law on the votes of a query and on any neighbour,
-// at each order: forward is D_a(M(h)||M(h')), what the published bounds are about, reverse D_a(M(h')||M(h)).
+// divergences are the largest Rényi divergences, at each order, between the distributions on the votes of a
+// query and on any neighbour: forward is D_a(M(h)||M(h')), as in the bounds, reverse D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {
@@ -274,15 +274,15 @@ func compare(e laws, counts []int, orders []float64, release func(law []float64,
 	return divergences{forward.divergences(), reverse.divergences()}, err
 }
 
-// outcome is one or more outputs that have the same probabilities under two laws.
+// outcome is one or more outputs that have the same probabilities under two distributions.
 type outcome struct {
-	logQ, q float64 // probability under the second law
+	logQ, q float64 // probability under the second distribution
 	u       float64 // log P/Q
 	times   float64
 }
 
-// outcomes pairs two laws given as logarithms. Outputs in a row that are equally
-// likely under both, as classes with equal counts are, become one.
+// outcomes pairs two distributions given as logarithms. Consecutive outputs that are equally likely under
+// both, such as classes with equal counts, become one.
 func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	dst = dst[:0]
 	for i, q := range logQ {
@@ -299,12 +299,12 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	return dst
 }
 
-// worst keeps the largest D_a(P||Q) at each of the orders over the pairs of laws
-// added to it. Since both laws sum to one,
+// worst keeps the largest D_a(P||Q) at each of the orders over the pairs of distributions added to it. Since
+// both distributions sum to one,
 //
 //	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1))
 //
-// and every term is at least 0, so that nothing cancels where the laws are nearly equal.
+// and every term is at least 0, so nothing cancels if the distributions are nearly equal.
 type worst struct {
 	orders []float64
 	sum    []float64 // of one pair
@@ -329,7 +329,7 @@ func (w *worst) add(laws []outcome) {
 				steps = resync
 				continue
 			}
-			// e^{a u}, on a grid of halves from the order before.
+			// e^{a u} follows from the order before, on a grid of halves.
 			if steps < resync && a-w.orders[i-1] == 0.5 {
 				power *= half
 				steps++
@@ -348,7 +348,7 @@ func (w *worst) add(laws []outcome) {
 	}
 }
 
-// resync is how many powers are products of those before them.
+// resync is the number of consecutive powers that are computed as products.
 const resync = 32
 
 func (w *worst) divergences() spent {
@@ -377,7 +377,7 @@ func smallExcess(a, u float64) float64 {
 	return total
 }
 
-// renyiLarge returns D_a(P||Q) where the sum may overflow; it is far from zero then.
+// renyiLarge returns D_a(P||Q) if the sum may overflow; it is then far from zero.
 func renyiLarge(laws []outcome, a float64) float64 {
 	top := math.Inf(-1)
 	for _, o := range laws {

@@ -9,17 +9,17 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lattice computes the laws of a noisy argmax with integer noise, ties to the lowest class, as package
-// aggregate answers, on a histogram and on all its neighbours. It sums probabilities, not their
-// logarithms, which bounds how far apart the counts may be; they must stand in the order of the classes.
+// lattice computes the distribution of a noisy argmax with integer noise, ties to the lowest class, as
+// package aggregate answers, on a histogram and on all its neighbours. It sums probabilities, not their
+// logarithms, which limits how far apart the counts may be. Counts must be in the order of the classes.
 type lattice struct {
 	logProb func(k int64) float64 // of the noise on a count
 	scale   float64               // its standard deviation or scale
-	reach   float64               // what lies this many scales beyond the counts is below the last bit
-	deepest float64               // the noise's law does not underflow up to this many scales
+	reach   float64               // values this many scales beyond the counts are below the last bit
+	deepest float64               // probabilities do not underflow up to this many scales
 
-	least     int       // the tables reach at least so far
-	from      int       // they start here
+	least     int       // the tables reach at least this far
+	from      int       // first value of the tables
 	prob, cdf []float64 // of the noise
 
 	test *rng.DiscreteGaussian // noise of the threshold test, if there is one
@@ -41,13 +41,13 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that an exact law of integer noise is beyond the tables. It is as private as the
-// votes.
+// IntegerNoiseError reports that an exact distribution of integer noise does not fit the tables. It is as
+// private as the votes.
 type IntegerNoiseError struct {
 	Scale  float64 // of the noise, in votes
 	Spread float64 // of the counts of a query, in votes
 	Wide   bool    // Scale is too large; otherwise Spread is, for this Scale
-	Err    error   // Scale is none that is drawn; nil otherwise
+	Err    error   // set if noise of this Scale cannot be drawn
 }
 
 // Unwrap returns Err.
@@ -64,7 +64,7 @@ func (e *IntegerNoiseError) Error() string {
 	return fmt.Sprintf("analysis: counts %g apart are too far apart for the exact law of integer noise of %g votes", e.Spread, e.Scale)
 }
 
-// maxLattice bounds the tables.
+// maxLattice bounds the size of the tables.
 const maxLattice = 1 << 22
 
 func (e *lattice) check(counts []int) error {
@@ -86,15 +86,15 @@ func (e *lattice) reachOf(counts []int) int {
 	return slices.Max(counts) - slices.Min(counts) + e.margin() + 3
 }
 
-// cover implements [laws]. A histogram that will be refused counts for nothing.
+// cover implements [laws]. A histogram that will be refused is ignored.
 func (e *lattice) cover(t tally) {
 	if e.check(t) == nil {
 		e.least = max(e.least, e.reachOf(t))
 	}
 }
 
-// prepare makes tables for |k| <= reach. The lower tail is summed upwards from
-// where it is below the last bit, and the upper half is its mirror image.
+// prepare makes tables for |k| <= reach. The lower tail is summed upwards from where it is below the last
+// bit; the upper half is its mirror image.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {
 		return
@@ -120,7 +120,7 @@ func (e *lattice) prepare(reach int) {
 	}
 }
 
-// move is a vote that goes from one class to another, and the law after it.
+// move is a vote that moves from one class to another, and the distribution afterwards.
 type move struct {
 	from, to int
 	law      []float64
@@ -143,8 +143,8 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 		}
 	}
 	own := make([]float64, k)
-	// At x: the chance of each class to be below x-1, below x, below x+1 and, with a vote more, below
-	// x-2; classes before the winner must be below it, those behind may be equal.
+	// At x: the probability of each class to be below x-1, below x, below x+1 and, with one vote more, below
+	// x-2. Classes before the winner must be below it; classes after it may be equal.
 	below, equal, above, under := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
 	before, others, wins := make([]float64, k), make([]float64, k), make([]float64, k)
 	for x := low - margin; x <= high+margin; x++ {
@@ -167,11 +167,11 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 			own[i] += wins[i]
 		}
 		for _, m := range moves {
-			// The factors of the two classes change: with a vote less a is
-			// below x as before it was below x+1, and so on.
+			// The factors of the two classes change: with one vote less, class a is below x if it was below
+			// x+1 before, and so on.
 			fromBefore, fromBehind := equal[m.from]/below[m.from], above[m.from]/equal[m.from]
 			toBefore, toBehind := under[m.to]/below[m.to], below[m.to]/equal[m.to]
-			// Of the other classes, those in front of both, between and behind.
+			// The other classes are before both, between, and after both.
 			between, first, second := fromBefore*toBehind, m.from, m.to
 			ownFrom, ownTo := toBehind, fromBefore
 			if m.from > m.to {
@@ -203,7 +203,7 @@ func addScaled(dst, x []float64, by float64) {
 	}
 }
 
-// logs makes logarithms of a law.
+// logs converts the probabilities of a law to logarithms.
 func logs(p []float64) []float64 {
 	for i, v := range p {
 		p[i] = math.Log(v)
@@ -211,7 +211,7 @@ func logs(p []float64) []float64 {
 	return complement(p)
 }
 
-// threshold implements [laws]: the noisy largest count is whole, so the threshold may as well be.
+// threshold implements [laws]. The noisy largest count is whole, so the threshold can be rounded up.
 func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail float64) {
 	short := int64(math.Ceil(threshold)) - int64(largest)
 	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)

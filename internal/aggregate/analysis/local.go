@@ -38,8 +38,8 @@ const (
 //
 //	cost(q) = flipBound(q) for q < q0, a/sigma^2 from q0 on
 //
-// and one moved vote takes q to somewhere in [lower(q), upper(q)], lower(q) being
-// (K-1) P[N(0,1) > z + sqrt(2)/sigma] where (K-1) P[N(0,1) > z] = q.
+// and one moved vote changes q to a value in [lower(q), upper(q)]. Here lower(q) is (K-1) P[N(0,1) > z +
+// sqrt(2)/sigma] for the z with (K-1) P[N(0,1) > z] = q.
 type localCost struct {
 	sigma, order float64
 	others       float64 // K - 1
@@ -47,24 +47,24 @@ type localCost struct {
 	logQ1        float64 // = lower(q0)
 	plateau      float64 // the change between q1 and q0
 
-	// unknown is the condition that the published theorem lacks here, or "".
+	// unknown is the condition of the published theorem that fails, or "".
 	unknown string
-	// cells[i] bounds the change wherever the quantile of q is between
-	// z0 + i step and z0 + (i+1) step, from the costs at the ends of the cell
-	// and a moved vote away from them. Only that the cost grows with q is used.
+	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. It uses the
+	// costs at the ends of the cell and one moved vote away from them, and only assumes that the cost grows
+	// with q.
 	cells    []float64
 	z0, step float64
 }
 
-// A moved vote crosses perVote cells, which bound the change to a part in so many,
-// about. Noise so large that the grid has more than maxCells is refused.
+// A moved vote crosses perVote cells, which bound the change to about one part in perVote. Noise so large
+// that the grid has more than maxCells is refused.
 const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests the theorem's conditions. That the cost grows with q (C5), without which
-// nothing is known, and that its growth does (C6) are tested on a grid of quantiles, down to where the cost
-// is 1e-13 of its largest value: evidence, not proof, as in the paper, which differentiates numerically.
+// newLocalCost finds q0 and tests the theorem's conditions: that the cost grows with q (C5), without which no
+// bound is known, and that its growth does (C6). It tests on a grid of quantiles, down to where the cost is
+// 1e-13 of its largest value: evidence, not proof, as in the paper, which differentiates numerically.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -88,7 +88,7 @@ func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 		l.unknown = conditionJump
 	}
 
-	// In steps of the quantile z upwards, q falls.
+	// As the quantile z rises in steps, q falls.
 	vote := perVote(sigma)
 	l.z0, l.step = logQuantile(l.logQ0-math.Log(l.others)), math.Sqrt2/sigma/float64(vote)
 	costs := []float64{l.worst()}
@@ -137,7 +137,7 @@ func (l *localCost) published() error {
 	return l.refuse(l.unknown)
 }
 
-// below reports whether the flip bound applies at q and is the smaller one.
+// below reports whether the flip bound holds at q and is the smaller bound.
 func (l *localCost) below(logQ float64) bool {
 	bound, ok := flipBound(logQ, l.sigma, l.order)
 	return ok && bound < l.worst()
@@ -155,7 +155,7 @@ func (l *localCost) cost(logQ float64) float64 {
 
 func (l *localCost) logTail(z float64) float64 { return math.Log(l.others) + mathx.LogNormalCDF(-z) }
 
-// lower and upper bound what one moved vote makes of q.
+// lower and upper bound q after one moved vote.
 func (l *localCost) lower(logQ float64) float64 { return l.shifted(logQ, math.Sqrt2/l.sigma) }
 func (l *localCost) upper(logQ float64) float64 { return l.shifted(logQ, -math.Sqrt2/l.sigma) }
 
@@ -163,8 +163,8 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds the change of the cost by one moved vote at q. Between q1 and q0
-// it is taken to be the plateau, which C5 and C6 make an upper bound everywhere.
+// change bounds the change of the cost by one moved vote at q. Between q1 and q0 it returns the plateau,
+// which under C5 and C6 is an upper bound everywhere.
 func (l *localCost) change(logQ float64) float64 {
 	if l.logQ1 <= logQ && logQ <= l.logQ0 {
 		return l.plateau
@@ -173,10 +173,10 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds to dst[d] weight times a bound of the change by one moved
-// vote at any histogram d moved votes away from t, by the published theorem, whose
-// conditions must hold. It follows the histograms with the largest changes. Below q1
-// they have the largest q, above q0 the smallest; in between all is the plateau.
+// publishedProfile adds to dst[d] weight times a bound of the change by one moved vote at any histogram d
+// moved votes away from t, by the published theorem, whose conditions must hold. It follows the histograms
+// with the largest changes: below q1 they have the largest q, above q0 the smallest, and in between every
+// change is the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
@@ -198,10 +198,10 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile writes the same bound, a little larger, whether those conditions hold or not: the largest
-// change over all q within reach of d votes of the len(dst)-1 teachers. From q0 on the change falls with
-// q; cell -1 stands for all of that. All within reach of d votes here is within reach of d+1 from
-// every neighbour, which is what makes it smooth.
+// cellProfile adds the same bound, a little larger, whether or not those conditions hold: the largest change
+// over all q within reach of d votes of the len(dst)-1 teachers. From q0 on the change falls with q; cell -1
+// stands for this whole range. Every q within reach of d votes is within reach of d+1 votes from every
+// neighbour, which makes the bound smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
@@ -226,7 +226,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 			case down[1] > 0:
 				down.agree()
 			case down[0] < len(dst)-1:
-				down[0]++ // somebody who abstained, perhaps
+				down[0]++ // perhaps a teacher that abstained
 			}
 			logQ := down.logFlipGaussian(l.sigma)
 			if logQ >= l.logQ0 {
@@ -240,7 +240,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cell returns where q falls, -1 from q0 on.
+// cell returns the cell of q, or -1 from q0 on.
 func (l *localCost) cell(logQ float64) int {
 	if logQ >= l.logQ0 {
 		return -1
@@ -256,9 +256,9 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves the vote that raises the flip bound most, as long as the first
-// class has at least two votes more than the second: from the first to the second,
-// since the bound is convex in each distance and steepest in the smallest.
+// disagree moves the vote that raises the flip bound most, from the first class to the second, because the
+// bound is convex in each distance and steepest in the smallest. The first class must have at least two votes
+// more than the second.
 func (t tally) disagree() {
 	t[0]--
 	t[1]++
@@ -273,8 +273,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to dst[d] the largest change by one moved vote of the cost
-// of the threshold test, over largest counts up to d away, each within [0, n].
+// thresholdProfile adds to dst[d] the largest change, by one moved vote, of the cost of the threshold test,
+// over largest counts up to d away, each within [0, n].
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -337,9 +337,9 @@ func (t tally) key() string {
 	return string(b)
 }
 
-// logFlip returns a bound of log P[noisy argmax != argmax], from the probability that
-// a class overtakes the largest count, as a function of its distance, summed over
-// the other classes and capped by 1 - 1/K (noise that forgets the counts).
+// logFlip returns a bound of log P[noisy argmax != argmax]. It sums, over all other classes, the probability
+// that a class overtakes the largest count, as a function of its distance, and caps the sum at 1 - 1/K (noise
+// that hides the counts entirely).
 func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	terms := make([]float64, len(t)-1)
 	for j := range terms {

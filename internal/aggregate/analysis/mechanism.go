@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism is what answered the queries: GNMax (Papernot et al. 2018, section 4.1), Confident-GNMax
-// (Algorithm 1) or LNMax (Papernot et al. 2017). Unlike the mechanisms of package aggregate it only describes
-// noise.
+// Mechanism describes the mechanism that answered the queries: GNMax (Papernot et al. 2018, section 4.1),
+// Confident-GNMax (Algorithm 1) or LNMax (Papernot et al. 2017). Unlike the mechanisms of package aggregate
+// it only describes noise.
 type Mechanism struct {
 	Laplace           bool    // LNMax: the noise on every count is Laplace, otherwise Gaussian
 	Noise             float64 // its scale or standard deviation, in votes
@@ -26,8 +26,8 @@ type Mechanism struct {
 // published lists the mechanisms that have a published data-dependent cost.
 var published = []string{"gnmax", "confident", "lnmax"}
 
-// Published reports whether the mechanism with a name, as package mechanisms has it, has a published
-// data-dependent cost.
+// Published reports whether the mechanism with a name of package mechanisms has a published data-dependent
+// cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
 // Of returns the analysis of a mechanism with its parameters.
@@ -68,7 +68,7 @@ func (m Mechanism) validate() error {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// MarshalJSON writes the parameters by their names: the identity of a release holds them.
+// MarshalJSON writes the parameters by their names, because they are part of the identity of a release.
 func (m Mechanism) MarshalJSON() ([]byte, error) {
 	switch {
 	case m.Laplace:
@@ -79,7 +79,7 @@ func (m Mechanism) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct{ Sigma float64 }{m.Noise})
 }
 
-// laws returns the exact laws of the argmax, of integer or continuous noise.
+// laws returns the exact output distributions of the argmax, for integer or continuous noise.
 func (m Mechanism) laws(integer bool) (laws, error) {
 	switch {
 	case !integer && m.Laplace:
@@ -136,8 +136,8 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query with these counts. Of a test and an argmax the pair
-// (answered?, label) is released.
+// exact returns the exact divergences of one query with these counts. With a test the pair (answered?, label)
+// is released.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -163,9 +163,9 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns what a ledger of mode reserved claims for a run with these caps, whatever the votes are: by
-// the accountant that proves least, for the integer noise that is drawn. Nil where package aggregate draws no
-// such noise.
+// claim returns the claim of a ledger of mode reserved for a run with these caps, on any votes: by the
+// accountant with the smallest proven epsilon, for the integer noise that is drawn. It returns nil if package
+// aggregate draws no such noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {
@@ -178,9 +178,9 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 	return &c, nil
 }
 
-// lnmaxWorst bounds the divergence of order a of one LNMax query on any data, as it was published:
-// 2/scale-differential privacy has divergences of at most 2/scale, and a (2/scale)^2/2 (Bun, Steinke
-// 2016). The accountant's LNMax has the tight curve, which is lower; claims are made with that.
+// lnmaxWorst returns the published bound of the divergence of order a of one LNMax query on any data: a
+// 2/scale- differentially private mechanism has divergences of at most 2/scale, and a (2/scale)^2/2 (Bun,
+// Steinke 2016). The accountant's LNMax has the tight curve, which is lower and which claims use.
 func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)
 }
@@ -199,9 +199,9 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 //
 //	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
 //
-// It is false unless q <= 1/(e^eps + 1), as the theorem demands. The code
-// published with the paper asks for q < 1/2 instead; between the two its even
-// moments come out too small, or negative. Like Theorem 6 it is one-sided.
+// It returns false unless q <= 1/(e^eps + 1), as the theorem requires. The code published with the paper
+// requires q < 1/2 instead; between the two its even moments are too small, or negative. Like Theorem 6 it is
+// one-sided.
 func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	eps := 2 / scale
 	if !(logQ <= -eps-math.Log1p(math.Exp(-eps))) {
@@ -213,17 +213,17 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	if flipped > 1 || likely > 1 {
 		return (math.Max(likely, flipped) + math.Log1p(math.Exp(-math.Abs(likely-flipped)))) / (a - 1), true
 	}
-	// The two parts nearly cancel for small q and eps: expm1(likely) is about -q where the flipped part
-	// is about q. Taking q from both leaves small positive numbers. expm1(likely) + q = (1-q) (e^r - 1),
-	// r = (a-1) log((1-q)/(1-e^eps q)).
+	// The two parts nearly cancel for small q and eps: expm1(likely) is about -q, and the flipped part is
+	// about q. Taking q from both leaves small positive numbers. expm1(likely) + q = (1-q) (e^r - 1), r =
+	// (a-1) log((1-q)/(1-e^eps q)).
 	r := (a - 1) * (math.Log1p(-q) - math.Log1p(-math.Exp(eps+logQ)))
 	s := (1-q)*math.Expm1(r) + q*math.Expm1(eps*(a-1))
 	return math.Log1p(s) / (a - 1), true
 }
 
-// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query from the data
-// it was asked on, with e^logQ bounding the probability that noise changes the
-// answer: the least of [flipBound] and a/sigma^2, which needs no q.
+// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query on the given data, where e^logQ bounds the
+// probability that noise changes the answer. It returns the smaller of [flipBound] and a/sigma^2, which needs
+// no q.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -246,11 +246,11 @@ func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sig
 //	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
 //	B = e^{mu1/sigma^2} q^{-1/mu2}
 //
-// It is false unless the theorem's conditions hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1 and q
+// It returns false unless the theorem's conditions hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1 and q
 // small enough for the bound to grow with q. The bound may still be above a/sigma^2.
 //
-// The theorem is about D_a(M(h)||M(h')) with h the true votes, not about the other direction, which is
-// larger in many cases (one in six of the random histograms in our tests' reference values).
+// The theorem bounds D_a(M(h)||M(h')) with h the true votes, and not the other direction, which is larger in
+// many cases (one in six of the random histograms in our tests' reference values).
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	if math.IsInf(logQ, -1) {
 		return 0, true
@@ -273,14 +273,14 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP returns that bound for a comparison of the largest count plus N(0, sigma^2) with a
-// threshold, given the logarithms of the probabilities of passing and failing: the count has sensitivity
-// 1 where an argmax has sqrt(2), so noise of sigma counts as sqrt(2) sigma.
+// thresholdRDP returns the same bound for a comparison of the largest count plus N(0, sigma^2) with a
+// threshold, given the logarithms of the probabilities of passing and failing. The count has sensitivity 1
+// and an argmax sqrt(2), so noise of sigma counts as sqrt(2) sigma.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }
 
-// logPass and logFail of a largest count against a threshold.
+// thresholdLaw returns logPass and logFail for a largest count and a threshold.
 func thresholdLaw(largest, threshold, sigma float64) (logPass, logFail float64) {
 	z := (largest - threshold) / sigma
 	return mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)

@@ -17,34 +17,34 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SanitizerConfig is all that a release depends on besides the votes. Everything is public, and must be fixed
-// before anybody looks at the votes: a number taken from a [Report] on them, or from its preview of a
-// release, would be a second release that nobody charges. Defaults look at the other fields and nothing else.
+// SanitizerConfig holds everything that a release depends on besides the votes. Everything is public, and must
+// be fixed before anybody sees the votes: a number taken from a [Report] on them, or from its preview of a
+// release, would be a second, uncharged release. Defaults depend on the other fields only.
 type SanitizerConfig struct {
-	Mechanism Mechanism // what answered: GNMax or Confident-GNMax; required
+	Mechanism Mechanism // mechanism that answered: GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
 	Teachers  int       // number of teachers, whether they vote or abstain, in [1, 2^20]; required
 	Classes   int       // at least 2; required
 	Delta     float64   // of Released.Epsilon, in (0, 1); required
 
-	// Order of the divergence that is released, above 1. 0 means the best one, up to
-	// 500, if the votes make the queries five times cheaper than their worst case.
+	// Order of the released divergence, above 1. 0 means the best order, up to 500, if the votes make the
+	// queries five times cheaper than their worst case.
 	Order float64
-	// Beta is the smoothness of the sensitivity, at least 1e-5: it changes by a factor of at most e^Beta
-	// between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
+	// Beta is the smoothness of the sensitivity, at least 1e-5: the sensitivity changes by a factor of at
+	// most e^Beta between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise divided by the smooth
-	// sensitivity. 0 means that with which the release costs, at Order, a tenth of
-	// the worst case of the queries, or twice the least that Beta allows.
+	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. 0 means the Sigma for
+	// which the release costs, at Order, a tenth of the worst case of the queries, or twice the least that
+	// Beta allows.
 	Sigma float64
-	// Margin is added, in standard deviations of the noise, so that the release is too low with probability
-	// P[N(0,1) < -Margin] only. At least 0; 2 is one time in 44.
+	// Margin is added, in standard deviations of the noise, so that the release is too low only with
+	// probability P[N(0,1) < -Margin]. At least 0; 2 means one release in 44.
 	Margin float64
-	// Grid: the release is rounded up to a multiple. A power of two, 2^-40 to 1. 0 means 2^-20.
+	// Grid: the release is rounded up to a multiple of Grid, a power of two from 2^-40 to 1. 0 means 2^-20.
 	Grid float64
 }
 
-// The assumptions behind defaults.
+// The assumptions behind the defaults.
 const (
 	assumedSaving = 5.0
 	assumedShare  = 0.5 // of the release in the assumed cost
@@ -58,9 +58,9 @@ const (
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// rounded up to the grid (Papernot et al. 2018, appendix B, where Margin is 0). The
-// cost is that bound of the divergence at Order, summed over the queries, each
-// charged as if it was answered, that [Report].All shows; S is its smooth sensitivity.
+// rounded up to the grid (Papernot et al. 2018, appendix B, where Margin is 0). The cost is the bound of the
+// divergence at Order, summed over the queries, each charged as answered, as in [Report].All; S is the smooth
+// sensitivity of this cost.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity
@@ -68,8 +68,8 @@ type Sanitizer struct {
 	cost        float64 // of the release, at Order
 }
 
-// NewSanitizer checks the configuration and fills in defaults. It returns a
-// [*ConditionError] where no sensitivity is known.
+// NewSanitizer checks the configuration and fills in defaults. It returns a [*ConditionError] if no
+// sensitivity is known.
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	m := cfg.Mechanism
 	if err := m.validate(); err != nil {
@@ -126,8 +126,8 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit returns the order below which, and not from which on, a release of smoothness
-// beta has a finite cost: 1/(1-e^{-2 beta}).
+// OrderLimit returns the order 1/(1-e^{-2 beta}). A release of smoothness beta has a finite cost at orders
+// below it only.
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
 // choose fills in defaults.
@@ -193,33 +193,33 @@ func (s *Sanitizer) event() accountant.GNSS {
 	return accountant.GNSS{Beta: s.cfg.Beta, Sigma: s.cfg.Sigma, Margin: s.cfg.Margin}
 }
 
-// Event returns what the release costs.
+// Event returns the event of the release.
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
-// Released is a sanitised cost: the one number of this package that is not private, if it is releasable.
+// Released is a sanitised cost, the only number of this package that is not private, if it is releasable.
 type Released struct {
 	Order float64 // of the divergences
 	// Cost is a multiple of the grid in [0, worst case]. Unless the noise was below -Margin, it bounds the
 	// cost of the queries on the votes that were cast: one-sided, see the package's Guarantee.
 	Cost        float64
-	ReleaseCost float64 // of having released it, at Order
+	ReleaseCost float64 // cost of the release itself, at Order
 	Delta       float64
-	// Epsilon at Delta is Cost and ReleaseCost together: a function of the release, and no claim.
+	// Epsilon at Delta covers Cost and ReleaseCost together. It is a function of the release, and no claim.
 	Epsilon float64
 	// TooLow is the probability that Cost is below the cost that it bounds.
 	TooLow float64
-	// Releasable: the noise is secret, so that the rest may leave.
+	// Releasable: the noise is secret, so that all fields may be released.
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. It fails unless r charges exactly Event and was not
-// used before, and reads votes after that. The caller must commit the result to the ledger before it leaves.
+// Release computes the cost of the votes and adds noise. It fails, before it reads votes, unless r charges
+// exactly Event and was not used before. The caller must commit the result to the ledger before releasing it.
 //
 // The noise is a function of the key, the configuration and the votes: a run that is repeated on the same
-// reservation releases the same number, bit for bit. The noise on votes that differ anywhere is independent.
+// reservation releases the same number, bit for bit. Votes that differ anywhere get independent noise.
 //
-// After an error nothing may leave but the fact; the errors are about the announced shape of the votes, which
-// is public. How long Release takes depends on the votes, and on the noise: run it where nobody measures.
+// After an error only the fact that it occurred may be released; the errors are about the announced shape of
+// the votes, which is public. The running time depends on the votes and on the noise: run Release unobserved.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -252,9 +252,9 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the cost plus the margin, and the standard deviation of the noise. Slack covers what
-// float64 rounds: the cost is off by less than 1e-10 of its worst case, which is added to S, and S of two
-// neighbours by less than a millionth of beta, by which it is smoother than it has to be.
+// noise returns the cost plus the margin, and the standard deviation of the noise. Slack covers the rounding
+// of float64. The error of the cost is below 1e-10 of its worst case, which is added to S. The error of S
+// between neighbours is below a millionth of beta; S is smoother than required by that amount.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	orders := []float64{s.cfg.Order}
 	cost := 0.0
@@ -278,7 +278,7 @@ func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64
 	return cost + s.cfg.Margin*sd, sd, nil
 }
 
-// key derives the key of the noise from all that the release depends on, but what comes after it.
+// key derives the key of the noise from all other inputs of the release.
 func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	c := s.cfg
 	ids := []uint64{uint64(c.Queries), uint64(c.Teachers), uint64(c.Classes)}
@@ -294,12 +294,12 @@ func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	var b []byte
 	for _, g := range groups {
 		b = append(binary.AppendUvarint(b[:0], uint64(g.queries)), g.tally.key()...)
-		hash.Write(b) // each has Classes+1 numbers that know their length
+		hash.Write(b) // each has Classes+1 self-delimiting numbers
 	}
 	return key.Derive("gnss", ids...).DeriveBytes("votes", hash.Sum(nil))
 }
 
-// released returns what follows from the number that was drawn.
+// released returns the result for the number that was drawn.
 func (s *Sanitizer) released(drawn float64, releasable bool) (Released, error) {
 	out := Released{
 		Order: s.cfg.Order, ReleaseCost: s.cost, Delta: s.cfg.Delta, TooLow: math.Exp(mathx.LogNormalCDF(-s.cfg.Margin)),

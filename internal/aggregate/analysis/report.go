@@ -14,20 +14,20 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Options of [Analyze].
+// Options configures [Analyze].
 type Options struct {
 	Delta    float64   // of every epsilon, in (0, 1)
 	Orders   []float64 // Rényi orders to choose from, each above 1 and finite; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the most votes on any query
 	Answered []bool    // by query, what a Confident-GNMax run answered; nil if it was not run
-	// IntegerNoise: the exact divergences are of integer noise with ties to the lowest class, as package
-	// aggregate answers; otherwise of continuous noise, as in the papers and in everything else here. It
-	// takes longer and refuses counts that are very far apart for the noise.
+	// IntegerNoise computes the exact divergences for integer noise with ties to the lowest class, as package
+	// aggregate answers. Otherwise noise is continuous, as in the papers and everywhere else in this package.
+	// Integer noise takes longer, and counts that are too far apart for the noise are refused.
 	IntegerNoise bool
 }
 
-// Report is the cost of a mechanism on the votes it was asked on. All numbers are private, no epsilon here
-// is a claim, and none is an (epsilon, delta) guarantee of anybody who was not among the votes: see the
+// Report is the cost of a mechanism on the votes that it answered. All numbers are private, no epsilon of it
+// is a claim, and none is an (epsilon, delta) guarantee for anybody who was not among the votes: see the
 // package's Guarantee.
 type Report struct {
 	Mechanism   Mechanism
@@ -41,26 +41,26 @@ type Report struct {
 	Unsanitized error      // why nothing is sanitised
 }
 
-// Epsilon is a sum of divergences at the order that is best for each conversion.
+// Epsilon is a sum of divergences, converted at the best order of each conversion.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs are epsilons without and with a look at the votes, both as published, by Rényi divergences.
+// Costs are epsilons that ignore the votes and that use them, both as published, by Rényi divergences.
 // DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D only. Independent holds on any
 // votes.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the charge of a ledger of mode reserved for as much on any votes: at most Independent, since
-	// privacy loss distributions may claim, and less for LNMax, whose published cost is loose. It depends
-	// on no vote, but for how many were answered. Nil of Expected, which no run is, and of noise that
-	// package aggregate does not draw.
+	// Claim is the claim of a ledger of mode reserved for the same queries and answers, on any votes. It is
+	// at most Independent, since privacy loss distributions may claim, and less for LNMax, whose published
+	// cost is loose. It depends on the votes only by the number of answers. Nil in Expected, which is not a
+	// run, and for noise that package aggregate does not draw.
 	Claim *accountant.Claim
 }
 
-// Exact are the exact divergences on these votes, summed over the queries, each against its worst neighbour.
-// Forward is the direction the published bounds are about; Both is the larger of the two directions.
+// Exact holds the exact divergences on these votes, summed over the queries, each against its worst
+// neighbour. Forward is the direction of the published bounds; Both is the larger of the two directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the cost of each answer times its probability. It is what
@@ -72,8 +72,8 @@ type Expected struct {
 }
 
 // Realised is the cost of the threshold tests plus the cost of the answers that were given. Its Independent
-// part is what a filter with one order fixed in advance, or caps charged up front, would have charged. Its
-// DataDependent part is NOT a bound, since which queries are charged depends on the votes.
+// part is the charge of a filter with one order fixed in advance, or of caps charged up front. Its
+// DataDependent part is NOT a bound, because the votes determine which queries are charged.
 type Realised struct {
 	Answered int
 	Costs
@@ -82,7 +82,7 @@ type Realised struct {
 // maxTallies bounds memory, by the number of different histograms.
 const maxTallies = 1 << 22
 
-// group is equal queries, with continuous noise up to the names of classes.
+// group is a set of equal queries; with continuous noise they are equal up to the names of classes.
 type group struct {
 	counts   []int
 	tally    tally
@@ -210,7 +210,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 	return groups, queries, nil
 }
 
-// countTeachers returns the number given, or else the most votes on any query.
+// countTeachers returns the given number or, if that is 0, the most votes on any query.
 func countTeachers(groups []group, given int) (int, error) {
 	most := 0
 	for _, g := range groups {
@@ -226,12 +226,12 @@ func countTeachers(groups []group, given int) (int, error) {
 	return max(most, given), nil
 }
 
-// pair is a sum of costs without and with a look at the votes.
+// pair holds sums of costs that ignore the votes and that use them.
 type pair struct{ worst, data spent }
 
 func newPair(n int) pair { return pair{make(spent, n), make(spent, n)} }
 
-// totals are the sums over queries of all that a report converts.
+// totals are the sums over queries that a report converts.
 type totals struct {
 	all, expected, realised pair
 	forward, both           spent
@@ -286,7 +286,7 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 // spent is a divergence at each order, summed over queries.
 type spent []float64
 
-// add adds times the other's costs; a nil other is zero.
+// add adds the other costs times a factor; a nil other is zero.
 func (s spent) add(other spent, times float64) {
 	for i, cost := range other {
 		s[i] += times * cost
@@ -308,8 +308,8 @@ func (s spent) convert(orders []float64, delta float64, rule accountant.Conversi
 	return epsilon, order, nil
 }
 
-// DefaultOrders returns a fresh copy of the orders that are tried, of the published analysis of
-// PATE, 2 to 100.5 by 0.5 and 99 above, geometrically to 500, and three below 2.
+// DefaultOrders returns a fresh copy of the orders of the published analysis of PATE, 2 to 100.5 in steps of
+// 0.5 and 99 more, geometrically up to 500, and three orders below 2.
 func DefaultOrders() []float64 {
 	orders := []float64{1.25, 1.5, 1.75}
 	for a := 2.0; a <= 100.5; a += 0.5 {
@@ -321,14 +321,14 @@ func DefaultOrders() []float64 {
 	return orders
 }
 
-// blockGroups is how many groups are worked on between two sums: it bounds memory, and how
-// long a context that ended goes unnoticed.
+// blockGroups is the number of groups processed between two sums. It bounds memory, and the time until the
+// end of a context is noticed.
 const blockGroups = 256
 
-// inOrder computes something of every group, on all cores, and hands it to take, group by group in their
-// order. So a sum that take forms has the same bits on any number of cores. The function worker is called
-// once for each core, and its result is used by one goroutine; results must not depend on which
-// groups it was called with before. The error is the first, in the order of groups.
+// inOrder computes a result for every group, on all cores, and passes it to take, in the order of the groups.
+// So a sum that take forms has the same bits on any number of cores. worker is called once for each core, and
+// one goroutine uses its result; results must not depend on earlier groups. The error is the first, in the
+// order of groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -13,19 +13,19 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Sanitized is what releasing a data-dependent epsilon would look like: the cost at one order plus noise
-// scaled by its smooth sensitivity. Nothing is released: the order, beta and the noise are chosen here by
-// looking at the votes, so they are private too, and may not be handed to a [Sanitizer], which releases.
+// Sanitized previews the release of a data-dependent epsilon: the cost at one order plus noise scaled by its
+// smooth sensitivity. Nothing is released: the order, beta and the noise are chosen from the votes, so they
+// are private too, and must not be passed to a [Sanitizer], which releases.
 type Sanitized struct {
 	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
 	// expected cost as if the probabilities of answers were public. Its release cost is Theorem 23 of
-	// Papernot et al. 2018, which is no bound at the betas the procedure chooses; the accountant charges the
-	// cost of its GNSS event instead. Nil, with the reason in Unpublished, where a condition of the published
-	// smooth sensitivity fails.
+	// Papernot et al. 2018, which is no bound at the betas that the procedure chooses; the accountant charges
+	// the cost of its GNSS event instead. Published is nil if a condition of the published smooth sensitivity
+	// fails; Unpublished is then the reason.
 	Published   *Preview
 	Unpublished error
 	// Valid sanitises the cost of all queries as if they were answered, by a release whose cost is a bound.
-	// Its smooth sensitivity is the one of a Sanitizer, which needs none of those conditions.
+	// It uses the smooth sensitivity of a Sanitizer, which needs none of those conditions.
 	Valid Preview
 }
 
@@ -89,9 +89,9 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile returns the local sensitivity at every distance of the cost of all queries,
-// where argmax adds the part of an argmax. A record at distance d moves at most d
-// votes of each query, so the profiles of the queries add up.
+// profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the part of
+// the noisy argmax. A record at distance d moves at most d votes of each query, so the profiles of the
+// queries add up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
@@ -124,9 +124,9 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 	})
 }
 
-// publishedRelease chooses beta and the noise as the code published with Papernot
-// et al. 2018 does: beta from 0.3/a to 0.49/a, the noise that balances two of its
-// standard deviations with the main part of the release's cost.
+// publishedRelease chooses beta and the noise like the code published with Papernot et al. 2018: beta from
+// 0.3/a to 0.49/a, and the noise for which two of its standard deviations balance the main part of the
+// release's cost.
 func publishedRelease(profile []float64, before Epsilon) Preview {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -146,8 +146,8 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 	return best
 }
 
-// validRelease does the same with the cost that the release has, and a margin of
-// two standard deviations: one release in 44 is too low.
+// validRelease does the same with the actual cost of the release and a margin of two standard deviations: one
+// release in 44 is too low.
 func validRelease(profile []float64, before Epsilon) (Preview, error) {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -180,8 +180,8 @@ func preview(order float64, e accountant.GNSS, before Number, smooth, cost float
 	}
 }
 
-// releaseCost returns the divergence of order a of a release, as the accountant charges
-// it; +Inf where that is not bounded.
+// releaseCost returns the divergence of order a of a release, as the accountant charges it, or +Inf if it is
+// not bounded.
 func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	cost, _, err := accountant.Divergence(accountant.AddRemove, a, e)
 	if err != nil {
@@ -195,9 +195,9 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 //
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 //
-// It is not a bound for a above about 1/(4 beta): it lacks the growth of the first
-// part as a nears its limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434
-// where two normal laws that the smooth sensitivity allows have a divergence of 2.09.
+// It is not a bound for a above about 1/(4 beta): it lacks the growth of the first part as a approaches its
+// limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434, but two normal distributions that the smooth
+// sensitivity allows have a divergence of 2.09.
 func printedGNSS(beta, sigma, a float64) float64 {
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)
 }
@@ -211,11 +211,11 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number computed from private votes: as private as they are, and marked so wherever it is
-// printed, logged or encoded. No accountant, ledger or statement takes one.
+// Number is a number computed from private votes. It is as private as the votes, and marked so wherever it is
+// printed, logged or encoded. No accountant, ledger or statement accepts it.
 type Number struct{ value float64 }
 
-// Reveal returns the number. Nothing may be decided by it that others can see.
+// Reveal returns the number. It must not influence any decision that others can see.
 func (n Number) Reveal() float64 { return n.value }
 
 // String marks the number as private.
@@ -229,7 +229,7 @@ func (n Number) LogValue() slog.Value {
 	return slog.GroupValue(slog.Bool("private", true), slog.Float64("value", n.value))
 }
 
-// MarshalJSON marks the number as private. An infinite one is null.
+// MarshalJSON marks the number as private. An infinite number becomes null.
 func (n Number) MarshalJSON() ([]byte, error) {
 	mark := struct {
 		Private bool     `json:"private"`

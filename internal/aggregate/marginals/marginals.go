@@ -16,10 +16,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// None, in place of a bin, marks a unit that stands in no bin of a column.
+// None, instead of a bin, marks a unit that is in no bin of a column.
 const None = -1
 
-// Config are the parameters of a release; none has a default.
+// Config holds the parameters of a release; none has a default.
 type Config struct {
 	Bins     []int   // of each column, at least 1; public
 	Sigma    float64 // standard deviation of the noise on each count, in units
@@ -51,7 +51,7 @@ func New(cfg Config) (*Marginals, error) {
 	return &Marginals{cfg, noise}, nil
 }
 
-// Event returns the cost of all columns together: a unit moves a count in every column.
+// Event returns the cost of all columns together, because a unit changes a count in every column.
 func (m *Marginals) Event() accountant.Event {
 	sensitivity := 1.0
 	if m.cfg.Relation == accountant.ReplaceOne { // one count falls and another rises
@@ -63,10 +63,10 @@ func (m *Marginals) Event() accountant.Event {
 	}
 }
 
-// Release returns the noisy counts, a slice for each column with one for each bin. Cells has a row for each
-// unit with a bin, or [None], for each column. It fails unless r charges exactly Event, under the relation
-// of the configuration, and was not used before. The same key and cells give the same counts. Its errors
-// contain nothing about a unit.
+// Release returns the noisy counts: one slice per column, with one count per bin. cells has one row per unit,
+// with a bin, or [None], for each column. It fails unless r charges exactly Event, under the relation of the
+// configuration, and was not used before. The same key and cells give the same counts. Its errors contain
+// nothing about a unit.
 func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) ([][]int64, error) {
 	if err := m.check(cells); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) (
 	}
 	key = key.Derive("entry", uint64(r.Entry())).Derive("marginals", math.Float64bits(m.noise.Sigma()), uint64(len(m.cfg.Bins)))
 	counts := make([][]int64, len(m.cfg.Bins))
-	for j, n := range m.cfg.Bins { // the noise, before any cell is looked at
+	for j, n := range m.cfg.Bins { // the noise, before any cell is read
 		counts[j] = make([]int64, n)
 		m.noise.Fill(counts[j], key.Derive("column", uint64(j)).Stream())
 	}
@@ -87,7 +87,7 @@ func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) (
 	return counts, nil
 }
 
-// check reports cells that are no bins of their columns.
+// check reports cells that are not bins of their columns.
 func (m *Marginals) check(cells [][]int) error {
 	for _, unit := range cells {
 		if len(unit) != len(m.cfg.Bins) {
@@ -112,17 +112,17 @@ func add(counts [][]int64, cells [][]int) {
 	}
 }
 
-// PoolShare is the part of a budget that marginals take from which a pool is drawn. A histogram of
+// PoolShare is the fraction of a budget that is spent on marginals from which a pool is drawn. A histogram of
 // thousands of rows needs little.
 const PoolShare = 0.1
 
-// ForPool returns marginals of cfg, whose Sigma is not taken, that use [PoolShare] of a budget.
+// ForPool returns marginals that use [PoolShare] of a budget. It ignores cfg.Sigma.
 func ForPool(ctx context.Context, cfg Config, budget accountant.Target) (*Marginals, error) {
 	return ofShare(ctx, cfg, budget, PoolShare)
 }
 
-// ofShare returns marginals of cfg, whose Sigma is not taken, that use a share of the Rényi divergence of a
-// budget, which is proportional to the inverse square of noise.
+// ofShare returns marginals that use a fraction of the Rényi divergence of a budget, which is proportional to
+// the inverse square of noise. It ignores cfg.Sigma.
 func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share float64) (*Marginals, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)
@@ -143,8 +143,8 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Weights returns the relative frequency of each bin of each column by noisy counts, 0 where they are below
-// zero; nil without counts.
+// Weights returns the relative frequency of each bin of each column, by noisy counts of which negative ones
+// count as 0; nil without counts.
 func Weights(counts [][]int64) [][]float64 {
 	if counts == nil {
 		return nil
@@ -159,7 +159,7 @@ func Weights(counts [][]int64) [][]float64 {
 	return weights
 }
 
-// Write writes noisy counts as CSV. Describe names a column and its bins.
+// Write writes noisy counts as CSV. describe returns the names of a column and of its bins.
 func Write(out io.Writer, counts [][]int64, describe func(column int) (name string, bins []string)) error {
 	file := table.Table{Header: []string{"column", "values", "noisy count"}}
 	for j, column := range counts {
@@ -176,7 +176,7 @@ func Write(out io.Writer, counts [][]int64, describe func(column int) (name stri
 	return err
 }
 
-// Read reads the output of Write, of columns with so many bins.
+// Read reads the output of Write, for columns with the given numbers of bins.
 func Read(file io.Reader, bins []int) ([][]int64, error) {
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil {
