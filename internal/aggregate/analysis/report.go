@@ -26,7 +26,7 @@ type Options struct {
 	IntegerNoise bool
 }
 
-// Report is the cost of a mechanism on the votes that it answered. All numbers are private, no epsilon of it
+// Report is the cost of a mechanism on the votes that it answered. All numbers are private, no epsilon
 // is a claim, and none is an (epsilon, delta) guarantee for anybody who was not among the votes: see the
 // package's Guarantee.
 type Report struct {
