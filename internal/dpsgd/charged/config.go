@@ -11,29 +11,29 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 )
 
-// Config sets which features are made and their cost. A statistic whose noise multiplier is 0 is not used.
+// Config sets which features are made and what they cost. A statistic with noise multiplier 0 is not used.
 type Config struct {
 	Scattering bool `json:"scattering,omitzero"` // features of the scattering transform
-	HOG        bool `json:"hog,omitzero"`        // features of oriented gradients, behind them
-	// Deskew straightens images first, each by itself. It is for handwriting.
+	HOG        bool `json:"hog,omitzero"`        // features of oriented gradients, after the scattering features
+	// Deskew first straightens every image separately. It is for handwriting.
 	Deskew bool `json:"deskew,omitzero"`
-	// Gradients sets how oriented gradients are made. The zero value means [features.StandardHOG].
+	// Gradients configures oriented gradients. The zero value means [features.StandardHOG].
 	Gradients features.HOG `json:"gradients,omitzero"`
 
-	// SecondNoise is the noise multiplier of the second moment of the scattering channels, which whitens
-	// them.
+	// SecondNoise is the noise multiplier of the second moment of the scattering channels, with which they
+	// are whitened.
 	SecondNoise float64 `json:"second_noise,omitzero"`
 	// SecondClip bounds the Frobenius norm of an image's matrix of second moments.
 	// Normalised channels have a trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
-	// Ridge is added to every eigenvalue by the whitening, as a share of the largest.
+	// Ridge is added to every eigenvalue for the whitening, as a fraction of the largest eigenvalue.
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise is the noise multiplier of the mean of the scattering features, HOGMeanNoise the one for
-	// oriented gradients. Rows are clipped to the root of their length.
+	// MeanNoise is the noise multiplier of the mean of the scattering features, and HOGMeanNoise of the mean
+	// of the oriented gradients. Rows are clipped to the square root of their length.
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
-	Records int             `json:"-"` // public number of training rows, by which sums are divided
+	Records int             `json:"-"` // public number of training rows, the divisor of sums
 	Workers int             `json:"-"` // at least 1
 	Cache   *features.Cache `json:"-"` // nil: features are computed every time
 	// Progress, if not nil, is called with the name of each stage when it begins.
@@ -84,7 +84,7 @@ func (c Config) Validate() error {
 	if c.SecondNoise > 0 && (!(c.Ridge > 0) || math.IsInf(c.Ridge, 0)) {
 		return fmt.Errorf("charged: Config.Ridge is %g, must be positive", c.Ridge)
 	}
-	// The other requirements of a release are checked where it is made.
+	// The releases check all other requirements.
 	for _, m := range c.releases() {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("charged: %w", err)
@@ -102,8 +102,8 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the releases, in order. Clip norms that depend on the images' size
-// are 1 here.
+// releases returns the configurations of the releases, in order. Clip norms that depend on the size of the
+// images are 1 here.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -146,8 +146,8 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// These bound the sides of images, every parameter of oriented gradients and the columns, far above useful
-// values. So the file of a transform cannot claim more than fits in memory.
+// These limits on the sides of images, on every parameter of oriented gradients and on the columns are far
+// above useful values. With them the file of a transform cannot require more than fits in memory.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10
@@ -191,7 +191,7 @@ func (c Config) straight(e features.Extractor) features.Extractor {
 	return e
 }
 
-// Dim returns the number of features of images of this shape.
+// Dim returns the number of features for images of this shape.
 func (c Config) Dim(shape dataset.Shape) (int, error) {
 	scattering, hog, err := c.extractors(shape)
 	if err != nil {

@@ -19,21 +19,21 @@ import (
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts one after the other.
+	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts side by side.
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform makes features of further images, as of the test images. It has all statistics, with their
-	// sources. Nothing in it is private.
+	// Transform makes features of further images, in the same way as of the test images. It holds all
+	// statistics, with their sources, and nothing private.
 	Transform *Transform
 }
 
-// Prepare makes the features of train and test. Both must have images of one shape, and test may have no
-// rows. A record is a row of train, or all rows of a unit, whose ends are as in [dpsgd.Data]: it contributes
-// to each statistic the mean of the contributions of its rows, clipped as a whole. Config.Records is the
-// number of records. It uses up, one by one, an unused reservation for every event of cfg.Events(), in order.
-// The same key, data and configuration give the same features. It allocates only the two matrices, the
-// training rows packed: everything after the extraction happens in place, and rounds rows once more for
-// every statistic and at the end.
+// Prepare makes the features of train and test. Both must have images of the same shape, and test may have no
+// rows. A record is a row of train, or all rows of a unit, with ends as in [dpsgd.Data]. It contributes to
+// each statistic the mean of the contributions of its rows, clipped as a whole. Config.Records is the number
+// of records. Prepare uses up an unused reservation for every event of cfg.Events(), in order. The same key,
+// data and configuration give the same features. It allocates only the two matrices, with the training rows
+// packed: everything after the extraction happens in place, and rounds rows once more for every statistic and
+// at the end.
 func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {
@@ -79,12 +79,12 @@ type preparation struct {
 	ctx          context.Context
 	cfg          Config
 	ends         []int
-	reservations []*ledger.Reservation // left
+	reservations []*ledger.Reservation // not yet used
 	key          rng.Key
 	transform    *Transform
 }
 
-// learn makes a part of the training rows. On the way it releases the statistics of the part.
+// learn makes a part of the training rows and releases the statistics of that part.
 func (p *preparation) learn(part *part, train dataset.Set) (*features.Packed, error) {
 	p.cfg.Progress(part.stage)
 	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
@@ -133,7 +133,7 @@ func (p *preparation) whiten(part *part, x *features.Packed) error {
 	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the rows, clipped to the root of their length.
+// center releases the mean of the rows, clipped to the square root of their length.
 func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
 	p.cfg.Progress(part.stage + " mean")
 	_, cols := x.Dims()

@@ -20,9 +20,8 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Transform describes how images become features, with all its released statistics. New images need it before
-// a model that was trained on [Features.Train] can predict them. It holds nothing private and does not
-// change.
+// Transform describes how images become features, with all its released statistics. A model that was trained
+// on [Features.Train] needs it to predict new images. It holds nothing private and does not change.
 type Transform struct {
 	made  Config // the parts and their settings alone
 	image dataset.Shape
@@ -35,10 +34,10 @@ type part struct {
 	extractor features.Extractor
 	from, to  int                // columns
 	whitening *moments.Whitening // nil: none
-	mean      *moments.Mean      // likewise
+	mean      *moments.Mean      // nil: none
 }
 
-// ShapeError is the error for images of another size than the transform's.
+// ShapeError reports images of another size than the transform's.
 type ShapeError struct{ Got, Want dataset.Shape }
 
 func (e *ShapeError) Error() string {
@@ -74,10 +73,10 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply makes the features of every row of set, with the given number of workers (at least 1), which the
-// features do not depend on. The rows are equal to the rows of [Prepare], to the last bit on machines of one
-// kind. Each row depends on its own image alone. Images of another size give a [*ShapeError]. Pixels that are
-// not finite are an error.
+// Apply makes the features of every row of set with the given number of workers (at least 1), which does not
+// affect the features. The rows equal the rows of [Prepare], to the last bit on machines of one kind. Each
+// row depends on its own image alone. Images of another size give a [*ShapeError]. Pixels that are not finite
+// are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -86,8 +85,8 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo makes the features of set into out. Of how it reads Workers and Cache. Rows are packed as often as
-// training rows, so that both are rounded alike.
+// applyTo makes the features of set in out. It reads only Workers and Cache from how. Rows are packed as many
+// times as training rows, so that both are rounded in the same way.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -130,8 +129,8 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the mean of a part, if it has one, and scales its rows to the part's share of the norm of
-// the row, which is the root of its length. All parts have the same share, whatever their lengths.
+// finish subtracts the mean of a part, if it has one, and scales its rows so that a whole row has the square
+// root of its length as norm. All parts have the same norm, whatever their lengths.
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)
@@ -155,14 +154,14 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 	return nil
 }
 
-// Extraction makes the features of a model's rows: by a transform, or by an extractor that learned nothing.
+// Extraction makes the features of a model's rows: by a transform, or by an extractor without statistics.
 type Extraction struct {
 	Transform *Transform
 	Fixed     features.Extractor // without a transform
 }
 
-// RestoreExtraction reads a transform as it wrote itself, or for nil finds the extractor of these features,
-// which must still have the settings that it had when the model was made.
+// RestoreExtraction parses a transform that MarshalBinary wrote. If transform is nil, it finds the extractor
+// with the given name, which must still have the settings that it had when the model was made.
 func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
 	if transform == nil {
 		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {
@@ -180,7 +179,7 @@ func RestoreExtraction(transform []byte, name, settings string, image dataset.Sh
 	return e, nil
 }
 
-// Columns returns the number of features of rows with so many columns, or of images.
+// Columns returns the number of features for rows with the given number of columns, or for images.
 func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	switch {
 	case e.Transform != nil:
@@ -191,7 +190,7 @@ func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	return e.Fixed.Dim(image)
 }
 
-// Apply makes the features of rows, with all processors.
+// Apply makes the features of rows, on all processors.
 func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General, error) {
 	if e.Transform != nil {
 		return e.Transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
@@ -199,15 +198,15 @@ func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General,
 	return features.Apply(ctx, set, e.Fixed, runtime.GOMAXPROCS(0))
 }
 
-// A transform is written as a line of magic; the length of a JSON object, 4 bytes; the object; the numbers of
-// the statistics in the order of the object; SHA-256 of all before. The numbers are IEEE 754 doubles. A
-// symmetric matrix is its upper triangle, row by row. Integers and numbers are little-endian.
+// A transform is written as a magic line; the length of a JSON object, 4 bytes; the object; the numbers of
+// the statistics in the order of the object; SHA-256 of everything before. The numbers are IEEE 754 doubles.
+// A symmetric matrix is written as its upper triangle, row by row. Integers and numbers are little-endian.
 const transformMagic = "pate private transform 1\n"
 
-// ErrTransform is matched by every error about bytes that are not a transform as this version writes it.
+// ErrTransform is matched by every error about bytes that are not a transform in the format of this version.
 var ErrTransform = errors.New("charged: not a transform")
 
-// transformHeader holds everything of a transform but the numbers.
+// transformHeader holds a transform without its numbers.
 type transformHeader struct {
 	Image      dataset.Shape
 	Scattering bool
@@ -262,8 +261,9 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 }
 
 // UnmarshalBinary is the inverse of MarshalBinary. For other bytes it returns an error that matches
-// [ErrTransform], and t stays as it was. Also refused is a transform with extractors of another name in this
-// version. Memory is bounded by a small multiple of the bytes given and of tables for images of 128 x 128.
+// [ErrTransform], and leaves t unchanged. It also refuses a transform whose extractors have other names in
+// this version. Memory is bounded by a small multiple of the given bytes and of tables for images of 128 x
+// 128.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {
@@ -346,7 +346,7 @@ func (h partHeader) restore(p *part, f *sealed.Reader) error {
 	return nil
 }
 
-// take returns the next n numbers, which are used in single precision.
+// take returns the next n numbers, which must be finite in single precision.
 func take(f *sealed.Reader, n int) ([]float64, error) {
 	values := sealed.Numbers[float64](f, n)
 	for i, v := range values {

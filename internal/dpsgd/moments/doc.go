@@ -18,6 +18,6 @@
 //
 // # Caveats
 //
-// [Mean.Subtract] and [Whitening.Apply] leave private rows private: they add no noise to them. Clip norms,
-// noise and ridge that were chosen by looking at private rows are not free.
+// [Mean.Subtract] and [Whitening.Apply] leave private rows private, because they add no noise to the rows.
+// Clip norms, noise and ridge that were chosen by looking at private rows are not free.
 package moments

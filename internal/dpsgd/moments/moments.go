@@ -17,14 +17,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Config are the parameters of the release of a moment.
+// Config holds the parameters of the release of a moment.
 type Config struct {
-	// ClipNorm bounds the Euclidean norm of what a record contributes.
+	// ClipNorm bounds the Euclidean norm of a record's contribution.
 	ClipNorm float64
 	// NoiseMultiplier is the standard deviation of the noise over ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records that the sum is divided by. It is not read from the data,
-	// because neighbouring data differ in it.
+	// Records is the public number of records, the divisor of the sum. It is not read from the data, because
+	// neighbouring data differ in their number of records.
 	Records int
 	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change the result.
 	Workers int
@@ -52,7 +52,7 @@ func (c Config) Validate() error {
 type Source struct {
 	Moment          string // "mean" or "second moment"
 	Channels        int    // rows of the matrix; for a mean, of the vector
-	Positions       int    // of a row that each channel has a value for; 1 for a mean
+	Positions       int    // values per channel in a row; 1 for a mean
 	ClipNorm        float64
 	NoiseMultiplier float64
 	Records         int
@@ -64,8 +64,8 @@ func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// release sums what the rows of data contribute to the model and divides by the public number of records. It
-// completes the source of the result.
+// release sums the contributions of the rows of data to the model and divides by the public number of
+// records. It completes the source of the result.
 func release(
 	ctx context.Context, m dpsgd.Model, data dpsgd.Data, cfg Config, s Source, reservation *ledger.Reservation, key rng.Key,
 ) ([]float64, Source, error) {
@@ -164,9 +164,9 @@ type contributor func(dst, row []float32)
 // model is a [dpsgd.Model] whose contributions do not depend on parameters.
 type model struct {
 	cols        int
-	parameters  []float32 // zeros, as many as a contribution has entries
+	parameters  []float32 // zeros, one for each entry of a contribution
 	fingerprint []byte
-	contributor func() contributor // with working memory of its own
+	contributor func() contributor // with its own working memory
 }
 
 func (m *model) Parameters() []float32 { return m.parameters }
@@ -180,8 +180,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is how many contributions are summed before they are added to the sum. With at most 256 rows in a
-// call no term passes through more than 32 + 8 additions.
+// runRows is the number of contributions that are summed before they are added to the sum. With at most 256
+// rows per call no term passes through more than 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -191,9 +191,8 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row, computed by itself. Its
-// norm is taken in double precision and its scaled entries are rounded once. So its norm is at most C (1 +
-// 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row alone. Its norm is computed
+// in double precision and its scaled entries are rounded once, so its norm is at most C (1 + 2^-23).
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -26,8 +26,8 @@ type SecondMoment struct {
 // maxChannels keeps a contribution, of channels (channels+1)/2 entries, small.
 const maxChannels = 1024
 
-// EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one behind
-// the other, each with the same number of positions. A row contributes the mean, over its positions, of the
+// EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one after
+// another, each with the same number of positions. A row contributes the mean, over its positions, of the
 // outer products of the channels' values. This symmetric matrix is clipped to the Frobenius norm
 // cfg.ClipNorm. A row that is not finite counts as zero.
 func EstimateSecondMoment(
@@ -59,9 +59,9 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times factor. An entry off
-// the diagonal stands for two entries and is multiplied by the root of
-// 2. So the norm of the triangle is the Frobenius norm of the matrix.
+// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times factor. An entry off the
+// diagonal stands for two entries and is multiplied by sqrt 2, so the norm of the triangle is the Frobenius
+// norm of the matrix.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {

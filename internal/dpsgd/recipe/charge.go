@@ -17,18 +17,18 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// relation of every account: DP-SGD is accounted for a record added or removed.
+// relation is the relation of every account: DP-SGD is accounted for one record added or removed.
 const relation = accountant.AddRemove
 
-// ErrBudget is returned where no noise brings a plan within its epsilon: its statistics alone cost more.
+// ErrBudget is returned if no noise brings a plan within its epsilon, because its statistics alone cost more.
 var ErrBudget = errors.New("recipe: no noise is enough")
 
-// ErrSpent is returned where a shared ledger has no budget left for a plan.
+// ErrSpent is returned if a shared ledger has no budget left for a plan.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the conditions of a certified epsilon: a delta, and how many numbers were drawn from the
-// discrete Gaussian law. Bounds of the privacy loss distribution are for the continuous law; a share of delta
-// is kept for the difference.
+// claim holds the conditions of a certified epsilon: a delta, and the number of discrete Gaussian values
+// drawn. Bounds by privacy loss distributions are for the continuous distribution; a fraction of delta is
+// reserved for the difference.
 type claim struct {
 	delta float64
 	draws int
@@ -36,7 +36,7 @@ type claim struct {
 
 const latticeShare = 1e-3 // of delta
 
-// claim returns what a plan may cost.
+// claim returns the conditions of the plan's certified epsilon.
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	columns, err := p.Recipe.Columns(s)
 	if err != nil {
@@ -70,12 +70,12 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether, about epsilon, the share is enough.
+// continuous reports whether the reserved fraction of delta is enough at about this epsilon.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise for which the plan's charges, all in one composition, meet its epsilon.
+// calibrate returns the least noise for which the plan's charges, in one composition, meet its epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
@@ -94,9 +94,9 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns the certified cost of an event: by the privacy loss distribution, and by Rényi
-// divergences, which hold for discrete noise as it is, where epsilon is so large that the share of delta is
-// not enough.
+// epsilonOf returns the certified cost of an event. It uses the privacy loss distribution and, if epsilon is
+// so large that the reserved fraction of delta is not enough, Rényi divergences, which hold for discrete
+// noise without a reserve.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -113,8 +113,8 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns the budget of a ledger for these charges alone: its own total, with room for its
-// rounding.
+// ledgerBudget returns the budget of a ledger for these charges alone: the ledger's own total, with room for
+// its rounding.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
@@ -131,18 +131,18 @@ func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 // Shared is a ledger that other runs charge too.
 type Shared struct {
 	File    run.File
-	Account ledger.Config // of the file that is there or is to be made; relation add_remove
+	Account ledger.Config // of the existing file or of the file to be made; relation add_remove
 }
 
 const kind = "dpsgd"
 
-// settings are all inputs of a run but its data and its key.
+// settings are all inputs of a run except its data and its key.
 type settings struct {
 	Plan        Plan `json:"plan"`
-	Seed        int  `json:"seed,omitzero"` // number of the run among those of the plan
+	Seed        int  `json:"seed,omitzero"` // number of the run within its plan
 	RowsPerUnit int  `json:"rows_per_unit"`
 	Records     int  `json:"records,omitzero"` // declared
-	// Noise was chosen for the rest of a shared ledger.
+	// Noise was chosen for the remaining budget of a shared ledger.
 	Noise float64 `json:"noise_multiplier,omitzero"`
 }
 
@@ -150,8 +150,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns the run on a ledger that has this hash of its data and the settings that asked makes of
-// its own, with these settings; nil if there is none.
+// Recorded returns the run on a ledger with this hash of its data and the settings that asked returns for it,
+// together with these settings; nil if there is none.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -161,7 +161,7 @@ func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.
 			return nil, is, err
 		}
 		if !same || len(r.Differs) > 0 || r.Read(&is) != nil {
-			continue // of other data, or with noise of its own: charged beside this one
+			continue // run on other data, or with other noise: charged in addition to this one
 		}
 		if text, err := json.Marshal(asked(is)); err != nil || bytes.Equal(text, r.Settings) {
 			return r, is, err
@@ -188,8 +188,8 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 	}, nil
 }
 
-// TryLedger checks, before anything is written, that the plan of a new run fits the shared ledger, which may
-// not be there yet. Its error is the one that Run would return.
+// TryLedger checks, before anything is written, that the plan of a new run fits the shared ledger, which need
+// not exist yet. It returns the error that Run would return.
 func (c Config) TryLedger(ctx context.Context) error {
 	try := run.Run{
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
@@ -204,7 +204,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return wrapped(try.Try(ctx))
 }
 
-// wrapped names the package in an error.
+// wrapped adds the package's name to an error.
 func wrapped(err error) error {
 	if err == nil {
 		return nil
@@ -212,11 +212,11 @@ func wrapped(err error) error {
 	return fmt.Errorf("recipe: %w", err)
 }
 
-// leastLeft is the epsilon below which the rest of a ledger is no budget: a model would be all noise.
+// leastLeft is the epsilon below which the rest of a ledger cannot train a model: noise would dominate.
 const leastLeft = 1e-3
 
-// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for the rest of a shared
-// ledger, which is nil if there is none.
+// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for the remaining budget
+// of a shared ledger. shared is nil without such a ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {
@@ -242,5 +242,5 @@ func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) 
 	case err != nil:
 		return 0, fmt.Errorf("recipe: noise: %w", err)
 	}
-	return noise * (1 + 1e-9), nil // several charges round otherwise than their sum
+	return noise * (1 + 1e-9), nil // several charges round differently from their sum
 }

@@ -18,61 +18,61 @@ import (
 
 // Config sets what to train. Task, Delta, Key, Dir and Plans are required.
 type Config struct {
-	// Task is the data. Pool rows score as test rows do.
+	// Task holds the data. Pool rows are used for testing like test rows.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	Plans []Plan  // a row each
+	Plans []Plan  // one row each
 	Seeds int     // independent runs of each plan; default 1
-	Unit  string  // word for the owner of the data of a unit in Task.Private.Units; default "record"
-	// RowsPerUnit bounds how many rows of a unit are trained on, where units have several by Task.Grouped: a
-	// public number up to dpsgd.MaxRows. A unit's share of a step is one clipped vector all the same; see
-	// [dpsgd.Data]. Of more rows, a unit keeps the rows of least hash under Key. Default 1, the first row of
-	// each unit.
+	Unit  string  // name of the owner of the data of a unit in Task.Private.Units; default "record"
+	// RowsPerUnit bounds the number of rows per unit that are trained on, if units have several rows by
+	// Task.Grouped: a public number up to dpsgd.MaxRows. A unit still contributes one clipped vector to a
+	// step; see [dpsgd.Data]. Of more rows, a unit keeps the rows of least hash under Key. Default 1, the
+	// first row of each unit.
 	RowsPerUnit int
-	// Records is the public number of units: sampling, noise and steps follow from it. Default: the number of
-	// private units, which is then made public.
+	// Records is the public number of units: sampling, noise and steps follow from it. By default it is the
+	// actual number of private units, which is then made public.
 	Records int
-	// Shared, if not nil, is the ledger that is charged. Then there is one plan and one seed, and the plan
-	// may leave out both epsilon and noise: the noise is the least that fits the rest of the ledger.
+	// Shared, if not nil, is the ledger that is charged. There must then be one plan and one seed. The plan
+	// may omit both epsilon and noise: the noise is then the least that fits the rest of the ledger.
 	Shared *Shared
 
-	// Typical, if not nil, asks for figures of a typical record beside epsilon.
+	// Typical, if not nil, computes figures of a typical record in addition to epsilon.
 	Typical *typical.Config
 
-	// Rows, if not nil, is how rows were read, by public ones; it stays with the model.
+	// Rows, if not nil, is the schema of the rows, fitted on public ones; it is saved with the model.
 	Rows *dataset.Schema
-	// Format, if not nil, makes the file of a model, in place of the format of [OpenModel]. The same
-	// arguments must give the same bytes.
+	// Format, if not nil, makes the model file instead of the format of [OpenModel]. The same arguments must
+	// give the same bytes.
 	Format func(m *Model, paid Paid) ([]byte, error)
 
-	Key rng.Key // secret all randomness derives from
-	// Dir keeps ledgers and checkpoints, so that an interrupted run can be resumed. It must exist.
+	Key rng.Key // secret from which all randomness derives
+	// Dir holds ledgers and checkpoints, so that an interrupted run can be resumed. It must exist.
 	Dir string
 
 	Workers  int             // default GOMAXPROCS
-	Cache    *features.Cache // of features, 1.9 GB of all of MNIST; nil computes them every time
+	Cache    *features.Cache // of features, 1.9 GB for all of MNIST; nil computes them every time
 	Progress func(Progress)
 }
 
-// Paid is the charge of a model on a ledger, before the training.
+// Paid describes the charge of a model on a ledger, made before the training.
 type Paid struct {
-	Entry   int64   // the first of the ledger
-	Epsilon float64 // of all that the ledger covers
+	Entry   int64   // first entry in the ledger
+	Epsilon float64 // of everything that the ledger covers
 	Delta   float64
 }
 
-// Progress is where a run is.
+// Progress describes the stage of a run.
 type Progress struct {
 	Stage       string
 	Done, Total int
-	Epsilon     float64 // what the training has cost so far; 0 if nothing or unknown
+	Epsilon     float64 // cost of the training so far; 0 if nothing or unknown
 }
 
-// ErrConfig is matched by every error about a field of a Config; nothing was run.
+// ErrConfig is matched by every error about a field of a Config. Nothing has been run then.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate reports the first field that is missing or out of range, Key and Dir apart, by public numbers
-// only.
+// Validate reports the first field that is missing or out of range, except Key and Dir. It uses public
+// numbers only.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -145,5 +145,5 @@ func (c Config) Shape() Shape {
 	return s
 }
 
-// units are the owners of the data that are protected.
+// units returns the protected owners of the data.
 func units(n int) run.Units { return run.Units{N: n, Noun: "private records"} }

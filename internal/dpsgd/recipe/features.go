@@ -17,12 +17,12 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// Feature sets that learn a few statistics from private rows, which are charged.
+// Feature sets that learn a few charged statistics from private rows.
 const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
-	ScatteringHOG = "scattering-hog" // beside centred histograms of oriented gradients
-	CentredHOG    = "centred-hog"    // these alone
-	// deskewed before one of these: each image is straightened by its own moments first.
+	ScatteringHOG = "scattering-hog" // with centred histograms of oriented gradients in addition
+	CentredHOG    = "centred-hog"    // centred histograms of oriented gradients alone
+	// deskewed is a prefix of these names: each image is first straightened by its own moments.
 	deskewed = "deskewed-"
 )
 
@@ -34,7 +34,7 @@ func FeatureSets() []string {
 	}
 }
 
-// learned returns how features that learn from private rows are made.
+// learned returns the config of features that learn from private rows, and whether these features do.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)
@@ -51,7 +51,7 @@ func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	return c, c.Scattering || c.HOG
 }
 
-// Columns returns the number of features of a task of this shape.
+// Columns returns the number of features for a task of this shape.
 func (r Recipe) Columns(s Shape) (int, error) {
 	if !slices.Contains(FeatureSets(), r.Features) {
 		return 0, fmt.Errorf("features %q are not one of %s", r.Features, strings.Join(FeatureSets(), ", "))
@@ -85,9 +85,9 @@ type prepared struct {
 	by    charged.Extraction
 }
 
-// prepare makes the features of a run, or takes the features of the run before where they are the same.
-// Features that learn something take their reservations. They are a function of the rows, of their
-// statistics' noise and of the key and number of the run, so that plans of several budgets share them: each
+// prepare makes the features of a run, or reuses the features of the run before if they are the same.
+// Features that learn statistics take the statistics' reservations. They are a function of the rows, of the
+// statistics' noise and of the key and number of the run, so plans with different budgets share them: each
 // has paid for them, and all release the same draws.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
@@ -100,7 +100,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 		return j.ready, nil
 	}
 	j.made, j.ready = "", prepared{}
-	debug.FreeOSMemory() // the features of the run before, and of reading, are gigabytes
+	debug.FreeOSMemory() // features of the run before, and of reading, take gigabytes
 	if learns {
 		p, err := j.learn(ctx, c, reservations)
 		if err == nil {
@@ -115,7 +115,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	apply := features.Apply
 	_, raw := e.(features.Raw)
 	switch {
-	case raw: // rows that stay as they are are not copied
+	case raw: // unchanged rows are not copied
 		apply = func(_ context.Context, set dataset.Set, _ features.Extractor, _ int) (blas32.General, error) {
 			return set.X, nil
 		}
@@ -158,9 +158,9 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected reserves statistics on a ledger of their own that nothing keeps: for a model that protects
-// nothing. It has the features of the protected model of the same run, so that the two differ in clipping and
-// noise alone.
+// unprotected reserves statistics on a ledger of their own that is not stored, for a model without
+// protection. The model has the features of the protected model of the same run, so that the two differ only
+// in clipping and noise.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {

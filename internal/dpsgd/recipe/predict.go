@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/internal/plain"
 )
 
-// Model is a trained network with everything that makes features of new rows. It may be used by many
-// goroutines.
+// Model is a trained network with everything that makes features of new rows. Many goroutines may use one
+// Model.
 type Model struct {
 	Card
 	made    charged.Extraction
@@ -32,22 +32,22 @@ type Card struct {
 	Columns   int           `json:"columns"`  // of a row, before features are made
 	Image     dataset.Shape `json:"image"`    // zero if rows are not images
 	Classes   []string      `json:"classes"`
-	Extractor string        `json:"extractor,omitempty"` // names the extractor of features that learn nothing
+	Extractor string        `json:"extractor,omitempty"` // name of the extractor of features without statistics
 	// Encoder makes the columns of a row from the columns of a table, fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is how rows were read, if that was by public ones: new rows are read alike.
+	// Reading is the schema of the rows, if fitted on public ones: new rows are read in the same way.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is the certified upper bound for this model alone, with Delta, for one Unit added or removed;
-	// absent if nothing was protected.
+	// Epsilon is the certified upper bound for this model alone, with Delta, for one Unit added or removed.
+	// It is absent without protection.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
-	// Releasable is true for a model that may leave: charged, with cryptographic noise.
+	// Releasable is true for a model that may be released: charged, with cryptographic noise.
 	Releasable bool   `json:"releasable"`
-	Scored     string `json:"scored,omitempty"` // hash of the rows that scored, which are public
+	Scored     string `json:"scored,omitempty"` // hash of the rows used for testing, which are public
 }
 
-// Prediction is the class of a row, the lowest with the largest output, and the softmax of that output.
+// Prediction is the class with the largest output (the lowest of equals) and that output's softmax.
 type Prediction struct {
 	Class       int
 	Probability float64
@@ -56,10 +56,10 @@ type Prediction struct {
 // ErrRows is matched by errors about rows that do not fit a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict returns the class of every row of set, of which X and Image are used: images as large as in the
-// training, in rows of pixels in [0, 1], or encoded by [Model.Rows] from a table. An error about rows of
-// another length, images of another size or values that are not finite matches [ErrRows]. It uses all
-// processors; each class depends on its own row alone, and is the class that scored in the run.
+// Predict returns the class of every row of set, from X and Image: images as large as in the training, in
+// rows of pixels in [0, 1], or rows that [Model.Rows] encoded from a table. An error about rows of another
+// length, images of another size or values that are not finite matches [ErrRows]. It uses all processors.
+// Each class depends on its own row alone, and equals the class predicted in the run's evaluation.
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -72,8 +72,8 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	return classes, nil
 }
 
-// Rows encodes a table as the table of the training: it finds columns by their names, and there may be
-// others. The error of a model of images or of numbers matches [ErrRows]; an error about the table is a
+// Rows encodes a table like the table of the training. It finds columns by their names and ignores other
+// columns. For a model of images or of numbers the error matches [ErrRows]; an error about the table is a
 // [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
@@ -93,12 +93,12 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	return set, nil
 }
 
-// ScoredOn reports whether these are the rows that the model was scored on, with their labels: the only rows
-// that are known to be public.
+// ScoredOn reports whether these are the rows, with labels, that the model was tested on. No other rows are
+// known to be public.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
-// rowsHash returns SHA-256 over features, names of classes and image shape, in hexadecimal, but not over
-// units and the order of classes, which no answer depends on.
+// rowsHash returns SHA-256 over features, names of classes and image shape, in hexadecimal. It does not cover
+// units and the order of classes, on which no answer depends.
 func rowsHash(set dataset.Set) string {
 	named := dataset.Set{X: set.X, Image: set.Image}
 	for _, y := range set.Y {
@@ -107,7 +107,7 @@ func rowsHash(set dataset.Set) string {
 	return fmt.Sprintf("%x", named.Hash())
 }
 
-// predictRows is how many rows have their features in memory at a time.
+// predictRows is the number of rows whose features are in memory at a time.
 const predictRows = 2048
 
 // Predictions is [Model.Predict] with probabilities.
@@ -139,7 +139,7 @@ func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction,
 	return predictions, nil
 }
 
-// fit checks that rows have the shape of the training.
+// fit checks that rows have the shape of the training rows.
 func (m *Model) fit(set dataset.Set) error {
 	x, is, want := set.X, set.Image, m.Image
 	switch {
@@ -165,7 +165,7 @@ func (m *Model) fit(set dataset.Set) error {
 
 func (m *Model) featureColumns() int { return m.made.Columns(m.Image, m.Columns) }
 
-// predict returns the largest output and its softmax, which cannot overflow: all exponents are 0 or below.
+// predict returns the largest output and its softmax, which cannot overflow: all exponents are at most 0.
 func predict(outputs []float32) (Prediction, error) {
 	best, err := dense.Largest(outputs)
 	if err != nil {
@@ -178,11 +178,11 @@ func predict(outputs []float32) (Prediction, error) {
 	return Prediction{Class: best, Probability: 1 / sum}, nil
 }
 
-// Accuracy returns the share of rows of set whose class was predicted. Classes are compared
-// by name, so the set may have some of the model's or others, which count as wrong;
-// known is false where it shares none with the model, or has no rows or labels.
+// Accuracy returns the fraction of rows of set whose class was predicted. Classes are compared by name, so
+// the set may have classes that the model does not have, which count as wrong. known is false if the set has
+// no class in common with the model, or has no rows or labels.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
-	of := make([]int, len(set.Classes)) // the model's number of a class
+	of := make([]int, len(set.Classes)) // the model's index of a class
 	for k, name := range set.Classes {
 		of[k] = slices.Index(m.Classes, name)
 		known = known || of[k] >= 0
@@ -199,16 +199,16 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the file of a model that was chosen among several, with the cost of the choice, which
-// is above the cost of its training, and the rows that scored the chosen one.
+// FileOfChosen returns the file of a model that was chosen among several. It contains the cost of the choice,
+// which is above the cost of the model's training, and the hash of the rows that scored the chosen model.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
 	return chosen.bytes()
 }
 
-// Plain returns a linear model as data: it has the probabilities of [Model.Predictions], up to rounding.
-// Other kinds have no such form: ok is false.
+// Plain returns a linear model as data, with the probabilities of [Model.Predictions] up to rounding. For
+// other kinds of models ok is false.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {
 		return p, false
@@ -224,6 +224,6 @@ func (m *Model) Plain() (p plain.Model, ok bool) {
 	return plain.Model{Linear: l}, true
 }
 
-// Transform returns the transform that makes the features of the model from private statistics, which were
-// charged; nil if its features learn nothing.
+// Transform returns the transform that makes the features of the model from private, charged statistics; nil
+// if the features have no statistics.
 func (m *Model) Transform() *charged.Transform { return m.made.Transform }

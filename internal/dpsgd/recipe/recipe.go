@@ -16,25 +16,25 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Recipe is everything about a model that is fixed before the data are seen, apart from the noise.
+// Recipe holds everything about a model that is fixed before the data are read, except the noise.
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
-	// Statistics are learned from private rows, by the features that do, and how gradients are made. Their
-	// parts follow from Features; Records, Workers, Cache and Progress are not taken.
+	// Statistics configures the statistics that features learn from private rows, and oriented gradients.
+	// Their parts follow from Features; Records, Workers, Cache and Progress are ignored.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
-	// Views, if above 1, is the number of randomly shifted views of an image, whose gradients are averaged;
-	// for raw features. It costs time and no privacy.
+	// Views, if above 1, is the number of randomly shifted views of an image, whose gradients are averaged.
+	// It is for raw features. It costs time and no privacy.
 	Views int `json:"views,omitzero"`
-	// Train is how it is trained. NoiseMultiplier, NonPrivate, Workers, Checkpoint and callbacks are not
-	// taken.
+	// Train configures the training. NoiseMultiplier, NonPrivate, Workers, Checkpoint and callbacks are
+	// ignored.
 	Train dpsgd.Config `json:"train"`
 }
 
-// Shape holds the public numbers of a task, the only ones that a recipe may depend on.
+// Shape holds the public numbers of a task. A recipe may depend on no other numbers.
 type Shape struct {
 	Kind    dataset.Kind
-	Records int // private ones, one a unit
+	Records int // private records, one per unit
 	Columns int
 	Classes int
 	Image   dataset.Shape // zero if the rows are not images
@@ -47,7 +47,7 @@ func ShapeOf(t dataset.Task) Shape {
 	}
 }
 
-// Validate reports the first thing that does not fit a task of this shape.
+// Validate reports the first setting that does not fit a task of this shape.
 func (r Recipe) Validate(s Shape) error {
 	t, f := r.Train, r.Statistics
 	if t.Observe != nil || t.Public.X.Rows > 0 || t.Checkpoint != "" || f.Progress != nil || f.Cache != nil {
@@ -76,11 +76,11 @@ func (r Recipe) Validate(s Shape) error {
 // Plan is a recipe with a budget or noise.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target, for which noise is chosen; 0 if NoiseMultiplier is given, or on a shared ledger,
-	// where noise is chosen to fit the rest.
+	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is given, or on a shared
+	// ledger, where noise is chosen for the remaining budget.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
-	// NonPrivate trains without noise, and without clipping where the recipe's ClipNorm is +Inf.
+	// NonPrivate trains without noise, and without clipping if the recipe's ClipNorm is +Inf.
 	NonPrivate bool `json:"non_private,omitzero"`
 }
 
@@ -151,12 +151,12 @@ func (p Plan) name() string {
 }
 
 // The numbers in this file are constants and rules of public numbers, so they cost no privacy on data that
-// they have not seen. They were chosen on the development splits of MNIST and Fashion-MNIST (`pate dpsgd
-// --split development`), which never touch a row that scores; docs/comparing.md lists the trials. For these
-// public benchmarks epsilon does not cover that choice, as everywhere in the literature.
+// did not influence them. They were chosen on the development splits of MNIST and Fashion-MNIST (`pate dpsgd
+// --split development`), which never use a test row; docs/comparing.md lists the trials. For these public
+// benchmarks epsilon does not cover that choice, as everywhere in the literature.
 
-// Default returns the recipe for a task at a target epsilon, +Inf without privacy. Empty
-// names mean the best known ones.
+// Default returns the recipe for a task at a target epsilon, which is +Inf without privacy. Empty names
+// select the best known features or model.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	model = cmp.Or(model, Linear)
 	switch {
@@ -180,7 +180,7 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 }
 
 func defaultFeatures(s Shape) string {
-	const least = 16 // side of an image on which scattering and gradients see something
+	const least = 16 // least side of an image for scattering and gradients to be useful
 	switch {
 	case s.Image.Rows < least || s.Image.Cols < least:
 		return features.NamePixels
@@ -193,8 +193,8 @@ func defaultFeatures(s Shape) string {
 	}
 }
 
-// statistics: with 50,000 records means stand this noise, and half the noise serves no better; at epsilon 0.5
-// they are a tenth of the budget. Handwriting is classified by cells of 5x5 pixels, pictures by finer ones.
+// statistics returns the settings of statistics. With 50,000 records means tolerate this noise, and half the
+// noise is no better; at epsilon 0.5 they take a tenth of the budget. Handwriting has cells of 5x5 pixels.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
@@ -206,22 +206,22 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected size of a batch: at a fixed budget large batches, all records if there are few, make
-// the noise of a step smallest against its signal (De et al. 2022).
+// batch is the expected batch size. At a fixed budget large batches, all records if they are few, have the
+// least noise of a step relative to its signal (De et al. 2022).
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
 	return math.Min(1, batch/float64(records))
 }
 
-// protected returns the private training of rows whose norm is the root of their length, or
-// of pixels. Pixels take more steps the more records there are.
+// protected returns the private training for rows whose norm is the square root of their length, or for
+// pixels. With pixels, more records mean more steps.
 //
 // Gradients of long rows are long, and at a clip norm this small every record contributes a unit vector,
-// however well it is classified. The weights then grow as they do in a perceptron: early steps fade by
-// themselves, and neither momentum nor a falling rate helps. What counts is how far a step goes in logits,
-// the learning rate times the clip norm times the norm of a row, which may grow as the noise falls, with
-// epsilon and the number of records. Where classes overlap it grows more slowly, and takes more steps.
+// however well it is classified. The weights then grow as in a perceptron: early steps fade by themselves,
+// and neither momentum nor a falling rate helps. What matters is the length of a step in logits: the learning
+// rate times the clip norm times the norm of a row. It may grow as the noise falls, with epsilon and the
+// number of records. If classes overlap it grows more slowly, and more steps are needed.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),
@@ -238,7 +238,7 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 		budget := math.Min(8, epsilon*float64(s.Records)/50000)
 		step := 220 * math.Pow(budget, 0.75)
 		c.Steps, c.Optimizer.Momentum = 200, 0
-		if s.Kind == dataset.Handwriting { // whose classes hardly overlap
+		if s.Kind == dataset.Handwriting { // its classes hardly overlap
 			step = 220 * budget
 			c.Steps = 100
 		}
@@ -247,9 +247,9 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// unprotected returns the training without privacy for columns of standard deviation 1. For
-// images, whose rows are long, batches are an eighth as large: where no noise is added, twice
-// the steps of half the length learn as much for a quarter of the work.
+// unprotected returns the training without privacy for columns of standard deviation 1. For images, whose
+// rows are long, batches are an eighth as large: without noise, twice the steps of half the length learn as
+// much for a quarter of the work.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

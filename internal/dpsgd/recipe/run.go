@@ -25,15 +25,15 @@ type runner struct {
 	shape Shape
 	hash  [32]byte // of the task
 	made  string   // identifies the features in ready
-	ends  []int    // of units of several rows; nil where a unit has one
+	ends  []int    // of units of several rows; nil if every unit has one
 	ready prepared
 }
 
 // Run trains every plan, Seeds times, and returns a row for each plan. It may be interrupted and called again
-// with the same Config: results are taken from Config.Dir, a training is resumed from its checkpoint, to the
-// last bit, and nothing is charged twice. The models are left in Config.Dir/public/models, or
-// Config.Dir/private/results/models if they may not be published, a file each as [OpenModel] reads it; the
-// ledger has its SHA-256.
+// with the same Config: it takes results from Config.Dir, resumes a training from its checkpoint, to the last
+// bit, and charges nothing twice. It writes one model file for each run, which [OpenModel] reads, to
+// Config.Dir/public/models, or to Config.Dir/private/results/models if the models may not be published. The
+// ledger has the SHA-256 of each file.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -104,8 +104,8 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// plans runs every plan with every seed, and returns a row for each plan. The plans of one seed follow each
-// other, because they share features.
+// plans runs every plan with every seed, and returns a row for each plan. The plans of one seed run
+// consecutively, because they share features.
 func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
 	for seed := range r.Seeds {
@@ -129,12 +129,12 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	return rows, nil
 }
 
-// mean averages runs of one plan; the rest is taken from the first.
+// mean averages runs of one plan; all other fields are taken from the first run.
 func mean(runs []Row) Row {
 	row, n := runs[0], float64(len(runs))
 	row.Accuracy, row.Seconds = 0, 0
 	var accuracies []float64
-	var recalls [][]float64 // nil of a run of an earlier version
+	var recalls [][]float64 // nil in a run of an earlier version
 	var areas []*float64
 	for _, r := range runs {
 		row.Accuracy += r.Accuracy / n
@@ -155,11 +155,11 @@ type job struct {
 	*runner
 	plan   Plan
 	seed   int
-	spent  map[int]float64 // epsilon by the number of steps, where it is known
-	result *Result         // takes the state of a shared ledger
+	spent  map[int]float64 // epsilon by the number of steps, as far as known
+	result *Result         // receives the state of a shared ledger
 
 	id    string
-	dir   string // its files under private/
+	dir   string // of the run's files under private/
 	noise float64
 	claim claim // of a private run
 }
@@ -182,34 +182,34 @@ func (j *job) save(s state) error {
 	return run.WriteState(j.stateFile(), s)
 }
 
-// Schema names the JSON form of a Result.
+// Schema identifies the JSON form of a Result.
 const Schema = "pate.dpsgd/1"
 
-// Result holds the rows of a run, one a plan. Its JSON form is a contract of the command line. Nothing in it
-// but running times and figures of a typical record is an uncharged function of the private data;
-// [Result.WithoutTimes] may be published.
+// Result holds the rows of a run, one per plan. The command line guarantees its JSON form. Only running times
+// and figures of a typical record are uncharged functions of the private data; [Result.WithoutTimes] may be
+// published.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
 	Provenance string  `json:"provenance,omitempty"`
 	Split      string  `json:"split"`
-	Private    int     `json:"private"` // records trained on, one a unit
+	Private    int     `json:"private"` // records trained on, one per unit
 	Test       int     `json:"test"`
 	Classes    int     `json:"classes"`
 	Delta      float64 `json:"delta"`
 	Relation   string  `json:"relation"`
 	Unit       string  `json:"unit"`
-	// Releasable is true if everything here may leave: every row was charged, with cryptographic noise, and
-	// nothing is withheld.
+	// Releasable is true if everything in the Result may be released: every row was charged, with
+	// cryptographic noise, and nothing is withheld.
 	Releasable bool `json:"releasable"`
-	// Withheld is the reason why nothing may leave whatever was charged, as [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, whatever was charged: see [dataset.Task.Withheld].
 	Withheld   string       `json:"withheld,omitempty"`
 	Seeded     bool         `json:"seeded"`
 	Seeds      int          `json:"seeds"`
 	Rows       []Row        `json:"rows"`
 	Seconds    float64      `json:"seconds,omitempty"`     // whole, rounded up
 	EpsilonAll float64      `json:"epsilon_all,omitempty"` // cost of all rows and all seeds together
-	Ledger     *LedgerState `json:"ledger,omitempty"`      // if it is a shared one
+	Ledger     *LedgerState `json:"ledger,omitempty"`      // if it is shared
 	Note       string       `json:"note,omitempty"`
 }
 
@@ -229,17 +229,17 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// LedgerState is a shared ledger as a whole, after the run.
+// LedgerState describes a whole shared ledger after the run.
 type LedgerState struct {
 	Unit    string      `json:"unit"`
 	Mode    ledger.Mode `json:"mode"`
 	Budget  float64     `json:"budget"`
-	Claim   float64     `json:"claim"`    // epsilon of everything released under it
+	Claim   float64     `json:"claim"`    // epsilon of everything released under the ledger
 	LeftRho float64     `json:"left_rho"` // of the largest Gaussian release that still fits
 }
 
-// Row is one plan. Accuracy is on the test rows, mean and standard deviation over
-// seeds; Epsilon is absent where nothing was protected.
+// Row is the result of one plan. Accuracy is on the test rows, mean and standard deviation are over seeds.
+// Epsilon is absent without protection.
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
@@ -253,11 +253,11 @@ type Row struct {
 	Accuracy   float64   `json:"accuracy"`
 	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
 	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs, if there are several
-	// Recall is the recall of each class on the test rows, a mean over runs; 0 for a class of no test rows.
-	// Absent from results of earlier versions.
+	// Recall is the recall of each class on the test rows, a mean over runs; 0 for a class without test rows.
+	// It is absent in results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, of two classes, the area under the receiver operating characteristic on the test rows, and
-	// AUROCSD its standard deviation over seeds. Absent from results of earlier versions.
+	// AUROC is, for two classes, the area under the receiver operating characteristic on the test rows, and
+	// AUROCSD its standard deviation over seeds. They are absent in results of earlier versions.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
@@ -265,19 +265,19 @@ type Row struct {
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
 	// Sampling is how batches are drawn; it is absent for Poisson sampling. EpochSteps is the number of steps
-	// of an epoch, in schemes with epochs, and Bands the number of turns, and of steps over which noise is
-	// correlated, if it is cyclic.
+	// per epoch, in schemes with epochs. Bands is the number of turns, and of steps over which noise is
+	// correlated, in cyclic sampling.
 	Sampling     dpsgd.Scheme      `json:"sampling,omitempty"`
 	EpochSteps   int               `json:"epoch_steps,omitempty"`
 	Bands        int               `json:"bands,omitempty"`
 	Noise        float64           `json:"noise_multiplier,omitempty"`
-	ClipNorm     float64           `json:"clip_norm,omitempty"` // absent where nothing was clipped
+	ClipNorm     float64           `json:"clip_norm,omitempty"` // absent without clipping
 	LearningRate float64           `json:"learning_rate"`
 	Statistics   []json.RawMessage `json:"statistics"`        // charges before the training
 	Seconds      float64           `json:"seconds,omitempty"` // of one seed, whole, rounded up
-	// Account is what `pate account` reads to recompute Epsilon.
+	// Account is the input from which `pate account` recomputes Epsilon.
 	Account         *accountant.Schedule `json:"account,omitempty"`
-	Curve           []Point              `json:"curve,omitempty"` // accuracy as the budget is spent, first seed
+	Curve           []Point              `json:"curve,omitempty"` // accuracy against the spent budget, first seed
 	Name            string               `json:"name"`            // in file names
 	typical.Figures                      // of the training alone
 }

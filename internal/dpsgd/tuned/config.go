@@ -21,66 +21,66 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// relation of every account here, as DP-SGD's.
+// relation is the relation of every account in this package, as for DP-SGD.
 const relation = accountant.AddRemove
 
 // Config sets what to tune. Task, Delta, Base, Settings and Law are required, and Key and Dir by [Run].
 type Config struct {
-	// Task is the data. Its pool chooses, unless Private does; its test rows score the chosen model.
+	// Task is the data. Its pool chooses a setting, unless Private does; its test rows score the chosen model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	// Epsilon is the budget of everything together. 0 on a shared ledger means the whole rest of the ledger.
+	// Epsilon is the budget of everything together. 0 on a shared ledger means the whole remaining budget.
 	Epsilon float64
-	// Records is the public number of private units, with the ones that choose: sampling follows from it.
-	// Default: their number, which is then made public.
+	// Records is the public number of private units, including the units that choose: sampling follows from
+	// it. By default it is the actual number of units, which is then made public.
 	Records  int
-	Unit     string        // owner of the data of a unit in Task.Private.Units; default "record"
-	Base     recipe.Recipe // of which settings change a part
+	Unit     string        // name of the owner of the data of a unit in Task.Private.Units; default "record"
+	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private lets a part of the private units choose; nil leaves it to the pool.
+	// Private lets a part of the private units choose a setting. If nil, the pool chooses.
 	Private *Private
-	// Shared, if not nil, is the ledger that is charged, instead of one of the run's own.
+	// Shared, if not nil, is the ledger that is charged instead of the run's own ledger.
 	Shared *recipe.Shared
 	// Every, if above 0, ends the search at multiples of a time: see [tune.Search].
 	Every time.Duration
 
-	Key     rng.Key // the secret that all randomness derives from
-	Dir     string  // keeps ledger, model and the state of an interrupted run; must exist
+	Key     rng.Key // secret from which all randomness derives
+	Dir     string  // holds ledger, model and the state of an interrupted run; must exist
 	Workers int
 	Cache   *features.Cache
 }
 
-// Private lets private units choose.
+// Private lets private units choose a setting.
 type Private struct {
-	Share float64 // of the units, in (0, 1); the others are trained on
-	Sigma float64 // of the discrete Gaussian noise on the number of right answers
+	Share float64 // fraction of the units that choose, in (0, 1); all others are trained on
+	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions
 }
 
-// ErrConfig is matched by every error about a field of a Config; nothing was run.
+// ErrConfig is matched by every error about a field of a Config. Nothing has been run then.
 var ErrConfig = errors.New("tuned: bad Config")
 
-// ErrCostsDiffer is returned where settings do not cost the same.
+// ErrCostsDiffer is returned if settings do not have the same cost.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
-// DefaultPrivate returns a fifth of the units, with noise like the chance error of their number of right
-// answers, which costs next to nothing beside a training.
+// DefaultPrivate returns a fifth of the units, with noise of the size of the sampling error of their number
+// of correct predictions. It costs next to nothing compared with a training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
 }
 
-// job is a Config that was checked, with its data as they are used.
+// job is a checked Config, with its data prepared for use.
 type job struct {
 	Config
-	inner  dataset.Task // trained on, and scored by the rows of Test while it trains
-	choose dataset.Set  // chooses
+	inner  dataset.Task // trained on; the rows of Test score it during training
+	choose dataset.Set  // rows that choose a setting
 	shape  recipe.Shape // of inner
 	plans  []recipe.Plan
 }
 
-// Validate reports the first field that is missing or out of range, Key and Dir apart, by public numbers
-// only.
+// Validate reports the first field that is missing or out of range, except Key and Dir. It uses public
+// numbers only.
 func (c Config) Validate() error {
 	_, err := c.newJob()
 	return err
@@ -148,8 +148,8 @@ func (c Config) complete() (*job, error) {
 	return j, j.costAlike()
 }
 
-// declared returns the declared number of units to train on, or 0: the share that does not choose of the
-// declared number.
+// declared returns the declared number of units to train on, without the share that chooses; 0 if none is
+// declared.
 func (j *job) declared() int {
 	if j.Records == 0 || j.Private == nil {
 		return j.Records
@@ -157,7 +157,7 @@ func (j *job) declared() int {
 	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
-// costAlike refuses settings whose runs cost differently, at whatever noise.
+// costAlike returns an error unless a run costs the same with every setting, whatever the noise.
 func (j *job) costAlike() error {
 	for _, noise := range []float64{1, 3} {
 		var first []byte
@@ -187,7 +187,7 @@ func (j *job) event(noise float64) (accountant.Event, error) {
 	return e, accountant.Validate(e)
 }
 
-// Quote returns the cost of the search, by the budget of the Config. It reads public numbers only and spends
+// Quote returns the cost of the search for the budget of the Config. It reads public numbers only and spends
 // nothing. Epsilon must be given.
 func (c Config) Quote(ctx context.Context) (tune.Price, error) {
 	j, err := c.newJob()
@@ -205,8 +205,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split parts units by a hash of their names with a public constant, so that the part of a unit does not
-// depend on the others. Both parts share no memory with s.
+// split divides units by a hash of their names with a public constant, so that the part of a unit does not
+// depend on other units. The two parts share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

@@ -8,18 +8,18 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-// Schema names the JSON form of a Result.
+// Schema identifies the JSON form of a Result.
 const Schema = "pate.tune/1"
 
-// Result is the release of a search, beside the file of the model. Its JSON form is a contract of the command
-// line. Nothing in it depends on a run that was not chosen, on the number of runs, or on their times.
+// Result is the release of a search, besides the model file. The command line guarantees its JSON form.
+// Nothing in it depends on runs that were not chosen, on the number of runs, or on their times.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Data       string    `json:"data"`
 	Provenance string    `json:"provenance,omitempty"`
 	Split      string    `json:"split"`
-	Private    int       `json:"private"` // records, with the ones that choose, one a unit; or the declared number
-	Test       int       `json:"test"`    // public rows that score the chosen model
+	Private    int       `json:"private"` // records, including those that choose, one per unit; or the declared number
+	Test       int       `json:"test"`    // public rows on which the chosen model is scored
 	Settings   int       `json:"settings"`
 	Law        LawJSON   `json:"law"`
 	Score      ScoreJSON `json:"score"`
@@ -28,19 +28,19 @@ type Result struct {
 	Relation   string    `json:"relation"`
 	Unit       string    `json:"unit"`
 	// Noise is the noise multiplier of every run. A single model would have OneNoise at the same epsilon, and
-	// cost OneEpsilon with Noise.
+	// would cost OneEpsilon with Noise.
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
-	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent where the law drew none
+	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent if the number of runs was drawn as 0
 	Releasable bool    `json:"releasable"`
-	// Withheld is the reason why nothing may leave though it was charged, as [dataset.Task.Withheld].
+	// Withheld is why nothing may be released although it was charged: see [dataset.Task.Withheld].
 	Withheld string              `json:"withheld,omitempty"`
 	Seeded   bool                `json:"seeded"`
-	Account  accountant.Schedule `json:"account"` // what `pate account` reads to recompute Epsilon
+	Account  accountant.Schedule `json:"account"` // input from which `pate account` recomputes Epsilon
 }
 
-// LawJSON is the law of the number of runs.
+// LawJSON is the distribution of the number of runs.
 type LawJSON struct {
 	Name     string  `json:"name"`
 	Expected float64 `json:"expected_runs"`
@@ -49,22 +49,22 @@ type LawJSON struct {
 	Mean     float64 `json:"mean,omitempty"`
 }
 
-// ScoreJSON describes the rows that compared settings.
+// ScoreJSON describes the rows on which settings were compared.
 type ScoreJSON struct {
 	On    string  `json:"on"` // "public" or "private"
 	Rows  int     `json:"rows,omitempty"`
-	Share float64 `json:"share,omitempty"` // of private units
-	Sigma float64 `json:"sigma,omitempty"` // of the noise on the number of right answers
+	Share float64 `json:"share,omitempty"` // fraction of private units
+	Sigma float64 `json:"sigma,omitempty"` // of the noise on the number of correct predictions
 }
 
 // Chosen is the released run.
 type Chosen struct {
 	Setting
 	Index int `json:"index"` // of the setting, from 1
-	// Score is the accuracy on the public rows that chose, or the noisy number of right
-	// answers on private ones. It flatters, as the best of several.
+	// Score is the accuracy on the public rows that chose, or the noisy number of correct predictions on
+	// private rows. As the best of several scores it is too optimistic.
 	Score         float64 `json:"score"`
-	Accuracy      float64 `json:"accuracy"` // on test rows, which chose nothing
+	Accuracy      float64 `json:"accuracy"` // on test rows, which did not influence the choice
 	StandardError float64 `json:"standard_error"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
@@ -86,7 +86,7 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 		Releasable: j.releasable(), Withheld: j.Task.Withheld(), Seeded: !j.Key.Releasable(),
 		Account: accountant.Schedule{Relation: relation, Events: []accountant.Event{j.Law.Event(run)}},
 	}
-	if j.Private != nil { // how many rows chose is private
+	if j.Private != nil { // the number of rows that chose is private
 		r.Score = ScoreJSON{On: "private", Share: j.Private.Share, Sigma: j.Private.Sigma}
 	}
 	return r, nil
@@ -94,7 +94,7 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 
 func (j *job) releasable() bool { return j.Key.Releasable() && j.Task.Withheld() == "" }
 
-// chosen returns the released run, its setting in full.
+// chosen returns the released run with its complete setting.
 func (j *job) chosen(best tune.Best, accuracy float64) *Chosen {
 	t := j.plans[best.Setting].Recipe
 	s := Setting{

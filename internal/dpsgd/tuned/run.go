@@ -23,7 +23,7 @@ import (
 
 // Files of a run, in the private half of its folder.
 const (
-	ledgerFile  = "ledger/tuned.jsonl" // unless it is a shared one
+	ledgerFile  = "ledger/tuned.jsonl" // unless the ledger is shared
 	stateFile   = "tuned.json"
 	searchState = "search"
 )
@@ -34,10 +34,10 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// Nothing is the text in the file of the model where the law drew no run.
+// Nothing is the text of the model file if the number of runs was drawn as 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
-// state is the part of a run on disk: its price, before it is charged, and its result.
+// state is the part of a run on disk: its price, written before it is charged, and its result.
 type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`
@@ -46,7 +46,7 @@ type state struct {
 
 const kind = "tune"
 
-// settings are all inputs of a search but its data and its key.
+// settings are all inputs of a search except its data and its key.
 type settings struct {
 	Law      tune.Law      `json:"law"`
 	Plans    []recipe.Plan `json:"plans"`
@@ -64,8 +64,8 @@ func (j *job) settings() settings {
 	}
 }
 
-// Run makes the search and returns the chosen run. The file of the model is at [ModelFile]. Run may be
-// interrupted and called again with the same Config: it resumes to the same answer, and is charged once.
+// Run makes the search and returns the chosen run. The model file is at [ModelFile]. Run may be interrupted
+// and called again with the same Config: it resumes to the same result, and is charged once.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
 	switch {
@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, fmt.Errorf("tuned: %w", err)
 		}
 	}
-	if err := os.RemoveAll(j.path(searchState)); err != nil { // the scores of other runs are in it
+	if err := os.RemoveAll(j.path(searchState)); err != nil { // it holds the scores of other runs
 		return nil, fmt.Errorf("tuned: %w", err)
 	}
 	return done.Result, nil
@@ -102,8 +102,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger checks, before anything is written, that a new run fits the shared ledger, which may not be there
-// yet. Its error is the one that Run would return.
+// TryLedger checks, before anything is written, that a new run fits the shared ledger, which need not exist
+// yet. It returns the error that Run would return.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
@@ -118,8 +118,8 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. Its plan settles the price, which is on disk before
-// anything is charged: beside a ledger of its own, on a shared one in the name of the run.
+// search returns the search as a run with one stage. Its plan fixes the price, which is on disk before
+// anything is charged: in the state file or, on a shared ledger, in the record of the run.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -159,7 +159,7 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for an epsilon, or for the whole rest of a ledger.
+// priceOn returns the price for an epsilon, or for the whole remaining budget of a ledger.
 func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)
@@ -189,7 +189,7 @@ func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, err
 	return tune.PriceAt(ctx, j.Law, relation, accountant.Target{Epsilon: b.Upper, Delta: j.Delta}, noise, j.event)
 }
 
-// release makes the search under its ledger, and keeps the result.
+// release makes the search under its ledger, and stores the result.
 func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	path, mode, err := results.Folder(j.Dir).Place(j.releasable(), "models", "tuned.model")
 	if err != nil {
@@ -264,7 +264,7 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 	}
 }
 
-// isCharged refuses a training that charged another event than the search counts on.
+// isCharged reports a training that charged another event than the search expects.
 func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	var all accountant.Event = accountant.Composed{Events: account.Events}
 	if len(account.Events) == 1 {
@@ -281,8 +281,8 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	return nil
 }
 
-// score returns the score of a run: the accuracy on the pool, or the number of right answers on private rows,
-// with its charged noise. One unit has one row, so it moves that number by one at most.
+// score returns the score of a run: the accuracy on the pool, or the number of correct predictions on private
+// rows plus its charged noise. A unit has one row here, so it changes that number by at most one.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil
@@ -302,7 +302,7 @@ func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rn
 	return float64(right + noise.Sample(key.Derive("tuned score").Stream())), nil
 }
 
-// accuracy returns the accuracy of the model in a file on the test rows, which are public.
+// accuracy returns the accuracy on the test rows, which are public, of the model in a file.
 func (j *job) accuracy(ctx context.Context, file string) (float64, error) {
 	m, err := recipe.OpenModel(file)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package typical accounts for a training by Bayesian differential privacy beside epsilon, by package
-// internal/accountant/bayes. The figures change nothing about the training. They are functions of private
-// gradients, charged nowhere and no epsilon: the toolkit keeps and shows them through this package alone.
+// Package typical accounts for a training by Bayesian differential privacy, in addition to epsilon, with
+// package internal/accountant/bayes. The figures do not affect the training. They are functions of private
+// gradients, are not charged and are no epsilon: the toolkit stores and shows them through this package only.
 package typical
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Config asks for figures. Nil asks for none.
+// Config configures the figures. A nil Config computes none.
 type Config struct {
 	Delta   float64       // delta_mu; default [DefaultDelta]
-	Between dpsgd.Between // ends of distances
-	Most    int           // distances of a step; default of dpsgd.Distances
+	Between dpsgd.Between // what distances are measured between
+	Most    int           // distances per step; default of dpsgd.Distances
 }
 
-// DefaultDelta is the delta_mu of a Config that names none. By Markov's inequality a bound at 1e-10 holds at
-// 1e-5 for all but a share 1e-5 of records.
+// DefaultDelta is the delta_mu of a Config without one. By Markov's inequality a bound at 1e-10 holds at 1e-5
+// for all but a fraction 1e-5 of records.
 const DefaultDelta = 1e-10
 
 // Account follows a training, with one Bayesian account for each estimator.
@@ -38,8 +38,8 @@ type Account struct {
 	err      error
 }
 
-// Follow lets the account observe the training of cfg. It returns nil for a nil Config or a training without
-// noise, and an error for a training that cannot be followed.
+// Follow makes the account observe the training of cfg. It returns nil for a nil Config or a training without
+// noise, and an error for a training that cannot be accounted for.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -81,14 +81,14 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 
 func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
 
-// observe adds a step. Steps that are not seen, before a checkpoint, are added by Figures.
+// observe adds a step. Figures adds the steps before a checkpoint, which are not observed.
 func (a *Account) observe(s dpsgd.StepDistances) {
 	for _, account := range a.accounts {
 		a.err = errors.Join(a.err, account.Add(a.step, s.Values))
 	}
 }
 
-// Figures ends the training, with worst cases for the steps that were not seen. A nil Account has none.
+// Figures ends the training, with worst cases for unobserved steps. A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
@@ -107,8 +107,8 @@ func (a *Account) Figures() (f Figures, err error) {
 	return f, nil
 }
 
-// Figures belong to one row of a result, of its first seed, and are embedded in it: private, charged nowhere,
-// and no epsilon.
+// Figures belong to one row of a result, for its first seed, and are embedded in the row: private, not
+// charged, and no epsilon.
 type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
@@ -131,7 +131,7 @@ func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 
 const file = "bayes.json"
 
-// Write keeps the figures in dir/private, for their owner alone to read. It writes nothing if there are none.
+// Write stores the figures, if there are any, in dir/private, readable by their owner alone.
 func (r Rows) Write(dir string) error {
 	if r == nil {
 		return nil
@@ -146,7 +146,7 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write kept in dir, as many as rows, or nil.
+// Read returns the figures that Write stored in dir, one for each of rows, or nil.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the section of a report about the figures, of rows of these names, or "" if there are none.
+// Section returns the section of a report about the figures of the named rows, or "" if there are none.
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
@@ -176,12 +176,12 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds a column for every estimator to a table for people with the rows of the figures.
+// AddTo adds a column for every estimator to a table for people that has the rows of the figures.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
 
-// AddRecordsTo adds the columns to a table for programs. Every row is then marked as not releasable.
+// AddRecordsTo adds the columns to a table for programs. It marks every row as not releasable.
 func (r Rows) AddRecordsTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string {
 		return "private_bayes_mu_" + strings.ReplaceAll(e.String(), "-", "_")
