@@ -30,9 +30,8 @@ type analyzeFlags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f analyzeFlags
-	cmd := shell.Command("analyze VOTES...", "seed", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-		return append(f.Missing(cmd), shell.Unset(cmd, "mechanism")...)
-	}), func(cmd *cobra.Command, args []string) error { return runAnalyze(cmd, g, f, args) })
+	cmd := shell.Command("analyze VOTES...", "seed", f.Needs(nil, "mechanism"),
+		func(cmd *cobra.Command, args []string) error { return runAnalyze(cmd, g, f, args) })
 	f.Add(cmd)
 	f.addMechanism(cmd)
 	shell.Declare(cmd.Flags(), "analyze", shell.To{"orders": &f.orders, "noise": &f.noise, "answers": &f.answers})

@@ -35,10 +35,8 @@ type releaseFlags struct {
 
 func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	var f releaseFlags
-	cmd := shell.Command("release VOTES...", "", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-		missing := append(f.Missing(cmd), shell.Unset(cmd, "mechanism", "ledger", "out")...)
-		return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
-	}), func(cmd *cobra.Command, args []string) error { return runAnalyzeRelease(cmd, g, f, args) })
+	cmd := shell.Command("release VOTES...", "", f.Needs(&f.ledger, "mechanism", "ledger", "out"),
+		func(cmd *cobra.Command, args []string) error { return runAnalyzeRelease(cmd, g, f, args) })
 	f.Add(cmd)
 	f.addMechanism(cmd)
 	shell.Declare(cmd.Flags(), "release", shell.To{"order": &f.order, "beta": &f.beta, "sigma-ss": &f.sigmaSS, "margin": &f.margin,
@@ -75,12 +73,8 @@ func (f *releaseFlags) checkOut(args []string) error {
 func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals, stated bool) run.File {
 	file := run.File{Path: f.ledger, Warn: g.Warn, Expect: run.Expect{Epsilon: f.epsilon}, New: ledger.Config{
 		Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()}}
-	if cmd.Flags().Changed("delta") {
-		file.Expect.Delta = g.Delta
-	}
-	if cmd.Flags().Changed("unit") || stated {
-		file.Expect.Unit = f.unit
-	}
+	shell.Put(cmd.Flags().Changed("delta"), &file.Expect.Delta, g.Delta)
+	shell.Put(cmd.Flags().Changed("unit") || stated, &file.Expect.Unit, f.unit)
 	return file
 }
 
@@ -149,9 +143,7 @@ type identity struct {
 func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.Histogram, error]) (report releasedReport, err error) {
 	recorded := false
 	one := run.Run{File: r.file, Kind: "analyze release", Units: run.Units{N: r.votes.Teachers(), Noun: "teachers"}}
-	if r.globals.Seeded {
-		one.Seed = &r.globals.Seed
-	}
+	shell.Put(r.globals.Seeded, &one.Seed, &r.globals.Seed)
 	one.Plan = func(_ context.Context, before *run.Before) (run.Plan, error) {
 		p, err := r.plan(before)
 		recorded = p.Same != nil

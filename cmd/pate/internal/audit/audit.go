@@ -40,9 +40,7 @@ func New(g *shell.Globals) *cobra.Command {
 			return err
 		}
 		opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
-		if cmd.Flags().Changed("delta") {
-			opt.Delta = g.Delta
-		}
+		shell.Put(cmd.Flags().Changed("delta"), &opt.Delta, g.Delta)
 		if opt.Key, err = g.Key(); err != nil {
 			return err
 		}

@@ -27,9 +27,8 @@ type result struct{ queries, teachers, classes int }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
-	cmd := shell.Command("counts VOTES... --out counts.csv", "seed delta", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-		return append(f.Missing(cmd), shell.Unset(cmd, "out")...)
-	}), func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) })
+	cmd := shell.Command("counts VOTES... --out counts.csv", "seed delta", f.Needs(nil, "out"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) })
 	f.AddShape(cmd)
 	shell.Declare(cmd.Flags(), "counts", shell.To{"join": &f.join, "out": &f.out})
 	return cmd

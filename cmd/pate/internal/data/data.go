@@ -17,58 +17,48 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-const schemaData = "pate.data/1"
-
-type set struct {
-	Name    string `json:"name"`
-	Where   string `json:"where"` // a folder, "embedded", or "" if it is not here
-	Licence string `json:"licence"`
-	Install string `json:"install,omitempty"`
-	Files   []file `json:"files,omitempty"`
-}
-
-type file struct {
-	Path    string `json:"path"`
-	SHA256  string `json:"sha256"`
-	Matches *bool  `json:"matches,omitempty"` // absent where no hash is recorded
-}
-
 func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("data", "data", shell.Command("ls", "", cobra.NoArgs, func(*cobra.Command, []string) error { return list(g) }))
 }
 
-// list looks for all sets and hashes their files.
+// list looks for all sets and hashes their files. A set is in a folder, "embedded" or, as "", not here; a file
+// without a recorded hash matches nothing.
 func list(g *shell.Globals) error {
-	var sets []set
+	var sets []shell.Object
 	var wrong []string
+	t := shell.TableOf("<name", "<where", "<sha256", "<licence", "<how to get it")
 	for _, k := range namedsets.All() {
-		s := set{Name: k.Name, Where: "embedded", Licence: k.Licence, Install: k.Install}
+		where, sums := "embedded", ""
+		var files []shell.Object
 		for _, f := range k.Files {
 			path, err := k.Find(f)
 			if errors.Is(err, fs.ErrNotExist) {
-				s.Where, s.Files = "", nil
+				where, sums, files = "", "", nil
 				break
 			}
 			if err != nil {
 				return shell.FaultError(err, "data")
 			}
-			s.Where = filepath.Dir(path)
-			found := file{Path: path}
-			if found.SHA256, err = unpack.Sum(path); err != nil {
+			where = filepath.Dir(path)
+			sum, err := unpack.Sum(path)
+			if err != nil {
 				return err
 			}
+			sums += sum[:12] + " "
+			found := shell.Object{"path", path, "sha256", sum}
 			if f.SHA256 != "" {
-				matches := found.SHA256 == f.SHA256
-				found.Matches = &matches
-				if !matches {
-					wrong = append(wrong, path)
+				found = append(found, "matches", sum == f.SHA256)
+				if sum != f.SHA256 {
+					wrong, sums = append(wrong, path), sums+"DIFFERS "
 				}
 			}
-			s.Files = append(s.Files, found)
+			files = append(files, found)
 		}
-		sets = append(sets, s)
+		sets = append(sets, shell.Object{"name", k.Name, "where", where, "licence", k.Licence, "install?", k.Install, "files?", files})
+		t.Rows = append(t.Rows, []string{k.Name, cmp.Or(where, "not here"), strings.TrimSpace(sums), k.Licence, k.Install})
 	}
-	if err := print(g, sets); err != nil {
+	report := shell.Object{"schema", "pate.data/1", "sets", sets}
+	if err := g.Print(report, func(table.Format) table.Table { return t }); err != nil {
 		return err
 	}
 	if len(wrong) > 0 {
@@ -76,25 +66,4 @@ func list(g *shell.Globals) error {
 			Why: "its SHA-256 differs, so results cannot be compared with others", Fix: "get it again", Topic: "data"}
 	}
 	return nil
-}
-
-func print(g *shell.Globals, sets []set) error {
-	report := struct {
-		Schema string `json:"schema"`
-		Sets   []set  `json:"sets"`
-	}{schemaData, sets}
-	return g.Print(report, func(table.Format) table.Table {
-		t := table.Table{Header: []string{"name", "where", "sha256", "licence", "how to get it"}, Left: []bool{true, true, true, true, true}}
-		for _, s := range sets {
-			sums := ""
-			for _, f := range s.Files {
-				sums += f.SHA256[:12] + " "
-				if f.Matches != nil && !*f.Matches {
-					sums += "DIFFERS "
-				}
-			}
-			t.Rows = append(t.Rows, []string{s.Name, cmp.Or(s.Where, "not here"), strings.TrimSpace(sums), s.Licence, s.Install})
-		}
-		return t
-	})
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
-	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/run"
 )
 
@@ -76,10 +74,9 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 		return nil, err
 	}
 	return targets, cmp.Or(
-		shell.If(given("noise-multiplier") && !(f.noise > 0 && f.noise <= math.MaxFloat64),
-			"--noise-multiplier %v: must be a finite number above 0", f.noise),
+		shell.Positive(given("noise-multiplier"), "noise-multiplier", f.noise),
 		shell.If(given("spend") && f.ledger == "", "--spend is for --ledger; without it that is --epsilon"),
-		shell.If(given("spend") && !(f.spend > 0 && f.spend <= math.MaxFloat64), "--spend %v: must be a finite number above 0", f.spend),
+		shell.Positive(given("spend"), "spend", f.spend),
 		shell.If(given("spend") && given("noise-multiplier"), "--spend, --noise-multiplier: one follows from the other"),
 		shell.If(given("epsilon") && given("noise-multiplier") && f.ledger == "",
 			"--epsilon, --noise-multiplier: one follows from the other"),
@@ -185,11 +182,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	}
 	f.own.sayUnits(g, cfg)
 	if f.ledger != "" {
-		begun, err := durable.Exists(results.Folder(f.out).Config())
-		if err == nil && !begun {
-			err = cfg.TryLedger(cmd.Context())
-		}
-		if err != nil {
+		if err := shell.Fits(cmd.Context(), f.out, cfg.TryLedger); err != nil {
 			return shell.TrainingError(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
@@ -24,22 +25,22 @@ type trainingFlags struct {
 func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe) error {
 	given := cmd.Flags().Changed
 	if given("statistics-noise") {
-		if !(f.statistics > 0 && f.statistics <= math.MaxFloat64) {
-			return fmt.Errorf("--statistics-noise %v: must be a finite number above 0", f.statistics)
+		if err := shell.Positive(true, "statistics-noise", f.statistics); err != nil {
+			return err
 		}
 		r.Statistics.SecondNoise, r.Statistics.MeanNoise, r.Statistics.HOGMeanNoise = f.statistics, f.statistics, f.statistics
 	}
-	take(given("steps"), &r.Train.Steps, f.steps)
+	shell.Put(given("steps"), &r.Train.Steps, f.steps)
 	if given("batch") {
 		r.Train.SamplingProbability = math.Min(1, f.batch/float64(s.Records))
 	}
 	if err := f.setSampling(given, &r.Train); err != nil {
 		return err
 	}
-	take(given("clip"), &r.Train.ClipNorm, f.clip)
-	take(given("learning-rate"), &r.Train.LearningRate, f.learningRate)
-	take(given("ema"), &r.Train.AverageDecay, f.ema)
-	take(given("augment"), &r.Views, f.views)
+	shell.Put(given("clip"), &r.Train.ClipNorm, f.clip)
+	shell.Put(given("learning-rate"), &r.Train.LearningRate, f.learningRate)
+	shell.Put(given("ema"), &r.Train.AverageDecay, f.ema)
+	shell.Put(given("augment"), &r.Views, f.views)
 	if given("clipping") {
 		r.Train.Clipping = clippings(r.Train.Probability() * float64(s.Records))[f.clipping]
 	}
@@ -105,7 +106,7 @@ func (f *trainingFlags) setSchedule(given func(string) bool, s *dpsgd.Schedule) 
 			}
 		}
 	}
-	take(given("warmup"), &s.Warmup, f.warmup)
+	shell.Put(given("warmup"), &s.Warmup, f.warmup)
 	return nil
 }
 
@@ -121,13 +122,6 @@ func (f *trainingFlags) setOptimizer(given func(string) bool, o *optim.Config) {
 			*o = optim.Config{Method: optim.Method(f.optimizer), WeightDecay: o.WeightDecay}
 		}
 	}
-	take(given("momentum"), &o.Momentum, f.momentum)
-	take(given("weight-decay"), &o.WeightDecay, f.weightDecay)
-}
-
-// take puts the value of a flag into its place, if the flag was given.
-func take[T any](given bool, place *T, value T) {
-	if given {
-		*place = value
-	}
+	shell.Put(given("momentum"), &o.Momentum, f.momentum)
+	shell.Put(given("weight-decay"), &o.WeightDecay, f.weightDecay)
 }

@@ -38,10 +38,8 @@ type labelFlags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f labelFlags
-	cmd := shell.Command("label VOTES...", "", shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
-		missing := append(f.Missing(cmd), shell.Unset(cmd, "ledger", "out")...)
-		return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
-	}), func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) })
+	cmd := shell.Command("label VOTES...", "", f.Needs(&f.ledger, "ledger", "out"),
+		func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) })
 	f.Add(cmd)
 	f.AddParameters(cmd, "mechanism that draws labels (default: planned from public numbers)", nil)
 	f.AddAgreement(cmd)
@@ -115,21 +113,11 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 		return c, shell.UsageError("privacy", err)
 	}
 	c.Account.Accountant = method
-	if given("accountant") {
-		c.Expect.Accountant = method
-	}
-	if given("unit") || f.stated.Unit != "" {
-		c.Expect.Unit = f.unit
-	}
-	if given("mode") {
-		c.Expect.Mode = &c.Account.Mode
-	}
-	if given("relation") || f.stated.Relation != "" {
-		c.Expect.Relation = c.Account.Relation
-	}
-	if given("delta") {
-		c.Expect.Delta = g.Delta
-	}
+	shell.Put(given("accountant"), &c.Expect.Accountant, method)
+	shell.Put(given("unit") || f.stated.Unit != "", &c.Expect.Unit, f.unit)
+	shell.Put(given("mode"), &c.Expect.Mode, &c.Account.Mode)
+	shell.Put(given("relation") || f.stated.Relation != "", &c.Expect.Relation, c.Account.Relation)
+	shell.Put(given("delta"), &c.Expect.Delta, g.Delta)
 	_, fresh, err := (run.File{Path: f.ledger}).Look() // what is wrong with a ledger is told where it is opened
 	fresh = fresh && err == nil
 	if f.Mechanism == "" && !given("mode") && !given("failure-delta") && fresh {
@@ -138,9 +126,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 		c.Account.Mode = ledger.Reserved
 	}
 	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn
-	if g.Seeded {
-		c.Seed = &g.Seed
-	}
+	shell.Put(g.Seeded, &c.Seed, &g.Seed)
 	if fresh && f.epsilon == 0 {
 		return c, shell.Usagef("privacy", "--epsilon is required: %s is new", f.ledger)
 	}

@@ -54,7 +54,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
 			"values are known from what you declare alone, never from private rows", f.pool),
 		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals),
-		shell.If(!(f.epsilon > 0 && f.epsilon <= math.MaxFloat64), "--epsilon %v: must be a finite number above 0", f.epsilon),
+		shell.Positive(true, "epsilon", f.epsilon),
 		shell.If(dpsgd && f.size == 0, "--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; "+
 			"sampling and noise follow from it, so their number must not be private"),
 		shell.If(f.method == publish.PATE && given("rows-per-unit"),
@@ -100,9 +100,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 		Out: f.out, DestroySecrets: f.destroy, Cache: shell.FeatureCache(bar.Say), Spare: shell.SpareMemory,
 		Progress: bar.Update, Say: bar.Say, Warn: bar.Warn, Columns: bar.ReadAloud,
 	}
-	if g.Seeded {
-		c.Seed = &g.Seed
-	}
+	shell.Put(g.Seeded, &c.Seed, &g.Seed)
 	if c.Command, err = f.command(cmd, g, private); err != nil {
 		return err
 	}
@@ -188,14 +186,11 @@ func tableOf(r *publish.Report, f table.Format) table.Table {
 		return table.Table{Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"}, Rows: [][]string{{strconv.Itoa(t.Records),
 			strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released), shell.FormatUp(r.Epsilon, false)}}}
 	}
-	t := table.Table{
-		Header: []string{"teachers", "asked", "labels", "predicts % of labels held back", "epsilon"},
-		Rows: [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
-			shell.FormatUp(r.Epsilon, false)}},
-	}
+	t := shell.TableOf("teachers", "asked", "labels", "predicts % of labels held back", "epsilon")
+	t.Rows = [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
+		shell.FormatUp(r.Epsilon, false)}}
 	if f != table.Text {
-		t.Header, t.Rows[0] = append(t.Header, "student"), append(t.Rows[0], r.Student)
-		t.Left = []bool{false, false, false, false, false, true}
+		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Student), append(t.Left, true)
 	}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -62,6 +63,11 @@ func If(broken bool, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format, args...)
+}
+
+// Positive refuses a number of a flag that is not finite and above 0.
+func Positive(given bool, name string, x float64) error {
+	return If(given && !(x > 0 && x <= math.MaxFloat64), "--%s %v: must be a finite number above 0", name, x)
 }
 
 // Refuse returns the first rule that is broken, as a UsageError; nil if none is.

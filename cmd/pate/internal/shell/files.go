@@ -170,12 +170,8 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	file := run.File{Path: path, Warn: g.Warn, Expect: run.Expect{Epsilon: epsilon}, New: ledger.Config{
 		Unit: unit, Relation: accountant.AddRemove, Epsilon: epsilon, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived,
 	}}
-	if cmd.Flags().Changed("delta") {
-		file.Expect.Delta = g.Delta
-	}
-	if cmd.Flags().Changed("mode") {
-		file.Expect.Mode = &mode
-	}
+	Put(cmd.Flags().Changed("delta"), &file.Expect.Delta, g.Delta)
+	Put(cmd.Flags().Changed("mode"), &file.Expect.Mode, &mode)
 	account, _, err := LedgerConfig(file)
 	switch {
 	case err != nil:

@@ -72,6 +72,13 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 	}
 }
 
+// Put puts the value of a flag into its place, if the flag was given.
+func Put[T any](given bool, place *T, value T) {
+	if given {
+		*place = value
+	}
+}
+
 // add adds a flag of the type of its place. A list of texts takes one each time that the flag is given.
 func add(flags *pflag.FlagSet, name, usage string, place any) {
 	switch p := place.(type) {

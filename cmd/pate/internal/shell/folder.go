@@ -43,6 +43,15 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
+// Fits refuses a run that its ledger has no room for, by try, unless the run has begun in its folder and is charged.
+func Fits(ctx context.Context, out string, try func(context.Context) error) error {
+	begun, err := durable.Exists(results.Folder(out).Config())
+	if err == nil && !begun {
+		err = try(ctx)
+	}
+	return err
+}
+
 // outputs are the flags of files and folders that commands write.
 var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
 

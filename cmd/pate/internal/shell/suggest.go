@@ -3,7 +3,6 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -192,16 +191,6 @@ func Unset(cmd *cobra.Command, names ...string) []string {
 		}
 	}
 	return unset
-}
-
-// UnsetBudget lists --epsilon if it was not given and the ledger is not there yet.
-func UnsetBudget(cmd *cobra.Command, ledger string) []string {
-	if ledger != "" {
-		if _, err := os.Lstat(ledger); err == nil {
-			return nil
-		}
-	}
-	return Unset(cmd, "epsilon")
 }
 
 // missingError lists what a command needs; nil for nothing.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,12 +47,21 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Missing lists what votes cannot be read without: the number of classes.
-func (f *VotesFlags) Missing(cmd *cobra.Command) []string {
-	if f.counts || f.names != "" {
-		return nil
-	}
-	return Unset(cmd, "classes")
+// Needs checks that votes are named, that these flags are given and, where votes cannot be read without, the number of
+// classes; a ledger that is not there yet needs --epsilon.
+func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
+	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+		needed := slices.Clone(names)
+		if !f.counts && f.names == "" {
+			needed = slices.Insert(needed, 0, "classes")
+		}
+		if ledger != nil {
+			if _, err := os.Lstat(*ledger); err != nil {
+				needed = append(needed, "epsilon")
+			}
+		}
+		return Unset(cmd, needed...)
+	})
 }
 
 // Options turns the flags into what package teachers asks for.

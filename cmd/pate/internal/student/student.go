@@ -125,9 +125,7 @@ func (f *studentFlags) readLabels(pool int, names []string) (published.Labels, e
 
 func (f *studentFlags) write(m *published.Model) error {
 	mode := os.FileMode(0o600)
-	if m.Labels.Releasable {
-		mode = 0o644
-	}
+	shell.Put(m.Labels.Releasable, &mode, 0o644)
 	if err := m.Save(f.out, mode); err != nil {
 		return err
 	}

@@ -53,9 +53,7 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers,
 		Size: f.size, Learner: f.learner, Features: f.features, Unit: f.UnitWord(), Out: f.out, Secrets: f.private,
 		Workers: f.workers, Silo: f.silo, PartsFolder: f.parts}
-	if g.Seeded {
-		j.Key = rng.SeedKey(g.Seed)
-	}
+	shell.Put(g.Seeded, &j.Key, rng.SeedKey(g.Seed))
 	if j.Part, j.Parts, err = parseShard(f.shard, os.Getenv); err != nil {
 		return j, err
 	}

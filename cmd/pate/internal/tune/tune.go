@@ -18,8 +18,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/dpsgd/tuned"
-	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/run"
 )
 
@@ -62,12 +60,7 @@ func noStudents(cmd *cobra.Command, args []string) error {
 
 func (f *flags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
-	positive := func(name string, x float64) error {
-		if given(name) && !(x > 0 && x <= math.MaxFloat64) {
-			return fmt.Errorf("--%s %v: must be a finite number above 0", name, x)
-		}
-		return nil
-	}
+	positive := func(name string, x float64) error { return shell.Positive(given(name), name, x) }
 	if err := errors.Join(positive("epsilon", f.epsilon), positive("runs", f.runs), positive("batch", f.batch), positive("spend", f.spend),
 		positive("score-share", f.scoreShare), positive("score-noise", f.scoreNoise), positive("steps", float64(f.steps)),
 		positive("constant-time", f.constant.Seconds())); err != nil {
@@ -90,12 +83,8 @@ func (f *flags) check(cmd *cobra.Command) error {
 // base returns the recipe that settings change.
 func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	r := recipe.Default(s, f.features, f.model, epsilon)
-	if f.steps > 0 {
-		r.Train.Steps = f.steps
-	}
-	if f.batch > 0 {
-		r.Train.SamplingProbability = math.Min(1, f.batch/float64(s.Records))
-	}
+	shell.Put(f.steps > 0, &r.Train.Steps, f.steps)
+	shell.Put(f.batch > 0, &r.Train.SamplingProbability, math.Min(1, f.batch/float64(s.Records)))
 	return r
 }
 
@@ -109,9 +98,7 @@ func (f *flags) private(records int) *tuned.Private {
 		p = tuned.DefaultPrivate(int(float64(records) * f.scoreShare / p.Share))
 		p.Share = f.scoreShare
 	}
-	if f.scoreNoise != 0 {
-		p.Sigma = f.scoreNoise
-	}
+	shell.Put(f.scoreNoise != 0, &p.Sigma, f.scoreNoise)
 	return p
 }
 
@@ -140,9 +127,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		return err
 	}
 	shape := recipe.ShapeOf(task)
-	if f.size > 0 {
-		shape.Records = f.size
-	}
+	shell.Put(f.size > 0, &shape.Records, f.size)
 	cfg := tuned.Config{
 		Task: task, Records: f.size, Delta: g.Delta, Epsilon: f.epsilon, Unit: shell.UnitWord(f.unitName, f.data.Unit),
 		Private: f.private(shape.Records), Every: f.constant, Workers: f.workers,
@@ -181,11 +166,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
 	if f.ledger != "" {
-		begun, err := durable.Exists(results.Folder(f.out).Config())
-		if err == nil && !begun {
-			err = cfg.TryLedger(cmd.Context())
-		}
-		if err != nil {
+		if err := shell.Fits(cmd.Context(), f.out, cfg.TryLedger); err != nil {
 			return explain(err)
 		}
 	}
@@ -211,9 +192,7 @@ func explain(err error) error {
 
 func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived []string) (*recipe.Shared, error) {
 	epsilon := 0.0
-	if cmd.Flags().Changed("epsilon") {
-		epsilon = f.epsilon
-	}
+	shell.Put(cmd.Flags().Changed("epsilon"), &epsilon, f.epsilon)
 	shared, err := g.ModelLedger(cmd, "tune", f.ledger, f.mode, unit, epsilon, waived)
 	if err == nil && shared.Account.Method() != accountant.ByRDP {
 		return nil, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, shared.Account.Accountant),
