@@ -61,11 +61,10 @@ func New(g *shell.Globals) *cobra.Command {
 		"targets of the audit; default, trained, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
 		"audit deliberate mistakes instead; all, trained, or names that --list prints")
-	names := controls.Names
-	shell.Values(slices.Concat([]string{"list", "default", "trained"}, names(controls.Default()), names(controls.Trained()))).
-		Of(cmd.Flag("suite"))
-	shell.Values(slices.Concat([]string{"list", "all", "trained"}, names(controls.Broken()), names(controls.BrokenTrained()))).
-		Of(cmd.Flag("broken"))
+	shipped := slices.Concat(controls.Default(), controls.Trained())
+	broken := slices.Concat(controls.Broken(), controls.BrokenTrained())
+	shell.Take("list", append([]string{"default", "trained"}, controls.Names(shipped)...)...).Of(cmd.Flag("suite"))
+	shell.Take("list", append([]string{"all", "trained"}, controls.Names(broken)...)...).Of(cmd.Flag("broken"))
 	return cmd
 }
 

@@ -18,7 +18,8 @@ import (
 )
 
 func New(g *shell.Globals) *cobra.Command {
-	return shell.Parent("data", "data", shell.Command("ls", "", cobra.NoArgs, func(*cobra.Command, []string) error { return list(g) }))
+	return shell.Parent("data", "data", shell.Command("ls", "", cobra.NoArgs,
+		func(*cobra.Command, []string) error { return list(g) }))
 }
 
 // list looks for all sets and hashes their files. A set is in a folder, "embedded" or, as "", not here; a file
@@ -54,8 +55,10 @@ func list(g *shell.Globals) error {
 			}
 			files = append(files, found)
 		}
-		sets = append(sets, shell.Object{"name", k.Name, "where", where, "licence", k.Licence, "install?", k.Install, "files?", files})
-		t.Rows = append(t.Rows, []string{k.Name, cmp.Or(where, "not here"), strings.TrimSpace(sums), k.Licence, k.Install})
+		sets = append(sets, shell.Object{"name", k.Name, "where", where, "licence", k.Licence, "install?", k.Install,
+			"files?", files})
+		t.Rows = append(t.Rows, []string{k.Name, cmp.Or(where, "not here"), strings.TrimSpace(sums), k.Licence,
+			k.Install})
 	}
 	report := shell.Object{"schema", "pate.data/1", "sets", sets}
 	if err := g.Print(report, func(table.Format) table.Table { return t }); err != nil {
