@@ -13,25 +13,25 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Options set the effort of audits.
+// Options controls the effort of audits.
 type Options struct {
-	Key rng.Key // of all randomness: rng.NewKey for an audit, rng.SeedKey for one to repeat
-	// Alpha is the chance that any of the claims is refuted if all are true. Audits by chance share it
-	// equally.
+	Key rng.Key // key for all randomness: rng.NewKey, or rng.SeedKey for an audit that can be repeated
+	// Alpha is the probability that any claim is refuted if all are true, divided equally among audits by
+	// chance.
 	Alpha float64
-	// Delta, if not 0, is where claims that have a privacy profile are audited. Default: 0.01 by runs, 1e-5
-	// by law, 1e-8 by canaries.
+	// Delta, if not 0, is the delta at which claims with a privacy profile are audited. Default: 0.01 by
+	// runs, 1e-5 by law, 1e-8 by canaries.
 	Delta float64
-	// Runs, if not 0, is the number of runs on each input, for targets that have one.
+	// Runs, if not 0, is the number of runs on each input, for targets that use runs.
 	Runs int
-	// Workers is the number of targets at work at a time; default GOMAXPROCS.
+	// Workers is the number of targets audited at a time; default GOMAXPROCS.
 	Workers int
-	// Progress, if set, is called now and then, from several goroutines, with the share of the work that is
-	// done.
+	// Progress, if set, is called from time to time, from several goroutines, with the amount of finished
+	// work.
 	Progress func(done, total int)
 }
 
-// Result is the finding about one target.
+// Result is the result for one target.
 type Result struct {
 	Target  Target
 	Finding audit.Finding
@@ -70,7 +70,7 @@ func Run(ctx context.Context, targets []Target, opt Options) ([]Result, error) {
 				t := targets[i]
 				report := func(int) {}
 				if opt.Progress != nil {
-					before := 0 // of this target
+					before := 0 // for this target
 					report = func(now int) {
 						opt.Progress(int(done.Add(int64(now-before))), total)
 						before = now
@@ -116,8 +116,8 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns where a method sees most of a privacy profile: runs do not see rare events, and canaries
-// give away twice their number times delta.
+// delta returns the delta at which the method is most sensitive: runs do not show rare events, and canaries
+// lose twice their number times delta.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:
@@ -135,7 +135,7 @@ func (t Target) runs(asked int) int {
 	return t.Runs
 }
 
-// weight returns the work a target is counted as, in runs.
+// weight returns the amount of work for a target, in runs.
 func weight(t Target, asked int) int {
 	if t.Method == ByRuns {
 		return 2 * t.runs(asked)

@@ -25,9 +25,9 @@ func sparseTargets() []Target {
 	)
 }
 
-// sparse audits a sparse vector by law: all sequences of four queries with values 0 and 1 against all
-// those, any two of which are neighbours, and one long worst case. It audits by runs the values against
-// their mirror image: every query changes by 1, the threshold's side against the query that is above.
+// sparse audits a sparse vector by law and by runs. By law it compares all sequences of four queries with
+// values 0 and 1, any two of which are neighbours, and one long worst case. By runs it compares the values
+// with their mirror image: every query changes by 1, the threshold's side against the query that is above.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	const queries, long = 4, 20
 	m := must(svt.NewSparseVector(cfg))
@@ -86,16 +86,16 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and e on the other; differ: the answers differ, and so
-// both distances are 0.
+// stableQuery is a query at distance d on one input and e on the other. If differ is set, the answers differ,
+// and so both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool
 }
 
-// stableSparse audits by law all runs of three queries around the threshold, and long ones in which every
-// distance changes the same way except at two queries. It audits by runs stable answers near the threshold,
-// where refusals are neither certain nor rare.
+// stableSparse audits by law all runs of three queries around the threshold, and long runs in which every
+// distance changes in the same way except at two queries. By runs it audits stable answers near the
+// threshold, where refusals are neither certain nor rare.
 func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target {
 	kinds := []stableQuery{
 		{0, 0, true}, {0, 1, false},
@@ -142,7 +142,7 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the laws of a run on two inputs. Only one can release where the answers differ.
+// stableLaws returns the laws of a run on two inputs. If the answers differ, at most one input can release.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Method is how a claim is put to the test.
+// Method is a way to test a claim.
 type Method string
 
 const (
@@ -28,9 +28,9 @@ const (
 type Target struct {
 	Name    string
 	Method  Method
-	On      string // the neighbours, or the data
-	Mistake string // what was done wrong on purpose; "" as shipped
-	Runs    int    // by default, on each input; 0 where their number is fixed
+	On      string // the neighbouring inputs, or the data
+	Mistake string // the deliberate mistake; "" as shipped
+	Runs    int    // default number of runs on each input; 0 if it is fixed
 
 	audit func(ctx context.Context, e effort) (audit.Finding, error)
 }
@@ -92,7 +92,7 @@ func stated(epsilon, delta float64) claimer {
 	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }
 
-// pure claims the largest loss of an event, and the failure probability beside it.
+// pure claims the largest loss of an event, and its failure probability.
 func pure(event accountant.Event) claimer {
 	return func(float64) (audit.Claim, error) {
 		loss, failure, err := accountant.Divergence(accountant.ReplaceOne, math.Inf(1), event)
@@ -122,7 +122,7 @@ func profile(event accountant.Event, relation accountant.Relation) claimer {
 	}
 }
 
-// pureOrProfile claims the price of a mechanism without or with Gaussian noise.
+// pureOrProfile claims the cost of a mechanism without or with Gaussian noise.
 func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	if isPure {
 		return pure(event)
@@ -130,7 +130,7 @@ func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	return profile(event, accountant.ReplaceOne)
 }
 
-// must is for the fixed configurations and laws of this package, whose errors are mistakes here.
+// must is for the fixed configurations and laws of this package, for which an error is a programming mistake.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -140,10 +140,10 @@ func must[T any](v T, err error) T {
 
 const lawAccuracy = 1e-9
 
-// laws are logarithms of the probabilities of all outcomes, on pairs of neighbours.
+// laws are logarithms of the probabilities of all outcomes, for pairs of neighbouring inputs.
 type laws = iter.Seq2[[]float64, []float64]
 
-// byLaw returns a target whose laws on pairs of neighbours are compared.
+// byLaw returns a target that compares laws on pairs of neighbouring inputs.
 func byLaw(name, on string, claim claimer, pairs laws) Target {
 	return Target{Name: name, Method: ByLaw, On: on, audit: func(_ context.Context, e effort) (audit.Finding, error) {
 		c, err := claim(e.delta)
@@ -158,8 +158,8 @@ func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// overVotes compares the laws over all ways in which a number of teachers can vote or abstain, one of whom
-// votes otherwise, stops or starts voting.
+// overVotes yields the laws for all ways in which a number of teachers can vote or abstain, and for each
+// change of one teacher's vote or abstention.
 func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	return func(yield func(p, q []float64) bool) {
 		known := map[string][]float64{}
@@ -171,8 +171,8 @@ func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 			known[fmt.Sprint(counts)] = law(counts)
 		}
 		for _, counts := range all {
-			for from := range classes + 1 { // the last stands for abstaining
-				for to := range from { // audit.Exact takes a pair both ways
+			for from := range classes + 1 { // the last value is an abstention
+				for to := range from { // audit.Exact compares a pair in both directions
 					other := slices.Clone(counts)
 					if from < classes {
 						other[from]--
@@ -218,11 +218,11 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 		}}
 }
 
-// reservations hands out reservations for one event: a run needs one, as any run does. An audit has no
-// budget of its own, since its inputs are made up.
+// reservations returns reservations for one event, which every run needs. An audit has no budget of its own,
+// since its inputs are made up.
 type reservations struct {
 	event accountant.Event
-	size  int // how many are reserved at a time; their failures must fit one ledger
+	size  int // number reserved at a time; the sum of their failure probabilities must fit one ledger
 	ready []*ledger.Reservation
 }
 
@@ -236,7 +236,7 @@ func (p *reservations) take() *ledger.Reservation {
 	return r
 }
 
-// each makes a side of a mechanism that is charged anew for every run.
+// each makes a side of a mechanism that is charged again for every run.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{event: event, size: 1000}
