@@ -1,5 +1,5 @@
-// Package durable writes files that are either wholly there or not there at all, even after a crash or on a
-// full disk.
+// Package durable writes files atomically: a file is complete or absent, even after a crash or on a full
+// disk.
 package durable
 
 import (
@@ -14,10 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes a file at path: all or nothing. It calls write with a buffered writer on a temporary
-// file beside path, syncs that file, renames it to path and syncs the folder. On any error before the
-// rename, path stays as it was and the temporary file is removed. Only its owner can read the file until
-// the rename.
+// WriteFile writes a file at path atomically. It calls write with a buffered writer on a temporary file
+// beside path, syncs that file, renames it to path and syncs the folder. On any error before the rename, path
+// is unchanged and the temporary file is removed. Only its owner can read the file until the rename.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }
@@ -36,7 +35,7 @@ func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error
 			os.Remove(f.Name())
 		}
 	}()
-	if err := KeepPrivate(f.Name()); err != nil { // before anything is in it
+	if err := KeepPrivate(f.Name()); err != nil { // while it is still empty
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<16)
@@ -59,7 +58,7 @@ func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error
 	return SyncDir(dir)
 }
 
-// WriteBytes writes data to a file as [WriteFile] does.
+// WriteBytes writes data to a file like [WriteFile].
 func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	return WriteFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -67,8 +66,8 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	})
 }
 
-// Lock takes a lock file, however long that takes, but not beyond ctx. Only its owner can read the file,
-// because every opener may hold it.
+// Lock takes a lock file. It waits until ctx ends. Only the owner can read the file, because every process
+// that opens it can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -106,8 +105,8 @@ func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, erro
 	}
 }
 
-// Sweep removes the temporary files with this tag beside path. No process may be writing with the tag at
-// that time. Files that cannot be removed stay.
+// Sweep removes the temporary files with this tag beside path. No process may be writing with the tag at that
+// time. Files that cannot be removed are ignored.
 func Sweep(path, tag string) {
 	before, after, _ := strings.Cut(temporary(path, tag), "*")
 	sweep(filepath.Dir(path), func(name string) (random string) {
@@ -120,8 +119,8 @@ func Sweep(path, tag string) {
 	})
 }
 
-// SweepFolder removes the temporary files of this package from a folder in which nobody is writing. Files
-// that cannot be removed stay.
+// SweepFolder removes the temporary files of this package from a folder in which no process is writing. Files
+// that cannot be removed are ignored.
 func SweepFolder(dir string) {
 	sweep(dir, func(name string) (random string) {
 		name, ours := strings.CutSuffix(name, ".tmp")
@@ -133,7 +132,7 @@ func SweepFolder(dir string) {
 	})
 }
 
-// sweep removes the files of a folder whose names have a random part of digits alone.
+// sweep removes the files of a folder for which random returns digits only.
 func sweep(dir string, random func(name string) string) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// statusTime returns when a file or its attributes last changed, which nobody can set; nil if unknown.
+// statusTime returns when a file or its attributes last changed, which users cannot set; nil if unknown.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctimespec

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// rename gives a file another name, in place of what had it before.
+// rename renames a file and replaces an existing one.
 func rename(from, to string) error { return os.Rename(from, to) }
 
 // SyncDir makes the names in a folder durable.
@@ -23,8 +23,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that only its owner can read, and takes its name away. Where the file
-// system does not let it, named is true, and who closes the file has to remove it.
+// Unnamed makes a temporary file that only its owner can read, and removes its name. If the file system does
+// not allow this, named is true, and the caller that closes the file has to remove it.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience bounds how long rename waits for others who have the old file open, such as indexers and virus
-// scanners.
+// patience is the longest time that rename waits for other processes that have the old file open, such as
+// indexers and virus scanners.
 const patience = 2 * time.Second
 
-// rename renames a synced file, replacing the old one, and returns when the name is on disk. A file cannot
-// be replaced here while somebody reads it, so it waits for them.
+// rename renames a synced file, replacing the old one, and returns when the name is on disk. On Windows a
+// file cannot be replaced while it is being read, so rename waits for readers.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -39,9 +39,9 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir makes the names in a folder durable, as far as the file system lets a folder be flushed. Where it
-// does not, the name is as durable as its file: [WriteFile] renames through to the disk, and the journal of
-// NTFS keeps the order in which a file was made and flushed.
+// SyncDir makes the names in a folder durable if the file system can flush a folder. Otherwise a name is as
+// durable as its file: [WriteFile] renames through to the disk, and the journal of NTFS keeps the order in
+// which a file was made and flushed.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -66,8 +66,7 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that disappears when it is closed, or when its process ends. Nobody has to
-// remove its name: named is false.
+// Unnamed makes a temporary file that is removed when it is closed, or when its process ends; named is false.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	made, err := os.CreateTemp("", pattern)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package durable
 
-// nameless reports that files without names are unknown here.
+// nameless reports that files without names are not supported.
 func nameless(string) (known bool, err error) { return false, nil }

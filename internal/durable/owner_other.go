@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// errUnknown refuses secrets on systems whose permissions this package does not know.
+// errUnknown refuses secrets on systems whose permissions this package does not support.
 var errUnknown = errors.New("may be open to others: on this system nothing tells who may read and write it")
 
 // Exposed refuses: the permissions are unknown.

@@ -18,15 +18,15 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if somebody else may have written the file or folder at path: it belongs to
-// another user, or its access list lets others write. The system and the administrators, who may do
-// anything, are not others.
+// Exposed returns an error if another user may have written the file or folder at path: it belongs to another
+// user, or its access list lets other users write. The system and the administrators, who have all rights, do
+// not count as other users.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if the access list of path lets others than its owner read.
+// Readable returns an error if the access list of path lets other users than its owner read.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
-// ours returns the accounts with every right: this user, the system, and the administrators.
+// ours returns the accounts that may have every right: this user, the system, and the administrators.
 func ours() (user *windows.SID, all []*windows.SID, err error) {
 	token, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -43,7 +43,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if an access list gives one of some rights to others.
+// granted returns an error if an access list grants one of the given rights to other accounts.
 func granted(path string, rights windows.ACCESS_MASK, to string) error {
 	_, all, err := ours()
 	if err != nil {
@@ -64,7 +64,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 	if err != nil && !errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) {
 		return fmt.Errorf("has an access list that cannot be read: %w", err)
 	}
-	if acl == nil { // none is leave for everybody; an empty list is leave for nobody
+	if acl == nil { // a missing list allows everybody; an empty list allows nobody
 		return fmt.Errorf("everybody may %s, it has no access list", to)
 	}
 	for i := range uint32(acl.AceCount) {
@@ -73,9 +73,9 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 			return fmt.Errorf("has an access list that cannot be read: %w", err)
 		}
 		switch {
-		case entry.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0: // for future files in a folder
+		case entry.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0: // only for future files in a folder
 			continue
-		case entry.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE: // takes rights away
+		case entry.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE: // denies rights
 			continue
 		case entry.Header.AceType != windows.ACCESS_ALLOWED_ACE_TYPE:
 			return fmt.Errorf("has an access list with an entry of type %d, which is not understood", entry.Header.AceType)
@@ -92,7 +92,7 @@ func among(sid *windows.SID, all []*windows.SID) bool {
 	return sid != nil && slices.ContainsFunc(all, sid.Equals)
 }
 
-// account returns the name of an account, or its number if it has none here.
+// account returns the name of an account, or its number if the name is unknown.
 func account(sid *windows.SID) string {
 	if sid == nil {
 		return "nobody"
@@ -103,20 +103,20 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate takes a file or folder that this process made, with its future contents, from all but this
-// user, the system and the administrators. Otherwise a new file inherits its readers and writers from its
-// folder, whatever its mode.
+// KeepPrivate limits the access to a file or folder that this process made, and to its future contents, to
+// this user, the system and the administrators. Otherwise a new file inherits its readers and writers from
+// its folder, whatever its mode.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	// Protected (P) against additions by the folder; full access (FA), also for future files (OICI), for
+	// Protected (P) against inheritance from the folder; full access (FA), also for future files (OICI), for
 	// the system (SY), administrators (BA) and this user.
 	return setAccess(path, "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;"+user.String()+")", windows.PROTECTED_DACL_SECURITY_INFORMATION)
 }
 
-// share gives a file the access list that new files of its folder get.
+// share gives a file the access list of new files in its folder.
 func share(path string) error {
 	return setAccess(path, "D:", windows.UNPROTECTED_DACL_SECURITY_INFORMATION)
 }

@@ -4,5 +4,5 @@ package durable
 
 import "io/fs"
 
-// statusTime is unknown here.
+// statusTime is unknown on this system.
 func statusTime(fs.FileInfo) any { return nil }

@@ -35,7 +35,7 @@ func Same(a, b string) (bool, error) {
 }
 
 // Within reports whether path is in dir or is dir: by its name, by links, by another spelling of a name, or
-// because a file there is a link to it. Neither need exist.
+// because a file there is a link to it. Neither needs to exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func Within(path, dir string) (bool, error) {
 	}
 	file, err := os.Stat(at)
 	if folder == nil || err != nil || !file.Mode().IsRegular() {
-		return false, nil // an unreadable file is refused where it is read
+		return false, nil // an unreadable file is refused when it is read
 	}
 	linked := false
 	err = filepath.WalkDir(in, func(there string, e fs.DirEntry, err error) error {
@@ -90,14 +90,14 @@ func resolve(path string) (string, error) {
 	for range maxLinks {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 		if errors.Is(err, fs.ErrNotExist) {
-			return path, nil // nor is what would be in it
+			return path, nil // nor does anything in it exist
 		}
 		if err != nil {
 			return "", fmt.Errorf("durable: %w", err)
 		}
 		path = filepath.Join(dir, filepath.Base(path))
 		to, err := os.Readlink(path)
-		if err != nil { // no link, or nothing there
+		if err != nil { // not a link, or does not exist
 			return path, nil
 		}
 		if !filepath.IsAbs(to) {
@@ -108,7 +108,7 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("durable: %s: too many links", path)
 }
 
-// Exists reports whether something has this name. A link to nothing counts.
+// Exists reports whether a file with this name exists. A link to a missing file counts.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func Writable(path string) error {
 	return nil
 }
 
-// Holds reports whether the file at path holds exactly what write writes.
+// Holds reports whether the file at path contains exactly the output of write.
 func Holds(path string, write func(io.Writer) error) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
