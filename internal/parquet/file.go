@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Magic is how every Parquet file begins and ends.
+// Magic is the beginning and end of every Parquet file.
 const Magic = "PAR1"
 
 const maxFooter = 16 << 20
@@ -19,12 +19,12 @@ type File struct {
 	r       io.ReaderAt
 	name    string
 	columns []Column
-	leaves  int // columns with nested ones
+	leaves  int // number of columns, including nested columns
 	groups  []rowGroup[chunkData]
 	rows    int64
 }
 
-// damaged is an error about the file as a whole.
+// damaged returns an error about the file as a whole.
 func (f *File) damaged(what string, err error) *fault.Error {
 	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }
@@ -32,7 +32,7 @@ func (f *File) damaged(what string, err error) *fault.Error {
 // Open reads the footer of a file; name is for messages.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{r: r, name: name}
-	const ends = len(Magic) + 4 + len(Magic) // the shortest file, and its two ends
+	const ends = len(Magic) + 4 + len(Magic) // the shortest file: magic, length and magic
 	if size < int64(ends) {
 		return nil, f.damaged("is too short to be Parquet", nil)
 	}
@@ -79,7 +79,7 @@ func (c *columnChunk[Data]) there() bool {
 	return c.Data != nil && c.ElsewhereIn == nil && c.Encrypted == nil
 }
 
-// span returns where the pages of a chunk begin and end.
+// span returns the start and end of the pages of a chunk.
 func (c *chunkData) span() (from, to int64) {
 	from = c.Page
 	if c.Dictionary > 0 && c.Dictionary < from {
@@ -88,7 +88,7 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check compares the claims of the footer with each other and with the file, whose pages end at end.
+// check compares the values of the footer with each other and with the file, whose pages end at end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
@@ -124,40 +124,40 @@ func (f *File) check(end int64) error {
 	return nil
 }
 
-// inGroup is an error about a row group, which counts from 0 as other programs do.
+// inGroup returns an error about a row group, with index i from 0 as in other programs.
 func (f *File) inGroup(i int, what string) *fault.Error {
 	return f.damaged(fmt.Sprintf("row group %d %s", i, what), nil)
 }
 
-// inColumn is an error about a column of a row group.
+// inColumn returns an error about a column of a row group.
 func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 	return f.inGroup(i, fmt.Sprintf("column %q %s", c.Name, what))
 }
 
 func (f *File) Columns() []Column { return f.columns }
 
-// Len returns how many rows the file claims. Nothing is to be allocated by it.
+// Len returns the number of rows stated in the file. It must not determine allocations.
 func (f *File) Len() int64 { return f.rows }
 
-// maxRow bounds the bytes of a row, as of a line of CSV.
+// maxRow is the largest number of bytes in a row, as for a line of CSV.
 const maxRow = 1 << 20
 
-// Rows goes through the rows of a file.
+// Rows iterates over the rows of a file.
 type Rows struct {
 	f       *File
 	cursors []cursor
 	unpack  unpacker
 	live    int64
 
-	group int   // the next one
-	left  int64 // rows of the one before
+	group int   // next row group
+	left  int64 // remaining rows of the previous row group
 	text  []byte
 	ends  []int
 	cells []string
 }
 
-// Rows starts to read the columns of these numbers, all if there are none. A column that is not read is an
-// error that names it.
+// Rows starts to read the columns with these indices, or all columns if there are none. A column that cannot
+// be read is an error that contains its name.
 func (f *File) Rows(columns []int) (*Rows, error) {
 	if columns == nil {
 		columns = make([]int, len(f.columns))
@@ -178,8 +178,8 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the cells of the next row, or io.EOF and none. They are valid until the next call, and the
-// texts in them for good.
+// Next returns the cells of the next row, or nil and io.EOF. The slice is valid until the next call; its
+// texts remain valid.
 func (r *Rows) Next() ([]string, error) {
 	for r.left == 0 {
 		if r.group == len(r.f.groups) {
@@ -216,7 +216,7 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint is the fault of a column, and follows its name in a message.
+// complaint is the fault of a column, printed after its name.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }

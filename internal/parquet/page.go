@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxPage bounds the unpacked bytes of a page; programs write 1 MiB or so.
+	// largest unpacked size of a page; programs write about 1 MiB
 	maxPage = 64 << 20
-	// maxLive bounds the pages and dictionaries of all columns that are held at a time.
+	// maxLive is the largest size of the pages and dictionaries of all columns in memory at a time.
 	maxLive = 512 << 20
 )
 
-// cursor goes through the values of one column in one row group.
+// cursor iterates over the values of one column in one row group.
 type cursor struct {
 	c      Column
 	codec  format.CompressionCodec
-	at, to int64 // the next page, and the end of all
-	unread int64 // values of pages that are still to come
+	at, to int64 // the next page, and the end of all pages
+	unread int64 // values in later pages
 
-	left    int64 // values of the page, missing ones too
-	present runs  // which values are there
-	all     bool  // none is missing
+	left    int64 // remaining values of the page, including missing values
+	present runs  // which values are present
+	all     bool  // no value is missing
 	value   func(dst []byte) ([]byte, error)
 	dict    *dictionary
 
@@ -38,7 +38,7 @@ type cursor struct {
 	live           *int64
 }
 
-// start goes to the pages of a row group.
+// start moves to the pages of a row group.
 func (c *cursor) start(d *chunkData) {
 	if c.dict != nil {
 		*c.live -= 4 * int64(len(c.dict.ends))
@@ -47,7 +47,7 @@ func (c *cursor) start(d *chunkData) {
 	c.at, c.to = d.span()
 }
 
-// next appends the text of the next value, nothing for a missing one.
+// next appends the text of the next value, nothing for a missing value.
 func (c *cursor) next(f *File, u *unpacker, dst []byte) ([]byte, error) {
 	for c.left == 0 {
 		if c.unread == 0 {
@@ -125,7 +125,7 @@ func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// data2 takes a page of version 2, whose levels are never compressed.
+// data2 starts a page of version 2, whose levels are never compressed.
 func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	n := h.DataV2.LevelBytes
 	if h.DataV2.Repeats != 0 || n < 0 || int(n) > len(body) || n > h.Full {
@@ -135,7 +135,7 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	if packed := h.DataV2.Compressed; packed != nil && !*packed {
 		codec = format.Uncompressed
 	}
-	levels := append([]byte(nil), body[:n]...) // body is room that the next column uses
+	levels := append([]byte(nil), body[:n]...) // the next column reuses the memory of body
 	body = body[n:]
 	c.room = c.room[:0]
 	if full := h.Full - n; full > 0 || len(body) > 0 {
@@ -148,7 +148,7 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// unpack unpacks a page into room, within the bound on all columns.
+// unpack unpacks a page into the memory of room, within the limit for all columns.
 func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.CompressionCodec, size int32) ([]byte, error) {
 	full := int64(size)
 	if full > maxPage {
@@ -204,7 +204,7 @@ func (c *cursor) read(f *File, u *unpacker) (h pageHead, body []byte, err error)
 	return h, body, nil
 }
 
-// readAt reads bytes of the file, which are known to be there.
+// readAt reads n bytes, which must be within the file.
 func (u *unpacker) readAt(f *File, at, n int64) ([]byte, error) {
 	if int64(cap(u.raw)) < n {
 		u.raw = make([]byte, n)
@@ -216,24 +216,24 @@ func (u *unpacker) readAt(f *File, at, n int64) ([]byte, error) {
 	return part, nil
 }
 
-// otherCodecs are named in refusals.
+// otherCodecs are the names for refusals.
 var otherCodecs = map[format.CompressionCodec]string{format.LZO: "LZO", format.Brotli: "Brotli", format.Lz4: "the old LZ4"}
 
-// unpacker unpacks pages. It keeps its room.
+// unpacker unpacks pages. It reuses its memory.
 type unpacker struct {
 	gzip *gzip.Reader
 	zstd *zstd.Decoder
-	raw  []byte // of the page as it is in the file
+	raw  []byte // the page as in the file
 }
 
-// unpack returns the want bytes behind a page, using the room of dst. It allocates as bytes come out, or
-// where their number is plausible for the bytes that are there.
+// unpack returns the want unpacked bytes of a page, in the memory of dst if it is large enough. It allocates
+// as bytes are unpacked, or at once if want is plausible for the size of src.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {
 	case format.Snappy:
 		n, err := snappy.DecodedLen(src)
-		// Three bytes stand for 64 at most.
+		// Three bytes encode at most 64.
 		if err != nil || n != want || want > 24*len(src)+64 {
 			return nil, complain("claims to unpack %d bytes to %d", len(src), want)
 		}
@@ -253,7 +253,7 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 		dst, err = fill(dst, u.gzip, want)
 	case format.Zstd:
 		if u.zstd == nil {
-			// One goroutine: none is left behind when reading ends early.
+			// One goroutine: none remains when reading ends early.
 			u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 				zstd.WithDecoderMaxMemory(maxPage))
 			if err != nil {
@@ -278,7 +278,7 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 	return dst, err
 }
 
-// fill reads want bytes and no more, and the end of r.
+// fill reads exactly want bytes, followed by the end of r.
 func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	out := bytes.NewBuffer(dst[:0])
 	_, err := out.ReadFrom(io.LimitReader(r, int64(want)+1))
@@ -312,7 +312,7 @@ func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 		}
 		dst, src = append(dst, src[:n]...), src[n:]
 		if len(src) == 0 {
-			break // the last literals have no copy behind them
+			break // no copy follows the last literals
 		}
 		if len(src) < 2 {
 			return dst, errShort

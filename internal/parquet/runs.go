@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width bits, at most 64, from a bit of buf on, the lowest first. They must be there.
+// readBits reads width bits, at most 64, from a bit of buf on, the lowest first. They must exist.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -26,10 +26,10 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 type runs struct {
 	buf    []byte
 	width  uint
-	left   uint64 // of the run
-	value  uint32 // of a run of one value
-	packed []byte // where a packed run begins; nil in a run of one value
-	bit    uint64 // in packed
+	left   uint64 // remaining values of the run
+	value  uint32 // value of a run of one value
+	packed []byte // start of a packed run; nil in a run of one value
+	bit    uint64 // position in packed
 }
 
 func (r *runs) next() (uint32, error) {
@@ -47,7 +47,7 @@ func (r *runs) next() (uint32, error) {
 	return uint32(v), nil
 }
 
-// start goes to the next run, which may be empty.
+// start moves to the next run, which may be empty.
 func (r *runs) start() error {
 	head, n := binary.Uvarint(r.buf)
 	if n <= 0 {
@@ -66,7 +66,7 @@ func (r *runs) start() error {
 	}
 	width := uint64(r.width)
 	if width > 0 && r.left > uint64(len(r.buf))/width || r.left > 1<<40 {
-		// Some programs cut off the last group, where nothing follows.
+		// Some programs truncate the last group if nothing follows.
 		r.left = uint64(len(r.buf)) * 8 / max(1, width)
 		r.packed, r.buf, r.bit = r.buf, nil, 0
 		if r.left == 0 {
@@ -83,22 +83,22 @@ func (r *runs) start() error {
 // deltas reads the encoding DELTA_BINARY_PACKED: differences in blocks of packed bits.
 type deltas struct {
 	buf   []byte
-	left  uint64 // values that are still to come
-	value int64  // the next one
-	first bool   // the next one is the first
+	left  uint64 // number of remaining values
+	value int64  // the next value
+	first bool   // the next value is the first
 
 	perBlock, perPart uint64
-	least             int64  // of the differences of a block
-	widths            []byte // of the parts of a block that are still to come
-	bit               uint64 // in the part that lies at the start of buf
-	inPart            uint64 // values left in it
+	least             int64  // least difference of a block
+	widths            []byte // widths of the remaining parts of a block
+	bit               uint64 // position in the part at the start of buf
+	inPart            uint64 // remaining values of the part
 	width             uint
 }
 
-// maxBlock bounds the differences of a block; programs write 128 to 2048.
+// maxBlock is the largest number of differences of a block; programs write 128 to 2048.
 const maxBlock = 1 << 16
 
-// cut takes a number from the start of buf.
+// cut removes a number from the start of buf and returns it.
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	v, n := read(*buf)
 	switch {
@@ -111,13 +111,13 @@ func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	return v, nil
 }
 
-// newDeltas reads a head. Some programs write nothing where all values are missing.
+// newDeltas reads a head. Some programs write nothing if all values are missing.
 func newDeltas(buf []byte) (deltas, error) {
 	var d deltas
 	if len(buf) == 0 {
 		return d, nil
 	}
-	var head [3]uint64 // differences of a block, its parts, values
+	var head [3]uint64 // values per block, parts per block, number of values
 	for i := range head {
 		var err error
 		if head[i], err = cut(&buf, binary.Uvarint); err != nil {
@@ -155,7 +155,7 @@ func (d *deltas) next() (int64, error) {
 	return d.value, nil
 }
 
-// start goes to the next part of a block.
+// start moves to the next part of a block.
 func (d *deltas) start() error {
 	d.leave()
 	if len(d.widths) == 0 {
@@ -180,7 +180,7 @@ func (d *deltas) start() error {
 	return nil
 }
 
-// leave passes over the part that was read, which is filled up to its full length.
+// leave skips the rest of the current part, including its padding.
 func (d *deltas) leave() {
 	if d.bit > 0 {
 		d.buf = d.buf[d.perPart/8*uint64(d.width):]
@@ -188,7 +188,7 @@ func (d *deltas) leave() {
 	d.bit, d.inPart = 0, 0
 }
 
-// deltasAnd reads differences and returns the bytes behind the last one.
+// deltasAnd reads differences and returns the bytes after the last difference.
 func deltasAnd(buf []byte) (deltas, []byte, error) {
 	d, err := newDeltas(buf)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 
 type Column struct {
 	Name    string
-	Refused string // the content of a column that is not read: "timestamps"; empty for others
+	Refused string // the content of a column that cannot be read: "timestamps"; empty for other columns
 
 	kind     kind
 	physical format.Type
 	unsigned bool
 	optional bool
 	nested   bool
-	leaf     int // its place among the columns of a row group
+	leaf     int // index among the columns of a row group
 }
 
-// kind is how a value becomes a text.
+// kind determines how a value is converted to text.
 type kind int
 
 const (
@@ -44,7 +44,7 @@ func (f *File) setColumns(schema []element) error {
 		c := columnOf(rest[0])
 		c.leaf = f.leaves
 		f.columns = append(f.columns, c)
-		// A column takes the elements below it, too.
+		// A column includes the elements below it.
 		for open := 1; open > 0; open-- {
 			if len(rest) == 0 || rest[0].Children < 0 || int(rest[0].Children) > len(rest) {
 				return f.damaged("has a damaged footer", errForeign)
@@ -62,7 +62,7 @@ func (f *File) setColumns(schema []element) error {
 	return nil
 }
 
-// Meanings of values, as words of a refusal where they are not read.
+// Meanings of values, as text for a refusal if they cannot be read.
 const (
 	meansNothing  = ""
 	meansText     = "text"
@@ -146,7 +146,7 @@ func columnOf(e element) Column {
 	return c
 }
 
-// refusal names the content of a column that is not read.
+// refusal describes the content of a column that cannot be read.
 func refusal(physical format.Type, means string) string {
 	switch {
 	case slices.Contains([]string{meansDecimal, meansStamp, meansTime, meansUUID, meansHalf, meansInterval}, means):
@@ -162,8 +162,8 @@ func refusal(physical format.Type, means string) string {
 // Truth reports whether the values are truth values.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns the line of pandas that turns a refused column into one that is read. It is empty for
-// others.
+// Convert returns a line of pandas that converts a refused column to a supported type. It is empty for other
+// columns.
 func (c Column) Convert() string {
 	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",
 		meansDecimal: "astype('float64')", meansHalf: "astype('float64')",

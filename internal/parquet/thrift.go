@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	maxColumns = 1 << 16 // with nested ones and their parents
-	// A real column of a row group takes more than 32 bytes of a footer, a claimed one takes 1.
+	maxColumns = 1 << 16 // including nested columns and their parents
+	// A real column of a row group takes more than 32 bytes of a footer; a forged column takes 1.
 	maxParts = maxFooter / 32
-	maxDepth = 24 // of structures in each other
+	maxDepth = 24 // of nested structures
 )
 
 var (
@@ -22,14 +22,13 @@ var (
 	errForeign = errors.New("it is not what the format has there")
 )
 
-// reader checks the input of the library: no list has more elements than there are bytes left, no footer
-// lists more columns or row groups than their bounds, and structures are nested in each other, and in
-// lists, to a bounded depth.
+// reader checks the input of the library: no list has more elements than remaining bytes, no footer lists
+// more columns or row groups than their limits, and the nesting depth of structures and lists is bounded.
 type reader struct {
 	wire
 	size  int
 	open  []frame
-	parts int // row groups, and columns of all row groups
+	parts int // number of row groups, and of columns of all row groups
 	err   error
 }
 
@@ -39,7 +38,7 @@ type wire = thrift.Reader
 // frame is a structure that is being read.
 type frame struct {
 	field int16 // that was begun last
-	more  int32 // structures of a list to come, with this one
+	more  int32 // remaining structures of a list, including this one
 }
 
 // decode reads the structure at the start of raw into v, which may keep raw, and returns its length.
@@ -67,7 +66,7 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-// begin begins as many structures, one after the other.
+// begin begins n structures in sequence.
 func (r *reader) begin(n int32) error {
 	if len(r.open) == maxDepth {
 		return r.fail(errForeign)
@@ -105,7 +104,7 @@ func (r *reader) ReadList() (thrift.List, error) {
 	if err != nil {
 		return l, err
 	}
-	in := r.open[0].field // of the footer: the schema is 2, row groups are 4
+	in := r.open[0].field // field of the footer: the schema is 2, row groups are 4
 	switch {
 	case int(l.Size) > r.size-r.BytesRead():
 		return l, r.fail(errShort)
@@ -137,7 +136,7 @@ func (r *reader) ReadSet() (thrift.Set, error) {
 // ReadMap fails: the format has no maps.
 func (r *reader) ReadMap() (thrift.Map, error) { return thrift.Map{}, r.fail(errForeign) }
 
-// Discard passes over bytes.
+// Discard skips bytes.
 func (r *reader) Discard(n int) (int, error) {
 	return r.wire.(interface{ Discard(int) (int, error) }).Discard(n)
 }
@@ -152,7 +151,7 @@ type (
 		CreatedBy string           `thrift:"6"`
 	}
 
-	// element is a column, or a parent of some.
+	// element is a column, or a parent of columns.
 	element struct {
 		Physical   *int32   `thrift:"1"` // nil: it has children
 		Repetition *int32   `thrift:"3"`
@@ -162,7 +161,7 @@ type (
 		Logical    *logical `thrift:"10"`
 	}
 	empty   struct{}
-	logical struct { // at most one is there
+	logical struct { // at most one is present
 		String  *empty `thrift:"1"`
 		Enum    *empty `thrift:"4"`
 		Decimal *empty `thrift:"5"`

@@ -15,7 +15,7 @@ type Values struct {
 	Name  string
 	Ints  []int64
 	Texts []string
-	// Missing has for each row whether it has no value; nil if every row has one.
+	// Missing is true for each row without a value; nil if every row has a value.
 	Missing []bool
 }
 
@@ -45,10 +45,10 @@ func (v Values) element() element {
 	return e
 }
 
-// groupRows is the rows of a row group, and of a page in it.
+// groupRows is the number of rows in a row group, and in its page.
 const groupRows = 1 << 16
 
-// Write writes a table, as plain pages without compression. Equal tables are equal bytes.
+// Write writes a table, as plain pages without compression. Equal tables give equal bytes.
 func Write(w io.Writer, columns []Values) error {
 	if len(columns) == 0 {
 		return fmt.Errorf("parquet: a table without columns")
@@ -123,7 +123,7 @@ func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error
 	}}, err
 }
 
-// page returns the body of a page: bits for the values that are there, and then these values.
+// page returns the body of a page: bits that mark present values, followed by these values.
 func (v Values) page(from, to int) []byte {
 	le := binary.LittleEndian
 	var body []byte
