@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Model gives each row of features a score for each class. One part is set.
+// Model gives each row of features a score for each class. Exactly one part is set.
 type Model struct {
 	Constant *Constant `json:"constant,omitempty"`
 	Linear   *Linear   `json:"linear,omitempty"`
@@ -17,8 +17,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is implemented by fitted classifiers with a plain form, which has the scores of the classifier,
-// up to rounding and to the comment of each part.
+// Describer is implemented by fitted classifiers with a plain form. Its scores equal the classifier's up to
+// rounding and to the comment of each part.
 type Describer interface {
 	Plain() *Model
 }
@@ -30,13 +30,13 @@ type Constant struct {
 
 // Linear is softmax regression: the scores are the softmax of weights·x + bias.
 type Linear struct {
-	Classes []int       `json:"classes"` // of each row of Weights, ascending; others score 0
+	Classes []int       `json:"classes"` // classes of the rows of Weights, ascending; other classes score 0
 	Weights [][]float64 `json:"weights"` // classes x features
-	Bias    []float64   `json:"bias"`    // of each of Classes
+	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
 // Mean is a weighted mean of the probabilities of models. Scores become probabilities as follows: they are
-// cut to [0, 1] and divided by their sum, if that is above 0; each p becomes (p + Doubt)^power; and they
+// clipped to [0, 1] and divided by their sum, if that is above 0; each p becomes (p + Doubt)^power; and they
 // are divided by their sum again.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
@@ -46,8 +46,8 @@ type Mean struct {
 // Member is one model of a mean.
 type Member struct {
 	Name   string  `json:"name"`   // for people
-	Power  float64 `json:"power"`  // below 1 for a model that is too sure
-	Weight float64 `json:"weight"` // in the mean; the sum of all is 1
+	Power  float64 `json:"power"`  // below 1 for an overconfident model
+	Weight float64 `json:"weight"` // weight in the mean; the weights add up to 1
 	Model  Model   `json:"model"`
 }
 
@@ -56,7 +56,7 @@ const (
 	maxDepth   = 4 // of means of means
 )
 
-// Check reports the first part of a model that does not fit this number of features and of classes.
+// Check reports the first part of a model that is invalid for this number of features and of classes.
 func (m *Model) Check(features, classes int) error {
 	if features < 1 || classes < 2 {
 		return fmt.Errorf("plain: %d features and %d classes", features, classes)
@@ -192,13 +192,13 @@ func Wide(v []float32) []float64 {
 //
 // Without Centre, z is x.
 type Kernel struct {
-	Classes      []int       `json:"classes"`              // of each column of Coefficients; others score 0
+	Classes      []int       `json:"classes"`              // classes of the columns of Coefficients; other classes score 0
 	Centre       []float64   `json:"centre,omitempty"`     // of each feature
 	Scale        float64     `json:"scale,omitempty"`      // of all
-	Limit        float64     `json:"limit,omitempty"`      // of what is far from all landmarks
+	Limit        float64     `json:"limit,omitempty"`      // limit for features far from all landmarks
 	Directions   [][]float64 `json:"directions,omitempty"` // features x components
 	Gamma        float64     `json:"gamma"`
-	Landmarks    [][]float64 `json:"landmarks"`    // each of as many components
+	Landmarks    [][]float64 `json:"landmarks"`    // each with as many components
 	Coefficients [][]float64 `json:"coefficients"` // landmarks x classes
 	Intercept    []float64   `json:"intercept"`
 }
@@ -231,18 +231,18 @@ func (k *Kernel) check(features, classes int) error {
 // its feature Column_i, as float32, is at most Threshold_i, else to node Right_i. A node whose column is -1
 // is a leaf.
 //
-// In a forest, Right of a leaf is its number, the leaf's classes lie between the Ends before and at that
-// number, and a class scores the mean over the trees of its share in the leaf. In boosted trees, which have
-// a Prior, Threshold of a leaf is its value: tree t adds it to logit t modulo the number of logits, which
-// start at Prior, and the scores are the softmax of the logits. A single logit is the second class's
-// against the first.
+// In a forest, Right of a leaf is its index k, and its classes are the entries from Ends[k-1] (0 for k = 0)
+// to Ends[k]. The score of a class is its share in the leaf, averaged over the trees. In boosted trees, which
+// have a Prior, the Threshold of a leaf is its value: tree t adds it to logit t modulo the number of logits,
+// which start at Prior, and the scores are the softmax of the logits. A single logit is the log odds of the
+// second class against the first.
 type Trees struct {
-	Classes   []int     `json:"classes"` // that shares and logits are of; others score 0
-	Roots     []int     `json:"roots"`   // node of each tree, ascending from 0
+	Classes   []int     `json:"classes"` // classes of shares and logits; other classes score 0
+	Roots     []int     `json:"roots"`   // root node of each tree, ascending from 0
 	Column    []int     `json:"column"`
 	Threshold []float64 `json:"threshold"`
 	Right     []int     `json:"right"`
-	Ends      []int     `json:"ends,omitempty"`       // of each leaf of a forest
+	Ends      []int     `json:"ends,omitempty"`       // end of each leaf of a forest
 	LeafClass []int     `json:"leaf_class,omitempty"` // index into Classes
 	Share     []float64 `json:"share,omitempty"`
 	Prior     []float64 `json:"prior,omitempty"`
@@ -282,7 +282,7 @@ func (t *Trees) check(features, classes int) error {
 	return nil
 }
 
-// checkNodes reports nodes of one tree from which a walk would not go forward to a leaf.
+// checkNodes reports nodes of one tree from which a walk would not advance to a leaf.
 func (t *Trees) checkNodes(from, to, features int) error {
 	for i := from; i < to; i++ {
 		column, right := t.Column[i], t.Right[i]

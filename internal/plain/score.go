@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// blockRows is the number of rows scored together, which bounds the memory.
+// blockRows is the number of rows scored together, which limits the memory.
 const blockRows = 256
 
 // Scores returns the scores of every row of x, x.Rows x classes without gaps. The model must have passed
@@ -33,7 +33,7 @@ func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]floa
 	return out, nil
 }
 
-// scorer fills dst, which is zero, with the scores of a few rows.
+// scorer writes the scores of a few rows to dst, which must be zero.
 type scorer func(dst []float64, x dense.Matrix, classes int)
 
 // prepare returns the scorer of a model. Several goroutines may call it.
@@ -141,7 +141,7 @@ func (t *Trees) score(dst []float64, x dense.Matrix, classes int) {
 	}
 }
 
-// walk returns the leaf that a row falls into.
+// walk returns the leaf of a row.
 func (t *Trees) walk(i int, row []float32) int {
 	for t.Column[i] != -1 {
 		if float64(row[t.Column[i]]) <= t.Threshold[i] {
@@ -206,7 +206,7 @@ func softmax(v []float64) {
 	normalise(v)
 }
 
-// spread writes the scores of some classes to their places.
+// spread writes the scores of some classes to the columns of these classes.
 func spread(dst, scores []float64, of []int) {
 	for k, c := range of {
 		dst[c] = scores[k]
@@ -217,7 +217,7 @@ func general(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// packed copies the rows of a matrix that has some.
+// packed copies the rows of a matrix that is not empty.
 func packed(m [][]float64) blas64.General {
 	return blas64.General{Rows: len(m), Cols: len(m[0]), Stride: len(m[0]), Data: slices.Concat(m...)}
 }
