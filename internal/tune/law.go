@@ -13,22 +13,22 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law is the law of the number of runs: Poisson if Mean is above 0, else the truncated negative binomial of
-// Eta and Gamma, which is at least 1. [Poisson] and [NegativeBinomial] make one with an expected number of
-// runs.
+// Law is the distribution of the number of runs: Poisson if Mean is above 0, otherwise the truncated negative
+// binomial with Eta and Gamma, which is at least 1. [Poisson] and [NegativeBinomial] make one with an
+// expected number of runs.
 type Law struct {
 	Eta   float64 // in (-1, 1]: 1 is the geometric law, 0 the logarithmic one
-	Gamma float64 // in (0, 1), small for many runs; 0 of a Poisson law
-	Mean  float64 // of a Poisson law; 0 of another
+	Gamma float64 // in (0, 1), small for many runs; 0 for a Poisson law
+	Mean  float64 // mean of a Poisson law; 0 for other laws
 }
 
-// MaxExpected bounds the expected number of runs.
+// MaxExpected is the largest expected number of runs.
 const MaxExpected = 1e5
 
 // ErrLaw is matched by every error about the parameters of a Law.
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson law, under which there is no run with probability e^-mean.
+// Poisson returns the Poisson law, which has no run with probability e^-mean.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -37,7 +37,7 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial law of a shape with this expected number of
+// NegativeBinomial returns the truncated negative binomial law with shape eta and this expected number of
 // runs, above 1.
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
@@ -76,7 +76,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the cost of the whole search if every run costs this.
+// Event returns the cost of the whole search if every run costs run.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -110,9 +110,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that a setting is never run, if each run has it with probability share:
-// the probability generating function of the number of runs at 1-share. Missed(1) is the probability of no
-// run.
+// Missed returns the probability that a setting is never run, if each run uses it with probability share: the
+// probability generating function of the number of runs at 1-share. Missed(1) is the probability of no run.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -125,7 +124,7 @@ func (l Law) Missed(share float64) float64 {
 }
 
 // Quantile returns the least number of runs that is not exceeded with this probability, in (0, 1), up to
-// rounding, to plan the time of a search.
+// rounding. It is for planning the time of a search.
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}
@@ -141,7 +140,7 @@ func (l Law) Quantile(probability float64) int64 {
 	if l.Eta != 0 {
 		first = l.Eta / math.Expm1(-l.Eta*math.Log(l.Gamma))
 	}
-	p := first * (1 - l.Gamma) // of one run
+	p := first * (1 - l.Gamma) // probability of one run
 	k := int64(1)
 	for sum := p; sum < probability && p > 1e-18; sum += p {
 		p *= (1 - l.Gamma) * (float64(k) + l.Eta) / float64(k+1)
@@ -153,21 +152,21 @@ func (l Law) Quantile(probability float64) int64 {
 // Price is the cost of choosing: the noise that a search needs beyond one run.
 type Price struct {
 	Law        Law
-	Noise      float64 // the least with which the whole search meets the target
-	Epsilon    float64 // of the search with Noise, at most the target's
-	OneNoise   float64 // the least with which one run by itself meets the target
-	OneEpsilon float64 // of one run with Noise; the rest of Epsilon pays for the choice
+	Noise      float64 // least noise with which the whole search meets the target
+	Epsilon    float64 // epsilon of the search with Noise, at most the target's
+	OneNoise   float64 // least noise with which one run by itself meets the target
+	OneEpsilon float64 // epsilon of one run with Noise; the rest of Epsilon pays for the choice
 }
 
 // Ratio returns Noise over OneNoise.
 func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 
-// Noisy is an event by its noise.
+// Noisy is an event as a function of its noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for a target; event is one run by its noise. The search is
-// accounted by Rényi divergences, the only known ones, and one run by the tightest accountant, as without a
-// search.
+// PriceOf returns the price of a search for a target; event is one run as a function of its noise. The search
+// is accounted by Rényi divergences, the only known bounds, and one run by the tightest accountant, as
+// without a search.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -208,7 +207,7 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, nil
 }
 
-// Draw returns a number of runs. It has the law exactly, for the parameters as float64: every decision
+// Draw returns a number of runs. Its distribution is exact, for the parameters as float64: every decision
 // compares random bits with a ratio of integers or with the binary digits of a parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
@@ -220,8 +219,8 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson adds numbers of mean 1, one for each whole part of the mean, and thins one more to the rest: a
-// sum of independent Poisson numbers is Poisson, and so is a thinned one.
+// poisson adds numbers of mean 1, one for each whole part of the mean, and one more that is thinned to the
+// remainder: a sum of independent Poisson numbers is Poisson, and so is a thinned Poisson number.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -258,8 +257,8 @@ func poissonOne(s *rng.Stream) int64 {
 //
 //	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1:
 //
-// the next number is tried unless gamma stops, and kept with the factor of the product; else all begins
-// again.
+// each step stops with probability gamma; otherwise it continues with the probability of the next factor, or
+// starts again.
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -275,8 +274,8 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1):
 //
-// Sibuya's law, whose k-th trial ends with probability alpha/k, where gamma in each trial restarts. Without
-// the first factor geometric would hardly ever end.
+// This is Sibuya's law, whose k-th trial ends with probability alpha/k, but each trial first restarts with
+// probability gamma. Without the first factor geometric would hardly ever end.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -289,7 +288,7 @@ func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	}
 }
 
-// bernoulli is true with probability p exactly, for p in [0, 1]: uniform bits are below the digits of p.
+// bernoulli is true with probability exactly p, for p in [0, 1], by comparing random bits with its digits.
 func bernoulli(s *rng.Stream, p float64) bool {
 	if p == 1 {
 		return true

@@ -23,17 +23,17 @@ import (
 // Search describes a search. Law, Settings, Event, Relation and Run are required.
 type Search struct {
 	Law      Law
-	Settings int // their number; each run has one of 0 to Settings-1
+	Settings int // number of settings; each run has one of 0 to Settings-1
 	// Event is the worst case of one run of any setting: the outcome and the score.
 	Event    accountant.Event
 	Relation accountant.Relation // for which Event bounds a run
-	// Run makes one run. It is a function of its arguments alone and may be repeated after an interruption.
+	// Run makes one run. It depends on its arguments alone and may be repeated after an interruption.
 	Run func(ctx context.Context, r Run) (Outcome, error)
-	// Dir is a private folder from which an interrupted search resumes; "" keeps nothing. Its files are
+	// Dir is a private folder from which an interrupted search resumes; "" stores nothing. Its files are
 	// secrets.
 	Dir string
-	// Every, if above 0, lets the search end only at a multiple of Every since it began or resumed: its
-	// time then leaks less of the number of runs.
+	// Every, if above 0, lets the search end only at a multiple of Every since it began or resumed: its time
+	// then reveals less about the number of runs.
 	Every time.Duration
 }
 
@@ -41,12 +41,12 @@ type Search struct {
 type Run struct {
 	Setting int
 	Key     rng.Key // of the run alone
-	Dir     string  // to resume from; "" if there is none
+	Dir     string  // folder to resume from; "" if there is none
 }
 
 // Outcome is the result of one run.
 type Outcome struct {
-	Score  float64 // the largest is best; one that is not a finite number is the worst
+	Score  float64 // the largest is best; a score that is not finite is the worst
 	Output []byte
 }
 
@@ -82,8 +82,8 @@ func (s Search) Validate() error {
 	return nil
 }
 
-// Select makes the runs and returns the best one; nil if the law drew none. Nothing runs without a
-// reservation of Law.Event(Event). The same search with the same key gives the same answer, also after an
+// Select makes the runs and returns the best run; nil if the law drew none. Nothing runs without a
+// reservation of Law.Event(Event). The same search with the same key gives the same result, also after an
 // interruption, and repeats only the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
@@ -92,7 +92,7 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	if key.IsZero() {
 		return nil, fmt.Errorf("%w: the key is empty", ErrSearch)
 	}
-	// The theorems bound Rényi divergences, and no privacy loss distribution.
+	// The theorems bound Rényi divergences, but no privacy loss distribution.
 	if err := r.Begin(s.Law.Event(s.Event), ledger.Use{Relation: s.Relation, Renyi: true, Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
@@ -172,26 +172,26 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. On disk it names the file of the best output, which is written before
-// it; so the two never disagree.
+// progress is the state of a search. On disk it contains the name of the file with the best output, which is
+// written first; so the two are always consistent.
 type progress struct {
 	ID   string `json:"id"`
-	Done int64  `json:"done"` // runs that are over
+	Done int64  `json:"done"` // number of finished runs
 	Best *found `json:"best,omitempty"`
 
 	dir    string
-	output []byte // of the best run
+	output []byte // output of the best run
 }
 
 // found is the best run so far.
 type found struct {
 	Setting int     `json:"setting"`
 	Score   float64 `json:"score"`
-	File    string  `json:"file,omitempty"` // of the output, in the folder
+	File    string  `json:"file,omitempty"` // name of the output file in the folder
 }
 
-// Names in the folder of a search. Names of runs are pseudorandom, so that no path, and no error with a
-// path, reveals the number of runs.
+// Names in the folder of a search. Names of runs are pseudorandom, so that no path, and no error with a path,
+// reveals the number of runs.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"
@@ -228,7 +228,7 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	if err := durable.PrivateFolder(s.Dir); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
-	durable.SweepFolder(s.Dir) // of processes that were killed: the folder is ours
+	durable.SweepFolder(s.Dir) // left by killed processes: the folder is ours
 	kept := &progress{ID: id, dir: s.Dir}
 	err = run.ReadState(filepath.Join(s.Dir, stateFile), id, kept)
 	if err == nil && kept.Best != nil {
@@ -240,7 +240,7 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	return kept, nil
 }
 
-// onlyFolder makes or finds the folder of a run, and removes the folders of others, which a killed process
+// onlyFolder makes or finds the folder of a run, and removes other runs' folders, which a killed process
 // left.
 func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
@@ -257,7 +257,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// remove removes the files with this prefix from the folder, but for one name.
+// remove removes the files with this prefix from the folder, except one name.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
 	for _, e := range entries {
@@ -268,7 +268,7 @@ func (p *progress) remove(prefix, but string) error {
 	return wrapped(err)
 }
 
-// keep takes a run, named by its folder, for the best so far.
+// keep stores a run, identified by its folder, as the best so far.
 func (p *progress) keep(folder string, b Best) error {
 	p.Best, p.output = &found{Setting: b.Setting, Score: b.Score}, b.Output
 	if p.dir == "" {
@@ -278,7 +278,7 @@ func (p *progress) keep(folder string, b Best) error {
 	return wrapped(durable.WriteBytes(filepath.Join(p.dir, p.Best.File), 0o600, b.Output))
 }
 
-// save writes the state, and removes the output that it no longer names.
+// save writes the state, and removes the output that it no longer refers to.
 func (p *progress) save() error {
 	if p.dir == "" {
 		return nil
