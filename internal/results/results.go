@@ -1,9 +1,9 @@
 // Package results divides a folder of results into a public and a private half.
 //
-// A file lies in DIR/public exactly if it may be published: it was charged, its noise is secret, and it has
-// no path of this machine, no time of work on private rows and no private number. Everything else lies in
-// DIR/private, which its owner alone can open: keys, votes, charged ledgers, the configuration of the run,
-// and under DIR/private/results the results that may not leave, such as results of a seeded run.
+// DIR/public contains exactly the files that may be published: charged files with secret noise, without paths
+// of this machine, times of work on private rows or private numbers. Everything else is in DIR/private, which
+// only its owner can open: keys, votes, charged ledgers, the configuration of the run and, in
+// DIR/private/results, the results that must not be published, such as results of a seeded run.
 package results
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Folder is a folder of results, by its path.
+// Folder is the path of a folder of results.
 type Folder string
 
 // Public returns the path of a file that may be published.
 func (f Folder) Public(names ...string) string { return f.join("public", names) }
 
-// Private returns the path of a file that may not.
+// Private returns the path of a file that must not be published.
 func (f Folder) Private(names ...string) string { return f.join("private", names) }
 
 // Result returns the path of a result and its mode.
@@ -43,11 +43,11 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the configuration of the run, which is written first after its key.
+// Config returns the path of the configuration of the run, which is the first file written after the key.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files in both halves if no run has begun there: they belong to somebody else, or to
-// a run whose configuration is gone.
+// Strangers returns the files in both halves if no run has begun there: they belong to another user, or to a
+// run whose configuration is gone.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -59,7 +59,7 @@ func (f Folder) Strangers() (paths []string, err error) {
 	}
 	for _, half := range []string{f.Public(), f.Private()} {
 		err := filepath.WalkDir(half, func(at string, e fs.DirEntry, err error) error {
-			unnamed := strings.HasPrefix(filepath.Base(at), ".") && filepath.Ext(at) == ".tmp" // somebody is writing it
+			unnamed := strings.HasPrefix(filepath.Base(at), ".") && filepath.Ext(at) == ".tmp" // a process is writing it
 			if err == nil && !e.IsDir() && !unnamed && !slices.Contains(first, at) {
 				paths = append(paths, at)
 			}
@@ -75,18 +75,18 @@ func (f Folder) Strangers() (paths []string, err error) {
 	return paths, nil
 }
 
-// ErrReleased is matched by the refusal of a second release where the first one is seen.
+// ErrReleased is matched by the refusal of a second release if an earlier release is found.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns that refusal for a file, with the sign that it belongs to another run.
+// Released returns this refusal for a file, with the evidence that it belongs to another run.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
 		Why: "another release would spend a whole budget on the same people, and no ledger would add up the two",
 		Fix: "put back the private half as it was, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
 }
 
-// Vacant refuses a folder with files of no run there. If a run released them, and nothing else is left of
-// it, a second release would be a second budget that no ledger adds to the first: see [Released].
+// Vacant refuses a folder with files but without a run. If a run released them and nothing else remains of
+// the run, a second release would have a second budget that no ledger adds to the first: see [Released].
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {
@@ -101,13 +101,13 @@ func (f Folder) Vacant() error {
 		Why: "it is not of this run, and is not overwritten; nothing was written", Fix: "move it away, or choose another --out"}
 }
 
-// releasedFile reports whether a run released a file of this name, or kept it as a ledger.
+// releasedFile reports whether a run released a file with this name, or kept it as a ledger.
 func releasedFile(name string) bool {
 	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") ||
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
-// Place is [Folder.Result], and makes the folder of the file.
+// Place is like [Folder.Result], and also makes the folder of the file.
 func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
 	path, mode := f.Result(releasable, names...)
 	if releasable {
@@ -125,7 +125,7 @@ func (f Folder) Write(releasable bool, name string, write func(io.Writer) error)
 	return durable.WriteFile(path, mode, write)
 }
 
-// Keep writes a file that may not be published.
+// Keep writes a file that must not be published.
 func (f Folder) Keep(name string, data []byte) error {
 	if err := durable.PrivateFolder(f.Private()); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (f Folder) Find(names ...string) (string, error) {
 	return path, err
 }
 
-// Sweep removes the temporary files of killed processes. No other process may be at work in the folder.
+// Sweep removes the temporary files of killed processes. No other process may be using the folder.
 func (f Folder) Sweep() {
 	for _, half := range []string{f.Public(), f.Private()} {
 		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {
@@ -155,8 +155,8 @@ func (f Folder) Sweep() {
 	}
 }
 
-// Settle gives all public files one time of modification, as differences would leak the time of work on
-// private rows, and takes the rights of others to private ones. It reports whether there are public files.
+// Settle gives all public files one time of modification, since differences would reveal the time of work on
+// private rows, and removes other users' rights to private files. It reports whether there are public files.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
@@ -178,8 +178,8 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one for everything below a folder but links. Files that disappear meanwhile, as another
-// process has the folder by now, are skipped.
+// settle calls one for everything below a folder except links. Files that disappear meanwhile, because
+// another process has the folder, are skipped.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {
@@ -205,7 +205,7 @@ func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	return nil
 }
 
-// ReadJSON reads a file of WriteJSON from a complete run, if it has this schema.
+// ReadJSON reads a file written by WriteJSON in a complete run, if it has this schema.
 func (f Folder) ReadJSON(name, schema string, v any) error {
 	path, err := f.Find(name)
 	if err != nil {
@@ -227,7 +227,7 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of a row. The form has no mark for a seeded run, so the file name has it.
+// WriteAccount writes the charges of a row. Only the file name marks a seeded run: the format cannot.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -235,10 +235,10 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	return f.WriteJSON(!seeded, filepath.Join("accounts", name+".json"), account)
 }
 
-// timesFile has the running times of a run. They come from work on private rows, so they stay private.
+// timesFile holds the running times of a run. They include work on private rows, so they stay private.
 const timesFile = "seconds.json"
 
-// KeepTimes keeps the running times of the run and of every row in the private half.
+// KeepTimes stores the running times of the run and of every row in the private half.
 func (f Folder) KeepTimes(all float64, rows []float64) error {
 	text, err := json.Marshal(append([]float64{all}, rows...))
 	if err == nil {
@@ -250,7 +250,7 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns the times that KeepTimes kept of that number of rows; zeros if there are none.
+// Times returns the times that KeepTimes stored for this number of rows; zeros if there are none.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))
