@@ -1,6 +1,5 @@
-// Package npy reads and writes heads and elements of NPY files, NumPy's format of one array. Heads of
-// strangers are not trusted: parsing is bounded, and sizes are for the caller to compare with the bytes
-// that are there.
+// Package npy reads and writes headers and elements of NPY files, NumPy's format for one array. Headers are
+// not trusted: parsing is bounded, and the caller has to compare sizes with the actual number of bytes.
 package npy
 
 import (
@@ -16,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Header is the head of an NPY file (NumPy's format 1.0 to 3.0, numpy.lib.format).
+// Header is the header of an NPY file (NumPy's format 1.0 to 3.0, numpy.lib.format).
 type Header struct {
 	Type    string // such as "<i2"
 	Fortran bool   // the first index varies fastest
@@ -24,16 +23,16 @@ type Header struct {
 }
 
 const (
-	// Magic is how every NPY file begins.
+	// Magic is the beginning of every NPY file.
 	Magic = "\x93NUMPY"
-	// MaxHeader is the number of bytes that hold the head of any file that [ReadHeader] takes.
+	// MaxHeader is the number of bytes that suffice for the header of any file that [ReadHeader] accepts.
 	MaxHeader = maxText + 12
-	// maxText bounds the text of the header; NumPy writes about 120 bytes for a matrix and refuses beyond
-	// 10,000.
+	// maxText is the largest length of the header's text; NumPy writes about 120 bytes for a matrix and
+	// refuses more than 10,000.
 	maxText = 10_000
 )
 
-// WriteHeader writes the head of a file, version 1.0. The elements follow.
+// WriteHeader writes the header of a file, version 1.0. The elements follow.
 func WriteHeader(w io.Writer, h Header) error {
 	order := "False"
 	if h.Fortran {
@@ -53,7 +52,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the head of the file that begins with raw and returns its length.
+// ReadHeader reads the header of the file that begins with raw and returns its length.
 func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used = len(Magic) + 2
 	if len(raw) < used || string(raw[:len(Magic)]) != Magic {
@@ -83,7 +82,7 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 	return h, used + int(size), err
 }
 
-// parseHeader reads the dictionary of the header: the three keys, in any order, and nothing else.
+// parseHeader reads the dictionary of the header: exactly the three keys, in any order.
 func parseHeader(text string) (Header, error) {
 	var h Header
 	seen := map[string]bool{}
@@ -129,7 +128,7 @@ func parseHeader(text string) (Header, error) {
 	return h, s.err
 }
 
-// scanner reads tokens; the first error stays and makes all later calls empty.
+// scanner reads tokens; after the first error, which is kept, all later calls return nothing.
 type scanner struct {
 	rest string
 	err  error
@@ -191,12 +190,12 @@ func (s *scanner) number() int {
 
 // Type is the type of the elements of a file.
 type Type struct {
-	Kind byte // 'i', 'u', 'f' or 'b', and of text 'U' or 'S', as NumPy names them
+	Kind byte // 'i', 'u', 'f' or 'b', and for text 'U' or 'S', as in NumPy
 	Size int  // bytes
 	Big  bool // big-endian
 }
 
-// TypeOf reads a type such as "<i2". It reports false for types that are no numbers.
+// TypeOf reads a type such as "<i2". ok is false for types that are not numbers.
 func TypeOf(descr string) (t Type, ok bool) {
 	order := byte('|')
 	if len(descr) == 3 {
@@ -239,7 +238,7 @@ func SwapBytes(raw []byte, size int) {
 	}
 }
 
-// halfFloat returns the number that 16 bits stand for by IEEE 754.
+// halfFloat returns the number that is represented by 16 bits in IEEE 754.
 func halfFloat(b uint16) float64 {
 	exp, frac := int(b>>10&0x1f), float64(b&0x3ff)
 	var v float64
@@ -259,8 +258,8 @@ func halfFloat(b uint16) float64 {
 	return v
 }
 
-// Whole reads the integer or truth value with which raw, little-endian, begins. Of the results only the one
-// of the type's sign has a meaning.
+// Whole reads the integer or truth value at the start of raw, little-endian. Only the result for the type's
+// sign is meaningful.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	switch t.Size { // a loop over bytes would be several times slower
 	case 1:
@@ -276,12 +275,12 @@ func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	return int64(unsigned<<shift) >> shift, unsigned
 }
 
-// MaxText bounds the characters of a string.
+// MaxText is the largest number of characters of a string.
 const MaxText = 1024
 
-// TextOf reads a type such as "<U12": strings of 12 characters, of 4 bytes each; or "|S12", of 12 bytes.
-// Their kinds are 'U' and 'S'. It reports false for other types, and for strings of none or more than
-// [MaxText] characters.
+// TextOf reads a type such as "<U12", strings of 12 characters of 4 bytes each, or "|S12", strings of 12
+// bytes. Their kinds are 'U' and 'S'. ok is false for other types, and for strings without characters or with
+// more than [MaxText].
 func TextOf(descr string) (t Type, ok bool) {
 	if len(descr) < 3 {
 		return t, false
@@ -303,8 +302,8 @@ func TextOf(descr string) (t Type, ok bool) {
 // IsText reports whether elements are strings.
 func (t Type) IsText() bool { return t.Kind == 'U' || t.Kind == 'S' }
 
-// AppendText appends a string to buf, in UTF-8, without the zeros that fill it up. Invalid characters
-// become U+FFFD.
+// AppendText appends a string to buf, in UTF-8, without the zeros that pad it. Invalid characters become
+// U+FFFD.
 func AppendText(buf, raw []byte, t Type) []byte {
 	if t.Kind == 'S' {
 		return append(buf, bytes.TrimRight(raw, "\x00")...)
