@@ -1,4 +1,4 @@
-// Package buildinfo says which build of the project is running.
+// Package buildinfo describes the build of the running program.
 package buildinfo
 
 import (
@@ -10,11 +10,11 @@ import (
 // Module is the import path of the project.
 const Module = "github.com/pate-go/pate"
 
-// The linker sets these (-X) where a release is built from a copy without git. What Go
-// itself recorded comes first.
+// The linker sets these (-X) in a release built from a copy without git. Values that Go recorded take
+// precedence.
 var version, commit string
 
-// Info names a build.
+// Info describes a build.
 type Info struct {
 	Version  string `json:"version"`            // a tag, a pseudo-version, or "(devel)"
 	Commit   string `json:"commit,omitempty"`   // empty if the build did not record it
@@ -23,8 +23,7 @@ type Info struct {
 	Platform string `json:"platform"` // GOOS/GOARCH
 }
 
-// Read returns the build of the running program, of which the project may be the main
-// module or a dependency.
+// Read returns the build of the running program, in which the project may be the main module or a dependency.
 func Read() Info {
 	info := Info{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
@@ -32,7 +31,7 @@ func Read() Info {
 		return info
 	}
 	if i := slices.IndexFunc(build.Deps, func(m *debug.Module) bool { return m.Path == Module }); i >= 0 {
-		info.Version = build.Deps[i].Version // what the program itself was built from is another project's matter
+		info.Version = build.Deps[i].Version // commit and changes are those of the other project
 		return info
 	}
 	info.Version = build.Main.Version
@@ -47,7 +46,7 @@ func Read() Info {
 	return linked(info)
 }
 
-// linked fills in what Go did not record.
+// linked fills in the values that Go did not record.
 func linked(info Info) Info {
 	if version != "" && (info.Version == "" || info.Version == "(devel)") {
 		info.Version = version
@@ -58,8 +57,7 @@ func linked(info Info) Info {
 	return info
 }
 
-// String returns "VERSION" or "VERSION COMMIT", the commit marked "+" where it was
-// modified.
+// String returns "VERSION" or "VERSION COMMIT", with "+" after the commit if the work tree was modified.
 func (i Info) String() string {
 	if i.Commit == "" {
 		return i.Version

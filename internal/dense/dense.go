@@ -1,5 +1,4 @@
-// Package dense holds what packages do with the rows of a float32 matrix: make,
-// view, check and multiply.
+// Package dense creates, slices, checks and multiplies float32 matrices.
 package dense
 
 import (
@@ -46,8 +45,8 @@ func Pick(m Matrix, indices []int) Matrix {
 	return out
 }
 
-// Check refuses a matrix without columns, and one whose data are too few for its
-// rows and stride. A matrix may have no rows.
+// Check refuses a matrix without columns, and a matrix with too few data for its rows and stride. A matrix
+// may have no rows.
 func Check(m Matrix) error {
 	// Written without products that could overflow.
 	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols || m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
@@ -56,7 +55,7 @@ func Check(m Matrix) error {
 	return nil
 }
 
-// Finite reports whether all of v are finite: then the sum of their squares is, in double
+// Finite reports whether all values of v are finite: then the sum of their squares is finite in double
 // precision.
 func Finite(v []float32) bool { return mathx.IsFinite(kernel.SquaredNorm(v)) }
 
@@ -71,7 +70,7 @@ func NotFinite(m Matrix) int {
 	return -1
 }
 
-// Argmax returns the index of the largest value, the lowest of equals.
+// Argmax returns the index of the largest value, the lowest index in a tie.
 func Argmax[T float32 | int64](v []T) int {
 	best := 0
 	for i, x := range v {
@@ -82,8 +81,8 @@ func Argmax[T float32 | int64](v []T) int {
 	return best
 }
 
-// Largest returns the index of the largest output, the lowest of equals. It refuses outputs
-// that are not finite.
+// Largest returns the index of the largest output, the lowest index in a tie. It refuses outputs that are not
+// finite.
 func Largest(outputs []float32) (int, error) {
 	for k, v := range outputs {
 		if v-v != 0 {
@@ -93,8 +92,8 @@ func Largest(outputs []float32) (int, error) {
 	return Argmax(outputs), nil
 }
 
-// Present returns the classes that occur among labels in [0, classes), ascending, and for
-// every label the index of its class among them.
+// Present returns the classes that occur among labels in [0, classes), ascending, and for every label the
+// index of its class among them.
 func Present[I int | int32](labels []int, classes int) (present []int, index []I) {
 	at := make([]I, classes)
 	for _, y := range labels {
@@ -141,10 +140,9 @@ func AddATB(dst, a, b Matrix) {
 // RBF computes the Gaussian kernel exp(-Gamma |x-z|²).
 type RBF struct{ Gamma float32 }
 
-// Block fills dst, x.Rows x z.Rows, with the kernel of every row of x with every row of z.
-// It takes the squared norms of both. The squared distance is |x|² + |z|² - 2xz, so one
-// matrix product does nearly all the work. Rounding errs by a few 1e-7 of |x|² + |z|², and
-// a negative result counts as zero.
+// Block fills dst, x.Rows x z.Rows, with the kernel of every row of x with every row of z. normX and normZ
+// are the squared norms of the rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
+// nearly all the work. The rounding error is a few 1e-7 of |x|² + |z|²; negative results become zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {
@@ -152,27 +150,26 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	}
 }
 
-// Cholesky is the factor R of a symmetric positive definite matrix RᵀR, with R upper
-// triangular.
+// Cholesky is the factor R of a symmetric positive definite matrix RᵀR, with R upper triangular.
 //
-// Nearly all of the work is products of float32. In blocks on the diagonal sums are float64,
-// and the triangle is inverted, so that what stands beside it is a product too. The factor is
-// that of a matrix whose elements differ from the given ones by some 1e-7 of the root of the
-// product of their diagonal elements, so by norm by that times the root of the number of rows.
-// The least eigenvalue should be above that; otherwise there may be no factor.
+// Nearly all of the work is in float32 matrix products. Blocks on the diagonal use float64 sums, and their
+// factors are inverted, so that the blocks beside them are products too. The factor is exact for a matrix
+// whose elements differ from the given elements by about 1e-7 times the root of the product of the two
+// diagonal elements, so in norm by this times the root of the number of rows. The least eigenvalue should be
+// larger; otherwise there may be no factor.
 type Cholesky struct {
-	r        Matrix   // of which what is below the diagonal is not defined
+	r        Matrix   // undefined below the diagonal
 	inverses []Matrix // of the blocks on the diagonal
 }
 
 // choleskyBlock is the size of blocks on the diagonal.
 const choleskyBlock = 64
 
-// choleskyTile is how many columns one goroutine works on at a time.
+// choleskyTile is the number of columns that a goroutine processes at a time.
 const choleskyTile = 256
 
-// Factorize returns the factor of a, square, of which it reads the upper triangle, and whether
-// there is one. It overwrites a. The factor has the same bits for any number of processors.
+// Factorize returns the factor of the square matrix a, of which it reads the upper triangle, and whether it
+// exists. It overwrites a. The factor has the same bits for any number of processors.
 func Factorize(a Matrix) (Cholesky, bool) {
 	n := a.Rows
 	c := Cholesky{r: a}
@@ -250,8 +247,8 @@ func factorizeBlock(a Matrix) (Matrix, bool) {
 	return out, true
 }
 
-// Solve replaces the columns of b, which has as many rows as the factorized matrix a, by those
-// of x with a·x = b.
+// Solve replaces the columns of b, which must have as many rows as the factorized matrix a, by the columns of
+// x with a·x = b.
 func (c Cholesky) Solve(b Matrix) {
 	n := c.r.Rows
 	part := New(choleskyBlock, b.Cols)

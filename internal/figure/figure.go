@@ -1,5 +1,5 @@
 // Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours are classes
-// of a style sheet: a page brings its own, and a file has one for light and dark.
+// of a style sheet: a page has its own, and a file contains one for light and dark.
 package figure
 
 import (
@@ -17,7 +17,7 @@ import (
 // Figure is a plot of lines.
 type Figure struct {
 	Title string // the accessible name
-	Mark  string // a warning above the plot; empty for none
+	Mark  string // a warning above the plot; may be empty
 	X, Y  Axis
 	Lines []Line
 	Zero  bool // draws the level zero
@@ -26,14 +26,14 @@ type Figure struct {
 // Line is a line with a name, which may be empty.
 type Line struct {
 	Name   string
-	Colour int  // of [Colours]; negative for grey
-	Dashed bool // grey lines of a page are dashed anyway
+	Colour int  // index below [Colours]; negative for grey
+	Dashed bool // grey lines on a page are always dashed
 	Dots   bool // draws each point
-	Level  bool // draws a level line at the last point, from side to side
+	Level  bool // draws a horizontal line at the last point, from side to side
 	Points []Point
 }
 
-// Point is a point of a line, with an error bar from Low to High where High is above Low.
+// Point is a point of a line, with an error bar from Low to High if High is above Low.
 type Point struct{ X, Y, Low, High float64 }
 
 // Colours is the number of colours: classes s0 to s7.
@@ -131,7 +131,7 @@ func (f Figure) draw(b *strings.Builder, s Size) {
 	b.WriteString("</svg>\n")
 }
 
-// draw writes the points of the line and opens its group, which is for its name too.
+// draw writes the points of the line and opens its group, which is also for its name.
 func (l Line) draw(b *strings.Builder, x, y func(v float64) float64, left, right float64) {
 	class, dashed := "level", ""
 	if l.Colour >= 0 {
@@ -165,8 +165,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves the heights of labels apart: in their order, at least a step, and from low to high. Labels
-// that do not fit begin below low.
+// apart moves the heights of labels apart: in their order, with at least a step between them, and from low to
+// high. Labels that do not fit begin below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {
@@ -174,7 +174,7 @@ func apart(at []float64, step, low, high float64) []float64 {
 	}
 	slices.SortStableFunc(rank, func(a, b int) int { return cmp.Compare(at[a], at[b]) })
 	room := low
-	for _, i := range rank { // downwards, out of each other's way
+	for _, i := range rank { // downwards, without overlaps
 		out[i] = max(out[i], room)
 		room = out[i] + step
 	}
@@ -194,7 +194,7 @@ type Axis struct {
 	Ticks     []float64 // nil for round numbers
 }
 
-// over returns the axis with ends, and with ticks, taken from the values where they are not given.
+// over returns the axis with ends and ticks, computed from the values if they are not given.
 func (a Axis) over(values []float64) Axis {
 	if a.Low == a.High {
 		a.Low, a.High = math.Inf(1), math.Inf(-1)
@@ -213,8 +213,8 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded returns the axis with ends and ticks, and with space beyond the values where it is linear and its
-// ends were not given. Values that are not negative get no end below zero.
+// padded returns the axis with ends and ticks. A linear axis whose ends were not given gets space beyond the
+// values. For values that are not negative, no end is below zero.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)
@@ -229,8 +229,8 @@ func (a Axis) padded(values []float64) Axis {
 	return a.over(values)
 }
 
-// share returns the position of v between the ends, from 0 to 1. An axis without length has its values in
-// the middle.
+// share returns the position of v between the ends, from 0 to 1. On an axis without length values are in the
+// middle.
 func (a Axis) share(v float64) float64 {
 	low, high := a.Low, a.High
 	if low == high {
@@ -272,7 +272,7 @@ func (a Axis) round() []float64 {
 		}
 	}
 	for v := math.Ceil(a.Low/step-1e-9) * step; v <= a.High+step*1e-9; v += step {
-		out = append(out, math.Round(v/step)*step+0) // no -0
+		out = append(out, math.Round(v/step)*step+0) // avoids -0
 	}
 	return out
 }

@@ -1,5 +1,5 @@
-// Package filekind recognises a file by its first bytes, so that a message names a file of the wrong kind
-// instead of calling it a broken file of the right one.
+// Package filekind recognises a file by its first bytes, so that a message can report a file of the wrong
+// kind instead of a broken file of the expected kind.
 //
 //	if is := filekind.Of(path); is != filekind.Unknown {
 //		fmt.Printf("%s is %s\n", path, is)
@@ -7,8 +7,7 @@
 //
 // # Caveats
 //
-// It looks at 4 KiB. The result is a help for people after something else failed, and decides nothing about
-// how a file is read.
+// It reads 4 KiB. The result explains an error to people and never determines how a file is read.
 package filekind
 
 import (
@@ -19,7 +18,7 @@ import (
 	"strings"
 )
 
-// Kind is a kind of file in words: "a Parquet file".
+// Kind is a kind of file as text: "a Parquet file".
 type Kind string
 
 // Kinds of files that users mix up.
@@ -50,10 +49,10 @@ const (
 	Binary    Kind = "a binary file"
 )
 
-// most is how many bytes are looked at.
+// most is the number of bytes that are read.
 const most = 4096
 
-// magic are the kinds that begin with fixed bytes. Longer ones come first.
+// magic lists the kinds that begin with fixed bytes. Longer prefixes come first.
 var magic = []struct {
 	start string
 	kind  Kind
@@ -81,7 +80,7 @@ var magic = []struct {
 }
 
 // Of returns the kind of the file at a path; Unknown for files that are not recognised, such as plain text,
-// or cannot be opened. It does not wait at pipes.
+// or cannot be opened. It does not wait for pipes.
 func Of(path string) Kind {
 	info, err := os.Stat(path)
 	switch {
@@ -135,12 +134,12 @@ func OfBytes(start []byte) Kind {
 	return Unknown
 }
 
-// ofJSON distinguishes JSON files of this program by the schema they name.
+// ofJSON distinguishes JSON files of this program by their schema.
 func ofJSON(text string) Kind {
 	const ledgerStart = `{"line":1,"schema":"pate.ledger/`
 	compact := strings.NewReplacer(" ", "", "\n", "", "\t", "", "\r", "").Replace(text)
 	if strings.HasPrefix(ledgerStart, text) || strings.Contains(text, `"prev":"`) && strings.Contains(text, `"check":"`) {
-		return Ledger // damaged, but nothing else
+		return Ledger // damaged, but no other kind
 	}
 	for _, s := range []struct {
 		part string

@@ -1,5 +1,5 @@
 // Package keyfile keeps the key of a run in a file that only its owner can read. The run may have to be
-// resumed, so the file stays until the run is complete.
+// resumed, so the file is kept until the run is complete.
 package keyfile
 
 import (
@@ -18,7 +18,7 @@ import (
 const destroyed = '-'
 
 // Read returns the key in a file. ok is false if there is no such file, or if a process was killed while it
-// destroyed the key. A file that others may have read or written is an error; see [durable.ReadSecret].
+// destroyed the key. A file that other users may have read or written is an error; see [durable.ReadSecret].
 func Read(path string) (key rng.Key, ok bool, err error) {
 	text, err := durable.ReadSecret(path)
 	switch {
@@ -47,8 +47,8 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes the key file, or another secret, if it exists. Copies in a disk, a
-// snapshot or a backup are beyond its reach.
+// Destroy overwrites and removes the key file, or another secret, if it exists. It cannot remove copies in a
+// disk, a snapshot or a backup.
 func Destroy(path string) error {
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

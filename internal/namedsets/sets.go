@@ -1,5 +1,5 @@
-// Package namedsets has the data sets that commands open by a name. MNIST is embedded; the others are
-// looked for on this machine, in the folder of the environment variable PATE_DATA.
+// Package namedsets has the data sets that commands open by name. MNIST is embedded; the other files are
+// searched on this machine, in the folder of the environment variable PATE_DATA.
 package namedsets
 
 import (
@@ -33,7 +33,7 @@ type File struct {
 	SHA256   string // of the unpacked bytes
 }
 
-// All returns the data sets. To add one is to add it here.
+// All returns the data sets. A new data set is added here.
 func All() []Named {
 	return []Named{
 		mnist,
@@ -84,8 +84,8 @@ func Names() []string {
 	return names
 }
 
-// Open opens a data set by its name, and everything else as [dataset.Open] does. A named set that is not
-// there is an [*fault.Error] with how to get it, which wraps [fs.ErrNotExist].
+// Open opens a data set by its name, and anything else like [dataset.Open]. If a named set is not on this
+// machine, the error is an [*fault.Error] that explains how to get it and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })
@@ -112,8 +112,8 @@ func (n Named) Open() (dataset.Data, error) {
 	return d, err
 }
 
-// Find returns where a file is: in $PATE_DATA, or else where a package installs it, plain or with .gz. What
-// is not there is an [*fault.Error] that wraps fs.ErrNotExist.
+// Find returns the path of a file: in $PATE_DATA, otherwise where a package installs it, plain or with .gz.
+// If the file is missing, the error is an [*fault.Error] that wraps fs.ErrNotExist.
 func (n Named) Find(f File) (string, error) {
 	var looked []string
 	for _, path := range []string{f.Path, f.Packaged} {
@@ -167,9 +167,9 @@ func openFashion(n Named) (dataset.Data, error) {
 		[]string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"})
 }
 
-// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28 pixels, ten digits. It
-// is embedded but in a small build (-tags nomnist). Units are "train/0".."train/59999" and
-// "test/0".."test/9999": one image is one unit, for lack of published writers.
+// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28 pixels, ten digits. It is
+// embedded except in a small build (-tags nomnist). Units are "train/0".."train/59999" and
+// "test/0".."test/9999": one image is one unit, because the writers are not published.
 func MNIST() (train, test dataset.Set, err error) {
 	d, err := mnist.Open()
 	return d.Train, d.Test, err
@@ -184,7 +184,7 @@ func openMNIST(n Named) (dataset.Data, error) {
 }
 
 // openAdult opens Adult / Census Income (Becker and Kohavi 1996, UCI 2), the training file. fnlwgt is a
-// sampling weight, no property of a person, and is dropped.
+// sampling weight, not a property of a person, and is dropped.
 func openAdult(n Named) (dataset.Data, error) {
 	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
 		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -196,7 +196,7 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1) as the usual task of three classes: up to 8 rings, 9
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1) as the usual task with three classes: up to 8 rings, 9
 // and 10, 11 and more.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{

@@ -1,4 +1,4 @@
-// Package parallel shares work among goroutines.
+// Package parallel distributes work over goroutines.
 package parallel
 
 import (
@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f(worker, i) for all i below n from that many goroutines, at most n
-// (0: GOMAXPROCS), and returns when all calls have. Calls of one worker, a number below the
-// number of goroutines, follow each other. With one goroutine it is the caller's, and i
-// ascends.
+// Each calls f(worker, i) for all i below n from the given number of goroutines, at most n (0: GOMAXPROCS),
+// and returns after all calls. A worker is an index below the number of goroutines; its calls are sequential.
+// With one goroutine all calls are in the caller's, and i ascends.
 func Each(workers, n int, f func(worker, i int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -25,7 +25,7 @@ func Accuracy(predicted, labels []int) float64 {
 	return float64(Right(predicted, labels)) / float64(len(labels))
 }
 
-// Recall returns, for every class, the share of its rows that were predicted right; 0 for a class of no
+// Recall returns, for every class, the share of its rows that were predicted correctly; 0 for a class without
 // rows.
 func Recall(predicted, labels []int, classes int) []float64 {
 	right, rows := make([]float64, classes), ClassRows(labels, classes)
@@ -75,8 +75,8 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of a share found on n rows. Two rows of each outcome are added
-// (Agresti and Coull 1998), so that a share of 0 or 1 of few rows has an error too. It ignores the likeness
+// StandardError returns the standard error of a share measured on n rows. Two rows of each outcome are added
+// (Agresti and Coull 1998), so that a share of 0 or 1 on few rows has an error too. It ignores the similarity
 // of rows of one unit.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
@@ -84,9 +84,9 @@ func StandardError(share float64, n int) float64 {
 	return math.Sqrt(p * (1 - p) / rows)
 }
 
-// AUROC returns the area under the receiver operating characteristic of rows of two scores: the probability
-// that a row of class 1 has a larger difference of the second from the first than a row of class 0, ties
-// counting half. It is nil where a class has no row, or a difference is not a number.
+// AUROC returns the area under the receiver operating characteristic for rows with two scores: the
+// probability that the difference of the second score minus the first is larger for a row of class 1 than for
+// a row of class 0, ties counting half. It is nil if a class has no row, or a difference is NaN.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))
@@ -98,7 +98,7 @@ func AUROC(of blas32.General, labels []int) *float64 {
 		}
 	}
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(margins[i], margins[j]) })
-	rows, wins := [2]float64{}, 0.0 // of each class, below those at hand
+	rows, wins := [2]float64{}, 0.0 // rows of each class with a smaller difference
 	for from := 0; from < len(order); {
 		at, to := [2]float64{}, from // rows of each class with this difference
 		for ; to < len(order) && margins[order[to]] == margins[order[from]]; to++ {

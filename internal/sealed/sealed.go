@@ -1,6 +1,6 @@
-// Package sealed is the common frame of the project's binary files: a line of magic that names the kind and
-// version, fields, and the SHA-256 of everything before. Integers and numbers are little-endian. The hash
-// finds damage; it authenticates nobody.
+// Package sealed is the common frame of the project's binary files: a line of magic that identifies the kind
+// and version, fields, and the SHA-256 of everything before. Integers and numbers are little-endian. The hash
+// detects damage; it does not authenticate.
 package sealed
 
 import (
@@ -27,7 +27,7 @@ func Seal(b []byte) []byte {
 	return append(b, sum[:]...)
 }
 
-// little: numbers lie in memory as they do in files.
+// little: numbers have the same byte order in memory as in files.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Append appends numbers as IEEE 754 of their precision, little-endian.
@@ -40,7 +40,7 @@ func Append[F float32 | float64](b []byte, values []F) []byte {
 	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)...)
 }
 
-// Reader reads fields one after another. After a missing field the rest reads as zero and Err returns the
+// Reader reads fields in sequence. After a missing field all further fields read as zero and Err returns the
 // error. No field takes more memory than its bytes in the file.
 type Reader struct {
 	rest []byte
@@ -61,7 +61,7 @@ func Open(b []byte, magic string) (*Reader, error) {
 	return r, nil
 }
 
-// Fields returns a reader of everything behind the magic and ignores the hash.
+// Fields returns a reader of everything after the magic, without checking the hash.
 func Fields(b []byte, magic string) (*Reader, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {
@@ -84,7 +84,7 @@ func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	return string(ends) == magic+string(h.Sum(nil)), errors.Join(hashing, first, last)
 }
 
-// Bytes returns the next n bytes, which share memory with the file's.
+// Bytes returns the next n bytes, which share memory with the file's bytes.
 func (r *Reader) Bytes(n uint64) []byte {
 	if r.err == nil && n > uint64(len(r.rest)) {
 		r.err = fmt.Errorf("it ends early: %d bytes wanted, %d left", n, len(r.rest))
@@ -104,7 +104,7 @@ func (r *Reader) Uint(n int) uint64 {
 	return binary.LittleEndian.Uint64(word[:])
 }
 
-// Numbers returns n numbers, from 0 to 2^60. One that is not finite is an error.
+// Numbers returns n numbers, from 0 to 2^60. A number that is not finite is an error.
 func Numbers[F float32 | float64](r *Reader, n int) []F {
 	b := r.Bytes(uint64(n) * uint64(binary.Size(F(0))))
 	if b == nil {
@@ -120,13 +120,13 @@ func Numbers[F float32 | float64](r *Reader, n int) []F {
 	return values
 }
 
-// Left returns the number of bytes that were not read.
+// Left returns the number of unread bytes.
 func (r *Reader) Left() uint64 { return uint64(len(r.rest)) }
 
 // Err returns the first error of a field, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// End returns the first error of a field, or an error if bytes are left.
+// End returns the first error of a field, or an error if there are unread bytes.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.rest) > 0 {
 		return fmt.Errorf("%d bytes too many", len(r.rest))

@@ -1,5 +1,5 @@
-// Package table renders one table of results as aligned text, CSV, Markdown or LaTeX. It does not render
-// JSON: each command has a schema of its own for that.
+// Package table renders one table of results as aligned text, CSV, Markdown or LaTeX. For JSON each command
+// has its own schema.
 package table
 
 import (
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Format names one of the formats of the --format flag.
+// Format is a value of the --format flag.
 type Format string
 
 const (
@@ -25,7 +25,7 @@ const (
 	LaTeX    Format = "latex"
 )
 
-// Formats lists the names a user can type.
+// Formats lists the values that a user can type.
 func Formats() []string {
 	return []string{string(Text), string(JSON), string(CSV), string(Markdown), string(LaTeX)}
 }
@@ -38,13 +38,12 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells may come from anybody: control characters are shown
-// as escapes in every format, CSV cells that look like a formula begin with an apostrophe, and Markdown
-// shows HTML as text.
+// Table holds a header and rows of equal length. Cells are not trusted: control characters become escapes in
+// every format, CSV cells that look like a formula begin with an apostrophe, and Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	Left   []bool // columns aligned to the left; others are aligned to the right
+	Left   []bool // columns aligned to the left; other columns are aligned to the right
 }
 
 // Write renders t in a format other than JSON.
@@ -70,7 +69,7 @@ func (t Table) Write(w io.Writer, f Format) error {
 				return fmt.Errorf("table: %w", err)
 			}
 		}
-		c.Flush() // into memory
+		c.Flush() // writes to memory, which cannot fail
 	case Markdown:
 		t.markdown(&b)
 	case LaTeX:
@@ -87,7 +86,7 @@ func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[col
 // columns is the default width of a terminal.
 const columns = 80
 
-// text aligns the columns, two blanks apart, or one where that makes the table fit a terminal.
+// text aligns the columns, two blanks apart, or one blank if the table then fits a terminal.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)
@@ -168,8 +167,8 @@ func (t Table) latex(b *strings.Builder) {
 	b.WriteString("\\hline\n\\end{tabular}\n")
 }
 
-// Printable replaces every character that is not shown as itself by its escape in Go: a terminal would obey
-// some, and others hide or turn their neighbours.
+// Printable replaces every character that a terminal would execute, or that would hide or reorder other
+// characters, by its escape in Go.
 func Printable(text string) string {
 	var b strings.Builder
 	for rest := text; rest != ""; {
@@ -184,14 +183,14 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// Harmless reports whether text may be a name in files for spreadsheets, terminals and browsers: it is
-// UTF-8 without control and bidirectional characters, and does not begin as a formula.
+// Harmless reports whether text may be a name in files for spreadsheets, terminals and browsers: it is UTF-8
+// without control and bidirectional characters, and does not begin like a formula.
 func Harmless(text string) bool {
 	obeyed := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 	return utf8.ValidString(text) && strings.IndexFunc(text, obeyed) < 0 && inert(text) == text
 }
 
-// inert returns a printable cell of CSV that no spreadsheet takes for a formula. Numbers stay as they are.
+// inert returns a printable CSV cell that is not a formula for spreadsheets. Numbers are unchanged.
 func inert(cell string) string {
 	first, size := utf8.DecodeRuneInString(cell)
 	if size == len(cell) || !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", first) {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Main runs the tests of a package in folders of their own. Temporary files lie in memory where the system
-// offers it, since tests sync thousands of files. The state folder is not the user's. Main returns the code.
+// Main runs the tests of a package in separate folders. Temporary files are in memory if the system supports
+// it, since tests sync thousands of files. The state folder is not the user's. Main returns the exit code.
 func Main(m interface{ Run() int }) int {
 	dir := Must(os.MkdirTemp(memoryFolder(), "pate-test-"))
 	defer os.RemoveAll(dir)

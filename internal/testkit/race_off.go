@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race is set under the race detector.
+// Race is true under the race detector.
 const Race = false

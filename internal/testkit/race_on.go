@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race is set under the race detector, which slows a single goroutine tenfold and more.
+// Race is true under the race detector, which slows a single goroutine by a factor of at least ten.
 const Race = true

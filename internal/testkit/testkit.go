@@ -1,5 +1,5 @@
-// Package testkit holds what tests of several packages need: divergences of laws that are listed point by
-// point, small worlds of votes, a goodness-of-fit test, and reference files.
+// Package testkit holds helpers for tests of several packages: divergences of distributions that are listed
+// point by point, small worlds of votes, a goodness-of-fit test, and reference files.
 package testkit
 
 import (
@@ -21,8 +21,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests. Seeds are
-// fixed, so a test fails always or never.
+// FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests. Seeds are fixed,
+// so a test fails always or never.
 const FalseAlarm = 1e-9
 
 // HockeyStick returns sum (p - e^eps q)_+, which is the least delta for eps.
@@ -34,7 +34,7 @@ func HockeyStick(p, q []float64, eps float64) float64 {
 	return sum
 }
 
-// EitherHockeyStick returns the larger hockey-stick divergence of the two orders.
+// EitherHockeyStick returns the larger hockey-stick divergence of the two directions.
 func EitherHockeyStick(p, q []float64, eps float64) float64 {
 	return max(HockeyStick(p, q, eps), HockeyStick(q, p, eps))
 }
@@ -50,7 +50,7 @@ func Renyi(p, q []float64, a float64) float64 {
 	return math.Log(sum) / (a - 1)
 }
 
-// Histograms lists every way at most so many votes fall among classes.
+// Histograms lists all histograms with at most the given number of votes.
 func Histograms(votes, classes int) [][]int {
 	if classes == 0 {
 		return [][]int{nil}
@@ -64,8 +64,8 @@ func Histograms(votes, classes int) [][]int {
 	return all
 }
 
-// Neighbours returns, for each histogram, the numbers of those that one vote more, one vote less or, with
-// moves, one moved vote leads to.
+// Neighbours returns, for each histogram, the indices of the histograms that differ from it by one added or
+// removed vote or, with moves, by one moved vote.
 func Neighbours(histograms [][]int, moves bool) [][]int {
 	number := map[string]int{}
 	for i, h := range histograms {
@@ -94,7 +94,7 @@ func Neighbours(histograms [][]int, moves bool) [][]int {
 	return edges
 }
 
-// ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected are merged.
+// ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected observations are merged.
 func ChiSquare(observed, expected []float64) float64 {
 	chi2, rest, restExpected, cells := 0.0, 0.0, 0.0, 0
 	add := func(o, e float64) {
@@ -126,7 +126,7 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Golden returns a reference file, no list of which may be empty, but for lists within lists.
+// Golden returns a reference file. None of its lists may be empty, except lists within lists.
 func Golden[T any](t require.TestingT, path string) (v T) {
 	ReadJSON(t, path, &v)
 	requireLists(t, path, reflect.ValueOf(v))
@@ -143,8 +143,7 @@ func requireLists(t require.TestingT, path string, v reflect.Value) {
 	}
 }
 
-// Must returns v. It panics with err if that is not nil: for the calls of a test that have to succeed
-// before anything is tested.
+// Must returns v. It panics with err if that is not nil: for calls that must succeed before a test begins.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -170,19 +169,19 @@ func Err[T any](_ T, err error) error { return err }
 // Err2 returns the error of a call with two other results.
 func Err2[T, U any](_ T, _ U, err error) error { return err }
 
-// ErrorAs returns the error of this type in err, which must have one.
+// ErrorAs returns the error of this type in err, which must contain one.
 func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
 	require.ErrorAs(t, err, &found, about...)
 	return found
 }
 
-// Write writes a file that is its owner's alone, and returns its path.
+// Write writes a file that only its owner can read, and returns its path.
 func Write[T string | []byte](t require.TestingT, path string, content T) string {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
-// WellFormed demands that a text is XML.
+// WellFormed requires that a text is XML.
 func WellFormed(t require.TestingT, text []byte, about ...any) {
 	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
 		if _, err := d.Token(); err == io.EOF {
@@ -200,7 +199,7 @@ func Ended() context.Context {
 	return ctx
 }
 
-// Allocated returns how many bytes f allocates.
+// Allocated returns the number of bytes that f allocates.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -221,7 +220,7 @@ func Gzip(data []byte) []byte {
 }
 
 // Folder returns a folder for programs that may still write for a moment after they were ended, such as
-// browsers. Unlike with t.TempDir, files that cannot be removed fail no test.
+// browsers. Unlike with t.TempDir, a file that cannot be removed does not fail a test.
 func Folder(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "pate-test-")
 	if err != nil {

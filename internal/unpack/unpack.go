@@ -1,5 +1,4 @@
-// Package unpack opens files of data, plain or compressed by gzip or Zstandard, and bounds their unpacked
-// size.
+// Package unpack opens data files, plain or compressed by gzip or Zstandard, and limits their unpacked size.
 package unpack
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the largest idx file in common
-// use (EMNIST ByClass, 0.55 GB) and keeps a small compressed file from filling the memory.
+// MaxBytes is the largest unpacked size of one file: 1 GiB. It is above the largest idx file in common use
+// (EMNIST ByClass, 0.55 GB) and prevents a small compressed file from filling the memory.
 const MaxBytes = 1 << 30
 
 // Open opens a file for reading. Pipes and devices are refused before they are opened: opening a pipe waits
@@ -34,8 +33,8 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRatio is how many times its size a compressed file may hold, beyond smallBytes. A table of zeros and
-// ones takes up to a hundred times less; beyond it is a file that is made to fill the memory.
+// maxRatio is the largest ratio of unpacked to compressed size, beyond smallBytes. A table of zeros and ones
+// is compressed by up to a factor of a hundred; a larger ratio indicates a file made to fill the memory.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -46,8 +45,8 @@ var (
 	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
 )
 
-// Reader returns the plain bytes behind r, which may be compressed by gzip or Zstandard, as its first bytes
-// show. It fails after MaxBytes plain bytes, and after maxRatio times the bytes of a compressed file.
+// Reader returns the plain bytes of r, which may be compressed by gzip or Zstandard, as detected from its
+// first bytes. It fails after MaxBytes plain bytes, and after maxRatio times the bytes of a compressed file.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
@@ -74,7 +73,7 @@ func Reader(r io.Reader) (io.Reader, error) {
 	return out, nil
 }
 
-// Format names the compression of a file that begins with these bytes, "" if it has none.
+// Format returns the compression of a file that begins with these bytes, "" if there is none.
 func Format(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -85,12 +84,12 @@ func Format(head []byte) string {
 	return ""
 }
 
-// Decoder returns what a file of a [Format] unpacks to, however much that is.
+// Decoder returns a reader of the unpacked bytes of a file with a [Format], without a limit.
 func Decoder(r io.Reader, format string) (io.Reader, error) {
 	if format == "gzip" {
 		return gzip.NewReader(r)
 	}
-	// One goroutine: none is left behind when reading ends early.
+	// One goroutine: none remains when reading ends early.
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
 }
 
@@ -98,7 +97,7 @@ func Decoder(r io.Reader, format string) (io.Reader, error) {
 type capped struct {
 	r    io.Reader
 	left int64
-	full error // beyond the limit
+	full error // error beyond the limit
 }
 
 func (c *capped) Read(p []byte) (int, error) {
