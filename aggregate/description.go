@@ -270,7 +270,7 @@ func (d Description) MostNoise(s Setting) float64 {
 	return most
 }
 
-// Noise returns the parameters that are noise.
+// Noise returns the parameters of kind "noise".
 func (d Description) Noise() []Parameter {
 	var out []Parameter
 	for _, p := range d.Parameters {

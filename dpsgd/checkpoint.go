@@ -29,7 +29,7 @@ const (
 // configuration, initial parameters or key.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a code that binds a checkpoint to the run: the key was derived from all inputs of the run.
+// seal returns a code that binds a checkpoint to the run, whose key was derived from all its inputs.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {

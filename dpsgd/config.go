@@ -264,14 +264,14 @@ const (
 // Schedule moves the learning rate from step to step. Its zero value keeps the rate constant.
 type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
-	// Final is the rate of the last step, as a share of Config.LearningRate, for Linear and Cosine.
+	// Final is the rate of the last step, as a fraction of Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between two drops. At each the rate is multiplied by Factor, in (0, 1].
-	// Both are for Stepwise.
+	// Every is the number of steps between two drops. At each drop the rate is multiplied by Factor, in (0,
+	// 1]. Both are for Stepwise.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"`
-	// Warmup is a number of steps at the start in which the rate rises in a straight line to
-	// Config.LearningRate, before the shape.
+	// Warmup is the number of steps at the start in which the rate rises linearly to Config.LearningRate,
+	// before the shape applies.
 	Warmup int `json:"warmup,omitzero"`
 }
 

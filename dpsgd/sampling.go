@@ -40,7 +40,7 @@ func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cycl
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. The steps of a run, or
-	// of each phase, are a whole number of epochs.
+	// of each phase, must be a whole number of epochs.
 	EpochSteps int `json:"epoch_steps,omitzero"`
 	// PerEpoch is the number of steps of an epoch that a record is in, for Allocation, from 1 to EpochSteps.
 	// The default is 1.

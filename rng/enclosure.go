@@ -111,7 +111,7 @@ func (l halfGaussian) tails(prec uint) []interval {
 }
 
 // gaussianWeights returns the weights w_0, w_1, ..., each times 2^work, down to the first one below 2^stop,
-// and the ratio of the next weight to that one. round divides by 2^work and chooses the direction.
+// and the ratio of the next weight to this last one. round divides by 2^work and chooses the direction.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)
@@ -174,7 +174,7 @@ func NewMasses(logProb func(int64) float64, reach int64) Masses {
 // At returns P[Z = m] for m in [-Reach, Reach].
 func (t Masses) At(m int64) float64 { return t.mass[m+t.Reach] }
 
-// FillAt sets the i-th product to P[Z = m + i stride], all in [-Reach, Reach].
+// FillAt sets the i-th product to P[Z = m + i stride]. All m + i stride must be in [-Reach, Reach].
 func (t Masses) FillAt(products []float64, m, stride int64) {
 	mass := t.mass[m+t.Reach:]
 	for i := range products {

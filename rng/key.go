@@ -128,7 +128,7 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote, within white space. Its errors never quote the input.
+// UnmarshalText decodes the output of MarshalText, also within white space. Errors never quote the input.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	body, releasable := strings.CutPrefix(s, textReleasable)

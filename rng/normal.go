@@ -52,7 +52,7 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 	return m[0], m[1], m[2]
 }
 
-// Sample draws one value, at most the ends of int64.
+// Sample draws one value, clamped to the range of int64.
 //
 //	loop:  k = number of successes of Bernoulli(exp(-1/2)) before the first failure
 //	       unless Bernoulli(exp(-k(k-1)/2)): again
@@ -64,7 +64,7 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 // This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
 // x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison needs. Every decision is a
 // function of bits drawn before it, so the bits still to come are uniform and independent of all decisions: x
-// and the decisions have the joint law of an x drawn in full. Finitely many bits decide the floor with
+// and the decisions have the joint distribution of an x drawn in full. Finitely many bits decide the floor with
 // probability 1.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
@@ -153,7 +153,7 @@ func below(u *lazy, j, k uint64, x *lazy) bool {
 }
 
 // round returns floor((mean + sd (k+x))/grid + 1/2), or the same with k+x negated. The real number lies
-// strictly between the values at the two ends of the interval of x, and equals one with probability 0.
+// strictly between its values at the two ends of the interval of x, and equals either with probability 0.
 func (n *RoundedNormal) round(k uint64, x *lazy, negative bool) int64 {
 	one := big.NewInt(1)
 	for ; ; x.extend() {

@@ -61,7 +61,7 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	return &Gate{test: test, cost: cfg.Cost, dominated: cfg.Dominated}, nil
 }
 
-// Event returns the worst case: the test, and the mechanism behind the gate.
+// Event returns the event of the worst case: the test, and the mechanism behind the gate.
 func (g *Gate) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{g.test.Event(), g.cost}}
 }
@@ -163,7 +163,7 @@ func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
 // mathUp raises x by more than the rounding error of its computation.
 func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 
-// Event returns the worst case: the test, and the value.
+// Event returns the event of the worst case: the test, and the release of the value.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
 // Propose tests whether the proposed bound holds around the data, and then releases f of the data with noise.

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// MeanConfig holds the parameters of a [Mean]. None has a default. Noise chooses between Epsilon and
-// NoiseMultiplier; the other must be 0.
+// MeanConfig holds the parameters of a [Mean]. None has a default. Noise determines whether Epsilon or
+// NoiseMultiplier is used; the other must be 0.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]

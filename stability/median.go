@@ -20,7 +20,7 @@ import (
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //
-// (Nissim, Raskhodnikova, Smith 2007). The distance to data at which it exceeds a bound is
+// (Nissim, Raskhodnikova, Smith 2007). The distance to data at which the local sensitivity exceeds a bound is
 // the least k with A(k) > bound.
 func Median(low, high float64) Function[[]float64] {
 	return Function[[]float64]{
@@ -215,8 +215,8 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid is the lattice on which a real-valued answer is noised: multiples of unit, a power of two, so that
-// dividing by it is exact. Rounding to the grid is part of the function that is released, and of its
+// grid is the lattice on which noise is added to a real-valued answer: multiples of unit, a power of two, so
+// that division by unit is exact. Rounding to the grid is part of the function that is released, and of its
 // sensitivity.
 type grid struct{ unit float64 }
 

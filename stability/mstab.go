@@ -23,8 +23,8 @@ const (
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. None has a default. Noise chooses between Epsilon and
-// Sigma; the other must be 0.
+// MStabConfig holds the parameters of an [MStab]. None has a default. Noise determines whether Epsilon or
+// Sigma is used; the other must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // of one question, Laplace and OneShot; [2^-20, 2^9]

@@ -152,7 +152,7 @@ func (l Law) states(values []float64) (*states, error) {
 	return s, nil
 }
 
-// lattice returns every integer that matters, with its weight.
+// lattice returns every integer whose probability is not negligible, with its weight.
 func (l Law) lattice(span float64) (points, weights []float64) {
 	reach := l.ThresholdNoise.reach() + span
 	if 2*reach > maxPoints {

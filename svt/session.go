@@ -118,7 +118,7 @@ type Answer[T any] struct {
 type StableMechanism interface {
 	// Event returns the worst case of a whole run.
 	Event() accountant.Event
-	// Law returns the law of a run with value = -distance and above = refused.
+	// Law returns the distribution of a run with value = -distance and above = refused.
 	Law() Law
 	// LawAt returns the exact log probabilities that an answer at this distance is released and is refused.
 	LawAt(distance int64) (released, refused float64)

@@ -71,7 +71,7 @@ func squared(norm, other float64, product float32) float32 {
 	return d
 }
 
-// below returns x, or the next float32 below it.
+// below returns x rounded down to a float32.
 func below(x float64) float32 {
 	f := float32(x)
 	if float64(f) > x {

@@ -89,7 +89,7 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best of all and the best of every tenth row, without repeats.
+// pick returns the best setting of all and the best of every tenth row, without repeats.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {

@@ -29,7 +29,7 @@ type Config struct {
 	Method Method `json:"method,omitzero"`
 	// Momentum is for SGD, in [0, 1). The default is none.
 	Momentum float64 `json:"momentum,omitzero"`
-	// Nesterov looks ahead by the momentum. It is for SGD with Momentum.
+	// Nesterov selects Nesterov's kind of momentum. It is for SGD with Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
 	// WeightDecay pulls parameters to zero. WeightDecay times a parameter is added to its gradient. For AdamW
 	// the parameter instead shrinks by the learning rate times WeightDecay. WeightDecay must be at least 0.
@@ -56,7 +56,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns an error for the first field that is out of range, or that the method does not read.
+// Validate returns an error for the first field that is out of range, or that the method does not use.
 func (c Config) Validate() error {
 	within := func(field string, v, low, high float64) error {
 		if v >= low && v <= high {

@@ -192,7 +192,7 @@ func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r 
 	}
 }
 
-// Butterfly sets sum to a + b and difference to a - b. All have one length and may be the same slices.
+// Butterfly sets sum to a + b and difference to a - b. All have equal length and may be the same slices.
 func Butterfly(sum, difference, a, b []float32) {
 	match(len(difference) == len(sum) && len(a) == len(sum) && len(b) == len(sum))
 	done := whole[float32](len(sum), 8)

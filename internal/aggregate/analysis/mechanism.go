@@ -30,7 +30,7 @@ var published = []string{"gnmax", "confident", "lnmax"}
 // cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
-// Of returns the analysis of a mechanism with its parameters.
+// Of returns the mechanism with this name and these parameters.
 func Of(name string, values map[string]float64) (Mechanism, error) {
 	var m Mechanism
 	switch name {

@@ -200,7 +200,7 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 type Released struct {
 	Order float64 // of the divergences
 	// Cost is a multiple of the grid in [0, worst case]. Unless the noise was below -Margin, it bounds the
-	// cost of the queries on the votes that were cast: one-sided, see the package's Guarantee.
+	// cost of the queries on the votes that were cast. The bound is one-sided: see the package's Guarantee.
 	Cost        float64
 	ReleaseCost float64 // cost of the release itself, at Order
 	Delta       float64

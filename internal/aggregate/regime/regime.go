@@ -56,7 +56,7 @@ func (a Advice) Winner() Method { return a.Methods[0] }
 // StabilityLoses reports whether every stability method needs a larger gap than the best noisy argmax.
 func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 
-// Feasible reports whether teachers can produce the gap a method needs.
+// Feasible reports whether there are enough teachers for the gap that a method needs.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
 // Advise returns the gap that each method needs so that a query is answered right with probability Success,

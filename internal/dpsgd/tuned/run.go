@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Files of a run, in the private half of its folder.
+// Files of a run, in the private part of its folder.
 const (
 	ledgerFile  = "ledger/tuned.jsonl" // unless the ledger is shared
 	stateFile   = "tuned.json"
