@@ -12,7 +12,7 @@ import (
 // Their relative accuracy is 1e-9, also where the probabilities themselves underflow. A law is a function of
 // the private votes: it is for tests, planning and teaching, not for release.
 type Law struct {
-	LogLabels   []float64 // of answering with each class
+	LogLabels   []float64 // log probability of each class
 	LogDeclined float64   // of declining or using the prediction; -Inf if the mechanism always answers
 }
 

@@ -258,7 +258,7 @@ const (
 	Constant Shape = "constant"
 	Linear   Shape = "linear"   // in a straight line to Final
 	Cosine   Shape = "cosine"   // along half a wave to Final
-	Stepwise Shape = "stepwise" // times Factor, once in Every steps
+	Stepwise Shape = "stepwise" // multiplied by Factor once in Every steps
 )
 
 // Schedule moves the learning rate from step to step. Its zero value keeps the rate constant.

@@ -13,7 +13,7 @@ import (
 // GateConfig holds the parameters of a [Gate]. None has a default.
 type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
-	Delta   float64          // probability that the test passes where it should not; [1e-15, 1/4]
+	Delta   float64          // probability that the test passes on data that are not good; [1e-15, 1/4]
 	Cost    accountant.Event // cost of the mechanism behind the gate, on good data
 	// Dominated: on every good data set the mechanism behind the gate is dominated by Cost in every
 	// hockey-stick divergence and in both orders, and not only within its Rényi curve. If not set, a ledger
@@ -113,7 +113,7 @@ type PTRConfig struct {
 	Bound       float64 // proposed local sensitivity, chosen without the data; [2^-500, 2^500]
 	Epsilon     float64 // of the value; [2^-18, 2^9]
 	TestEpsilon float64 // of the test; [2^-20, 2^9]
-	Delta       float64 // probability that the test passes where it should not; [1e-15, 1/4]
+	Delta       float64 // probability that the test passes although the local sensitivity exceeds Bound; [1e-15, 1/4]
 }
 
 // PTR releases a real function with noise for a local sensitivity that was proposed in advance, if the data

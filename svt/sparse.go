@@ -13,7 +13,7 @@ import (
 // Monotone false. Nothing else has a default.
 type SparseVectorConfig struct {
 	Noise       Kind    // DiscreteLaplace, or Geometric: one-sided, with half the variance
-	Epsilon     float64 // of the whole run, whatever is asked; [2^-20, 2^9]
+	Epsilon     float64 // of the whole run, for any queries; [2^-20, 2^9]
 	Answers     int     // number of queries found above after which the run stops; [1, 2^30]
 	Sensitivity int64   // of every query; [1, 2^20]
 	Threshold   int64   // public; at most 2^50 either way

@@ -18,10 +18,10 @@ import (
 
 // KNearestConfig holds the parameters of private k-NN; none has a default.
 type KNearestConfig struct {
-	Neighbours          int     // units of a sample that vote; >= 1
+	Neighbours          int     // number of units in a sample that vote; >= 1
 	SamplingProbability float64 // of each unit, for each question; [2^-64, 1]
 	Sigma               float64 // standard deviation of the noise on each count, in votes
-	Questions           int     // all of which are charged; >= 1
+	Questions           int     // number of questions, all of which are charged; >= 1
 }
 
 // KNearest answers each question by the noisy argmax of the votes of its nearest units, in a Poisson sample
@@ -78,7 +78,7 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 	if err != nil {
 		return nil, err
 	}
-	noise := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is looked at
+	noise := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is read
 	labels := make([]int, questions.Rows)
 	err = m.each(ctx, key, private, questions, func(q int, votes []int) {
 		noisy := noise[q*private.Classes : (q+1)*private.Classes]

@@ -16,7 +16,7 @@ import (
 
 // NearestQuestionsConfig holds the parameters of a vote at the nearest questions; none has a default.
 type NearestQuestionsConfig struct {
-	Votes     int     // of every unit, each at another question; [1, Questions]
+	Votes     int     // votes of every unit, each at a different question; [1, Questions]
 	Sigma     float64 // standard deviation of the noise on each count, in votes
 	Questions int     // number of questions; they cost nothing
 }
@@ -84,7 +84,7 @@ func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, k
 	if err != nil {
 		return Counts{}, err
 	}
-	counts := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is looked at
+	counts := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is read
 	votes, err := m.votes(ctx, private, questions)
 	if err != nil {
 		return Counts{}, err

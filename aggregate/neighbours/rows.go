@@ -11,8 +11,8 @@ import (
 
 // Rows are private rows with their classes.
 type Rows struct {
-	X       blas32.General // a row for each example
-	Y       []int          // its class, in [0, Classes)
+	X       blas32.General // one row per example
+	Y       []int          // class of the row, in [0, Classes)
 	Units   []string       // unit of the row; several rows may share one
 	Classes int            // at least 2
 }

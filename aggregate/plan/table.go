@@ -25,7 +25,7 @@ type Outcome struct {
 	By        accountant.Method
 	Noise     float64 // votes (argmax), votes that move (stability: of a distance, threshold or query)
 	Failures  int     // sparse vectors: number of refusals that are paid for
-	Asked     float64 // expected, of as many queries as there are examples
+	Asked     float64 // expected number, out of one query per example
 	Released  float64
 	Right     float64
 	// Approximate: summed over the noise of m-svec's threshold in steps of a 32nd of its scale, with a

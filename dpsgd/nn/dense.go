@@ -44,7 +44,7 @@ func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[f
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
-	forward kernel.Packed[T] // W^T, for more than skinny units
+	forward kernel.Packed[T] // W^T, if there are more than skinny units
 	back    kernel.Packed[T] // W
 	packed  bool             // back holds the parameters of this step
 	x, dy   []T              // of the current rows

@@ -40,7 +40,7 @@ type Method struct {
 	Noise     float64 // in votes (sigma, scale) or moved votes (stability): of the counts, distance or queries
 	GapNeeded float64 // votes between the largest two counts for Success; stability methods: a whole odd number
 	AtGap     float64 // probability that a query with the regime's Gap is answered right
-	Epsilon   float64 // the claim of a ledger of mode reserved for all queries, failure probabilities included
+	Epsilon   float64 // claim of a ledger of mode reserved for all queries, including failure probabilities
 	By        accountant.Method
 }
 

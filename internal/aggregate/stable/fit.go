@@ -15,7 +15,7 @@ import (
 // Task describes a run to choose noise for, in public numbers.
 type Task struct {
 	Mechanism string
-	Queries   int     // that will be asked
+	Queries   int     // number of queries that will be asked
 	Failures  int     // of MSvec and SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
 	// Noise of MStab: stability.Laplace or stability.Gaussian; 0 selects the better.
