@@ -82,7 +82,7 @@ func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 
 func permuteAndFlipDescription() Description {
 	return Description{
-		Name: "permute-and-flip", Short: "first class accepted, in random order", Cost: "epsilon = 2/scale, and not the rho of exponential",
+		Name: "permute-and-flip", Short: "first class accepted, in random order", Cost: "epsilon = 2/scale, without the rho of exponential",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
 		New: making(func(s Setting) (*PermuteAndFlip, error) {
 			return NewPermuteAndFlip(PermuteAndFlipConfig{Scale: s.Values["scale"], Queries: s.Queries})
