@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/opaque"
 )
 
-// typicalRun is the run that is traced, in units of the clip norm.
+// typicalRun is the traced run; lengths are in units of the clip norm.
 type typicalRun struct {
 	shape, scale  float64
 	q, noise      float64
@@ -17,8 +17,8 @@ type typicalRun struct {
 	delta         float64
 	distances     []float64
 	lambdas       []int
-	clippedShare  float64 // of records, in the law
-	clippedSample int     // of the distances, at the clip norm
+	clippedShare  float64 // share of records, in the distribution
+	clippedSample int     // number of distances at the clip norm
 }
 
 func (l *lesson) typicalRun() typicalRun {
@@ -51,7 +51,7 @@ func (l *lesson) typicalRun() typicalRun {
 	return r
 }
 
-// figure accounts for the run at one order, or at all orders.
+// figure accounts for the run at the given orders, or at all orders if none are given.
 func (r typicalRun) figure(e bayes.Estimator, steps int, orders ...int) bayes.Figure {
 	if len(orders) == 0 {
 		orders = r.lambdas

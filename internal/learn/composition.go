@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 )
 
-// maxTosses bounds what a trace draws one by one.
+// maxTosses is the largest number of values that a trace draws one by one.
 const maxTosses = 1 << 20
 
 func traceComposition(l *lesson) {
@@ -45,7 +45,7 @@ func traceComposition(l *lesson) {
 	l.mistake("no-delta", claim("epsilon without delta", here.basic))
 }
 
-// tosses returns the first losses of the runs, their total, and how many were truths.
+// tosses returns the first losses of the runs, their total, and the number of true answers.
 func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total float64, truths int) {
 	s := l.key.Derive("responses").Stream()
 	for i := range runs {
@@ -61,7 +61,7 @@ func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total floa
 	return losses, float64(2*truths-runs) * epsilon, truths
 }
 
-// sums returns the sums of the first one, two, three of xs, and so on.
+// sums returns the sums of the first one, two, three, ... elements of xs.
 func sums(xs []float64) []float64 {
 	out, sum := make([]float64, len(xs)), 0.0
 	for i, x := range xs {
@@ -71,7 +71,7 @@ func sums(xs []float64) []float64 {
 	return out
 }
 
-// totals holds the claims of composition theorems.
+// totals holds the epsilons by composition theorems.
 type totals struct{ basic, dworkRoth, advanced, optimal float64 }
 
 func composed(epsilon float64, runs int, delta float64) totals {
@@ -93,8 +93,8 @@ func misprintedDrift(epsilon, k, delta float64) float64 {
 // noDrift returns the spread alone, as if the loss had mean 0.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
-// Paid reserves an event on a ledger of its own without a limit that matters: mechanisms run only on a
-// reservation, and a trace releases nothing. One Rényi order is enough for a sum that nobody reads.
+// Paid reserves an event on a ledger of its own with a limit that is never reached: mechanisms run only on a
+// reservation, and a trace releases nothing. One Rényi order is enough for a sum that is never read.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,

@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// tested is a noisy argmax behind a test, as in confident and interactive.
+// tested is a noisy argmax after a test, as in confident and interactive.
 type tested struct {
 	*lesson
 	threshold, sigma1, sigma2 float64
 	queries, answers          int
 	counts                    []int
-	noise                     []int64 // of the counts
+	noise                     []int64 // noise of the counts
 	test                      int64   // noise of the test
-	winner                    int     // with noise
+	winner                    int     // winner of the noisy counts
 }
 
 func (l *lesson) tested(counts []int) *tested {
@@ -48,7 +48,7 @@ func traceConfident(l *lesson) {
 	l.mistake("expected")
 }
 
-// ask adds the test of a number of votes, and reports whether it passes.
+// ask adds the test of a number of votes, and reports whether the test passes.
 func (t *tested) ask(name string, votes int) (passed bool) {
 	sum := int64(votes) + t.test
 	passed = float64(sum) >= math.Ceil(t.threshold)
@@ -58,7 +58,7 @@ func (t *tested) ask(name string, votes int) (passed bool) {
 	return passed
 }
 
-// answer adds the noisy argmax behind the test, or its absence.
+// answer adds the noisy argmax after the test, or the fact that there is none.
 func (t *tested) answer(passed bool) {
 	if !passed {
 		t.step("unused")
@@ -76,7 +76,7 @@ func (t *tested) price(all accountant.Event) {
 	t.cost(append([]Number{scalar("rho of a question", question), scalar("rho of an answer", answer)}, priced...)...)
 }
 
-// unpaid adds the mistake of paying for answers alone.
+// unpaid adds the mistake of paying only for answers.
 func (t *tested) unpaid(id string, all accountant.Event) {
 	answers := t.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: t.sigma2, Discrete: true}, Count: int64(t.answers)})
 	t.mistake(id, claim("epsilon claimed, answers alone", answers), claim("epsilon spent", t.epsilon(all)))

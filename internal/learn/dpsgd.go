@@ -54,7 +54,7 @@ func traceGradient(l *lesson) {
 	in.mistakes(l, cfg.Event(), steps)
 }
 
-// draw makes two clouds of points, and one record far out.
+// draw draws two clouds of points, and one record far from both.
 func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	s := l.key.Derive("data").Stream()
 	tenths := func() float32 { return float32(int(s.Uint64N(21))-10) / 10 }
@@ -71,11 +71,11 @@ func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	return d
 }
 
-// rounded returns xs to four decimals, which single precision and the grid of the noise leave intact.
+// rounded returns xs to four decimals, a precision that float32 and the grid of the noise preserve.
 func rounded(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
-		out[i] = math.Round(x*1e4)/1e4 + 0 // no -0
+		out[i] = math.Round(x*1e4)/1e4 + 0 // avoids -0
 	}
 	return out
 }
@@ -154,8 +154,8 @@ func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []Train
 	l.mistake("divide")
 }
 
-// TrainingStep is one observed step of a training: the parameters before and after, and of each row in the
-// sample the gradient before and after clipping.
+// TrainingStep is one observed step of a training: the parameters before and after and, for each row in the
+// sample, the gradient before and after clipping.
 type TrainingStep struct {
 	Before, After      []float64
 	Rows               []int
@@ -183,7 +183,7 @@ type watchedModel struct {
 	open  bool
 }
 
-// begin opens a step if none is open: a step without records asks no worker.
+// begin opens a step if none is open: a step without records calls no worker.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
 		before := make([]float64, len(m.Parameters())) // 0 before the first step
@@ -210,7 +210,7 @@ type watchedWorker struct {
 	model *watchedModel
 }
 
-// AddClipped implements dpsgd.Worker. The contribution of a row does not depend on the rows beside it.
+// AddClipped implements dpsgd.Worker. The contribution of a row does not depend on other rows.
 func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {

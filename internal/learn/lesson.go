@@ -18,7 +18,7 @@ import (
 // failure carries an error from [Must] to [Catch].
 type failure struct{ err error }
 
-// Must returns v. An error ends the trace or the picture: the caller that made it must defer [Catch].
+// Must returns v. An error ends the trace or the picture, whose function must defer [Catch].
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
@@ -42,7 +42,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }
 
-// valid is Must for a value that follows from inputs.
+// valid is Must for a value computed from inputs.
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = invalid("%w", err)
@@ -50,11 +50,11 @@ func valid[T any](v T, err error) T {
 	return Must(v, err)
 }
 
-// refuse ends the trace for an input.
+// refuse ends the trace because of an input.
 func refuse(format string, args ...any) { Must(0, invalid(format, args...)) }
 
-// lesson is a Trace in the making: it reads inputs, takes the values that the text names, and adds section
-// by section.
+// lesson builds a Trace: it reads inputs, collects the values that the text uses, and adds one section after
+// the other.
 type lesson struct {
 	Trace
 	inputs map[string]string
@@ -62,7 +62,7 @@ type lesson struct {
 	delta  float64
 	text   phrases
 	values map[string]any
-	told   map[string]bool // sections
+	told   map[string]bool // sections used so far
 }
 
 func newLesson(name string, inputs map[string]string, o Options) *lesson {
@@ -74,7 +74,7 @@ func newLesson(name string, inputs map[string]string, o Options) *lesson {
 	}
 }
 
-// let gives the text a value by name. A number is written there as in the tables.
+// let defines a value for the text. Numbers are written as in the tables.
 func (l *lesson) let(name string, value any) {
 	if x, ok := value.(float64); ok {
 		value = short(x)
@@ -82,7 +82,7 @@ func (l *lesson) let(name string, value any) {
 	l.values[name] = value
 }
 
-// execute fills in a phrase.
+// execute fills the values into a phrase.
 func (l *lesson) execute(name string) string {
 	var b strings.Builder
 	if err := l.text.fill(&b, name, l.values); err != nil {
@@ -91,7 +91,7 @@ func (l *lesson) execute(name string) string {
 	return b.String()
 }
 
-// section returns the section of that id.
+// section returns the section with this id.
 func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	l.told[id] = true
 	words, f, err := setOut(l.execute(id))
@@ -107,7 +107,7 @@ func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
 }
 
-// The headings of the closing sections.
+// Headings of the closing sections.
 const (
 	releasedHeading = "What is released"
 	costHeading     = "What it cost"
@@ -133,7 +133,7 @@ func (l *lesson) mistake(id string, numbers ...Number) {
 	l.Mistakes = append(l.Mistakes, Mistake{If: condition, Words: words, Numbers: numbers})
 }
 
-// number reads an input that is a finite number, which the text may name.
+// number reads an input that is a finite number, which the text may use.
 func (l *lesson) number(name string) float64 {
 	x := l.finite(name, l.inputs[name])
 	l.let(name, x)
@@ -157,7 +157,7 @@ func (l *lesson) positive(name string) float64 {
 	return x
 }
 
-// maxRepeats bounds the numbers of queries and answers of a trace.
+// maxRepeats is the largest number of queries or answers of a trace.
 const maxRepeats = 1 << 40
 
 // whole reads a number of queries, answers or the like.
@@ -211,7 +211,7 @@ func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 	return out
 }
 
-// uniform draws a number from 0 to 1, below 1.
+// uniform draws a number in [0, 1).
 func uniform(s *rng.Stream) float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
 // epsilon returns the joint cost of events by the Rényi accountant.
@@ -219,16 +219,16 @@ func (l *lesson) epsilon(events ...accountant.Event) float64 {
 	return Must(renyiEpsilon(l.delta, events...))
 }
 
-// pure returns the joint cost of events without any delta.
+// pure returns the joint cost of events at delta 0.
 func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
 
-// Mechanism is something that can be explained. Short, Long and Inputs are the beginning of its text.
+// Mechanism can be explained by a trace. Short, Long and Inputs are the beginning of its text.
 type Mechanism struct {
 	Name   string
 	Short  string
-	Long   string // what the trace teaches
+	Long   string // summary of the lesson
 	Inputs []Input
 	trace  func(*lesson)
 }
@@ -243,11 +243,10 @@ type Input struct {
 // Options are common to all mechanisms.
 type Options struct {
 	Seed  uint64  // of the noise
-	Delta float64 // at which costs are stated, in (0, 1)
+	Delta float64 // delta of the stated costs, in (0, 1)
 }
 
-// Mechanisms returns all that can be explained, in the order to read them. Run returns the error of a text that
-// cannot be read.
+// Mechanisms returns all mechanisms, in reading order. Run returns the error of a text that cannot be read.
 func Mechanisms() (all []Mechanism) {
 	for _, m := range []Mechanism{
 		{Name: "mean", trace: traceMean},
@@ -270,7 +269,7 @@ func Mechanisms() (all []Mechanism) {
 	return all
 }
 
-// Find returns the mechanism of that name.
+// Find returns the mechanism with this name.
 func Find(name string) (Mechanism, error) {
 	var names []string
 	for _, m := range Mechanisms() {
@@ -285,7 +284,7 @@ func Find(name string) (Mechanism, error) {
 // ErrInput is matched by errors about the value of an input.
 var ErrInput = errors.New("learn: invalid input")
 
-// Run traces one run. Inputs not in values have their defaults; others are refused.
+// Run traces one run. Inputs missing from values have their defaults; unknown inputs are refused.
 func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if !(o.Delta > 0 && o.Delta < 1) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)
@@ -318,8 +317,8 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite leaves out numbers that are infinite, which some formulas of the literature
-// answer at extreme inputs; a vector, or a cost, that is infinite is no trace.
+// finite leaves out infinite numbers, which some published formulas give at extreme inputs. An infinite
+// vector or cost is an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
 		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })

@@ -67,15 +67,15 @@ func traceMean(l *lesson) {
 }
 
 // laplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and a bound on the
-// mean squared error that it leads to. With s for rootMoment, clipping at c moves the mean by at most E|x|
-// 1{|x|>c} <= s^2/c, and Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2. So the
-// error is at most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2, which at c = s sqrt(n epsilon/2) is
+// resulting mean squared error. With s for rootMoment, clipping at c moves the mean by at most E|x| 1{|x|>c}
+// <= s^2/c, and Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2. So the error is at
+// most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2, which at c = s sqrt(n epsilon/2) is
 //
 //	s^2/n + 6 s^2/(n epsilon).
 //
-// Lecture notes print 4 for the 6: they take the variance of the noise to be its scale squared, half of
-// its value. As (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6; the larger clip is the one in
-// the literature.
+// Lecture notes print 4 in place of 6: they use the squared scale as the variance of the noise, half of its
+// value. As (|x|-c)_+ <= x^2/(4c), half of this clip gives 3/2 in place of 6; the larger clip is used in the
+// literature.
 func laplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
 	if !(rootMoment >= 0x1p-400 && rootMoment <= 0x1p400) || records < 1 || !(epsilon >= 0x1p-40 && epsilon <= 0x1p40) {
 		return 0, 0, fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g",

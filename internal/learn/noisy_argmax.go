@@ -43,7 +43,7 @@ func (l *lesson) votes(counts []int, noise []int64) {
 	l.step("noise", vector("noise", noise))
 }
 
-// compareLaws returns a law on the votes and on a neighbour, and the logarithm of the ratio.
+// compareLaws returns a law for the votes and for a neighbouring histogram, and the logarithm of the ratio.
 func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogram) (aggregate.Law, error)) []Number {
 	moved := neighbour(counts)
 	here, there := valid(law(h)), Must(law(Must(aggregate.NewHistogram(moved))))
@@ -62,8 +62,8 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the loss of the loser's winning, with Laplace noise of that scale, when one of so
-// many votes for the other class moves to it.
+// laplaceLoss returns the privacy loss when the losing class wins, with Laplace noise of this scale, if one
+// of the given votes for the other class moves to it.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
@@ -72,7 +72,7 @@ func laplaceLoss(scale float64, votes int) float64 {
 	return log(1) - log(0)
 }
 
-// added returns counts plus noise, and the class of the largest sum, the lowest index first.
+// added returns counts plus noise, and the class with the largest sum, the lowest index in a tie.
 func added(counts []int, noise []int64) (sums []int64, winner int) {
 	sums = make([]int64, len(counts))
 	for i, n := range counts {
@@ -119,7 +119,7 @@ func probabilities(law aggregate.Law) []float64 {
 	return ps
 }
 
-// priced returns the numbers of a cost: rho, epsilon by the formula of the text, and by the accountant.
+// priced returns the numbers of a cost: rho, and epsilon by the formula of the text and the accountant.
 func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
 	return []Number{
 		scalar("rho"+name, rho), scalar("delta", l.delta),

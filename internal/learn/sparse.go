@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Traces that are readable have small laws.
+// Readable traces have small laws.
 const (
 	maxQuestions = 10
 	maxValue     = 1e4
@@ -35,13 +35,13 @@ func (l *lesson) integers(name string) []int64 {
 type Compared struct {
 	Law   svt.Law
 	Rho   int64   // noise of the threshold
-	Nu    []int64 // of each question that was asked
+	Nu    []int64 // noise of each question that was asked
 	Above []bool
-	Found int // questions above
+	Found int // number of questions above
 }
 
-// Compare makes the comparisons of a law with the noise that draw returns for the threshold, question -1, and for
-// each question, up to the answer after which it stops.
+// Compare makes the comparisons of a law, with the noise that draw returns for the threshold (question -1)
+// and for each question, up to the answer after which it stops.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
@@ -72,8 +72,8 @@ func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	})
 }
 
-// likely returns the exact probability of the transcript on the values and on a neighbour's, and the
-// logarithm of the ratio, beside epsilon.
+// likely returns the exact probabilities of the transcript on the values and on neighbouring values, and the
+// logarithm of their ratio, beside epsilon.
 func (c Compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
 	p, q := probability(c.Law, floats(values[:len(c.Above)]), c.Above), probability(c.Law, floats(moved[:len(c.Above)]), c.Above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
@@ -142,7 +142,7 @@ func traceSparse(l *lesson) {
 	sparseMistakes(l, epsilon, share)
 }
 
-// freeAnswers returns the cost of many answers below: no more than one.
+// freeAnswers returns the cost of many answers below, which is at most the cost of one.
 func freeAnswers(law svt.Law) []Number {
 	law.Threshold = 0
 	columns := []Number{{Name: "questions"}, {Name: "P[all below]"}, {Name: "P'[all below]"}, {Name: "loss"}}
@@ -159,7 +159,7 @@ func allBelow(law svt.Law, value float64, k int) float64 {
 	return valid(p, err)
 }
 
-// Broken is a variant of a sparse vector that claims an epsilon, and two neighbouring streams that refute it.
+// Broken is a variant of a sparse vector that claims an epsilon, and neighbouring streams that refute it.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64

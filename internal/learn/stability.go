@@ -45,9 +45,8 @@ func plurality(counts []int) (winner int, distance int64) {
 	return valid(winner, err), distance
 }
 
-// ask runs m on one question, and finds the noise of that run by asking again, with the same key and
-// another charge, at other distances: the least that is released exceeds the threshold by one when the
-// noise is added.
+// ask runs m on one question. It finds the noise of the run by asking again, with the same key and another
+// charge, at other distances: the least released distance plus the noise exceeds the threshold by one.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	const far = 40 // noise beyond 2^far has a negligible probability
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
@@ -76,14 +75,14 @@ func second(_, b float64) float64 { return b }
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the loss of a refusal, far from the threshold, where the law is an exponential tail,
+// refusalLoss returns the loss of a refusal far from the threshold, where the law has an exponential tail,
 // when a record moves the distance by shift.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))
 }
 
-// stableLikely adds the exact law of the test here, on a neighbour, and where the winner changes.
+// stableLikely adds the law of the test for these votes, for neighbouring ones, and where the winner changes.
 func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, distance int64) {
 	other, near := plurality(neighbour(counts))
 	numbers := []Number{

@@ -16,7 +16,7 @@ func traceStableSVT(l *lesson) {
 	}
 	cfg := valid(svt.CalibrateStableSVT(epsilon, l.delta, failures, refusal))
 	m := valid(svt.NewStableSVT(cfg))
-	negated := make([]int64, len(distances)) // a law is about value = -distance
+	negated := make([]int64, len(distances)) // the law's value is -distance
 	for i, d := range distances {
 		negated[i] = -d
 	}
@@ -25,7 +25,7 @@ func traceStableSVT(l *lesson) {
 	moved, left, released, refuses := make([]int64, len(asked)), make([]int64, len(asked)), make([]int, len(asked)), make([]float64, len(asked))
 	for i, d := range asked {
 		left[i], refuses[i] = d-c.Nu[i], math.Exp(second(m.LawAt(d)))
-		moved[i] = -d - 1 // further from instability: refused less often
+		moved[i] = -d - 1 // farther from instability: refused less often
 		if !c.Above[i] {
 			released[i], moved[i] = 1, min(0, -d+1)
 		}

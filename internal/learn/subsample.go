@@ -14,10 +14,10 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// letter is a record: a number of its own and its class.
+// letter is a record: its own number and its class.
 type letter struct{ id, class int }
 
-// block is the input of the function and its answer.
+// block is an input of the function and its answer.
 type block struct {
 	first  int // lowest record
 	counts []int
@@ -125,7 +125,7 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 	in.mistakes(l, m, overlap)
 }
 
-// seen returns the counts of each letter in blocks, if they are few, and the votes.
+// seen returns the counts of each letter in blocks, if there are few letters, and the votes.
 func (in subsampleInputs) seen(blocks []block) (columns []Number) {
 	if len(in.shares) <= 6 {
 		for class := range in.shares {
@@ -153,15 +153,15 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 }
 
 // sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that
-// every record enters independently with probability gamma. Every record must be in at most a share 2 gamma
+// contains every record independently with probability gamma. Every record must be in at most a share 2 gamma
 // of the models, except with probability delta. Lecture notes print log(n/delta)/gamma^2 models, by
 // Hoeffding's inequality. For rare events Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
-	chernoff int     // models, by Chernoff
+	chernoff int     // number of models, by Chernoff
 	printed  int     // by Hoeffding
-	scanned  int     // the least that the binomial law and a union over records allow
-	blocks   int     // disjoint blocks of the size of one sample
+	scanned  int     // the least number that the binomial distribution and a union bound over records allow
+	blocks   int     // number of disjoint blocks of the size of one sample
 }
 
 func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
@@ -180,7 +180,7 @@ func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
 		blocks:   int(math.Ceil(1 / gamma)),
 	}
 	// The least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While k = floor(2 gamma m) stays the
-	// same, the tail grows with m, so that only the least m of each k can be it.
+	// same, the tail grows with m, so that only the least m for each k can be the solution.
 	for k := 1.0; ; k++ {
 		m := math.Ceil(k / (2 * gamma))
 		law := distuv.Binomial{N: m, P: gamma}

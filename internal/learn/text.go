@@ -23,21 +23,20 @@ type text struct {
 // section is one part of a trace, a template whose values Go fills in.
 type section struct{ id, heading, body string }
 
-// isCourse reports whether a part of that heading belongs to the course and not to the trace.
+// isCourse reports whether a part with this heading belongs to the course and not to the trace.
 func isCourse(heading string) bool {
 	return slices.Contains([]string{"Chapter", "Claim", "Look", "Wrong", "Right"}, heading) ||
 		strings.HasPrefix(heading, "Exercise ") || strings.HasPrefix(heading, "Solution ")
 }
 
-// Course returns the title of a chapter and the words of its parts, by heading. A line may be broken
-// anywhere.
+// Course returns the title of a chapter and the text of its parts, by heading. Line breaks have no meaning.
 func Course(name string) (title string, parts map[string]string, err error) {
 	t, err := readText(name)
 	title, _, _ = strings.Cut(t.title, ":")
 	return title, t.course, err
 }
 
-// readText reads the text of that name.
+// readText reads the text with this name.
 func readText(name string) (text, error) {
 	raw, err := texts.ReadFile("text/" + name + ".md")
 	if err != nil {
@@ -79,9 +78,9 @@ func readInputs(body string) (inputs []Input) {
 	return inputs
 }
 
-// parseTexts reads the sections of texts, each named for its id, its heading for
-// headingOf(id). A section of a later text replaces a section of an earlier text. A value that Go does not
-// give is an error when the section is used.
+// parseTexts parses the sections of texts. A section is stored under its id, its heading under headingOf(id).
+// A section of a later text replaces a section of an earlier text. A value that the Go code does not define
+// is an error when the section is used.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {
@@ -101,8 +100,8 @@ func parseTexts(texts ...text) (phrases, error) {
 
 func headingOf(id string) string { return "heading of " + id }
 
-// setOut divides the body of a section into its paragraph and its formula. Lines of the
-// paragraph are joined; lines of the formula are kept.
+// setOut divides the body of a section into its paragraph and its formula. Lines of the paragraph are joined;
+// lines of the formula are kept.
 func setOut(body string) (words string, f *Formula, err error) {
 	var prose, plain, tex []string
 	ended := false
@@ -131,24 +130,24 @@ func setOut(body string) (words string, f *Formula, err error) {
 
 // phrases are sentences with values to fill in, by name. Their language is the part of text/template that a
 // lecturer needs: {{.value}}, {{if .value}}, {{if eq .value 2}}, {{else}}, {{else if}}, {{end}} and
-// {{template "name" .}}. That package itself is not used, because it calls methods by name: a program with
-// it keeps every exported method of every type, and the page's code would be four times as long.
+// {{template "name" .}}. Package text/template itself calls methods by name, so a program that uses it keeps
+// every exported method of every type, and the page's code would be four times as long.
 type phrases map[string][]phrase
 
-// phrase is words, a value, another phrase, or cases of which the first that is met is used.
+// phrase is text, a value, another phrase, or cases, of which the first that applies is used.
 type phrase struct {
 	words, value, other string
 	cases               []phraseCase
 }
 
-// phraseCase is a branch. It is met if the value is there and neither false nor 0, or if it
-// reads equal; the last branch has no value and is always met.
+// phraseCase is a branch. It applies if its value exists and is neither false nor 0 or, with equal, if the
+// value reads the same. The last branch has no value and always applies.
 type phraseCase struct {
 	value, equal string
 	then         []phrase
 }
 
-// add parses a phrase under a name, which replaces one of that name.
+// add parses a phrase under a name, and replaces a phrase with the same name.
 func (p phrases) add(name, body string) error {
 	parser := phraseParser{rest: body}
 	parsed, end, err := parser.sequence()
@@ -164,7 +163,7 @@ func (p phrases) add(name, body string) error {
 
 type phraseParser struct{ rest string }
 
-// next returns the words up to a mark, and the words of the mark; none at the end.
+// next returns the text up to a mark, and the words of the mark; none at the end.
 func (p *phraseParser) next() (words string, mark []string, err error) {
 	words, rest, found := strings.Cut(p.rest, "{{")
 	if !found {
@@ -211,7 +210,7 @@ func (p *phraseParser) sequence() (list []phrase, end []string, err error) {
 	}
 }
 
-// condition reads what stands after an if: a value, or eq, a value and a number.
+// condition reads the condition after an if: a value, or eq, a value and a number.
 func condition(mark []string) (value, equal string, err error) {
 	switch {
 	case len(mark) == 1 && mark[0][0] == '.':
@@ -248,7 +247,7 @@ func (p *phraseParser) branches(mark []string) (cases []phraseCase, err error) {
 	}
 }
 
-// fill writes the phrase of that name. A value that is not there is an error.
+// fill writes the phrase with this name. A missing value is an error.
 func (p phrases) fill(b *strings.Builder, name string, values map[string]any) error {
 	list, found := p[name]
 	if !found {

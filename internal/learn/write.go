@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write renders t. Text is at most 80 columns wide where the numbers allow it, LaTeX
-// is the body of a document that loads amsmath and amssymb.
+// Write renders t. Text is at most 80 columns wide if the numbers allow it; LaTeX is the body of a document
+// that loads amsmath and amssymb.
 func (t Trace) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:
@@ -40,14 +40,14 @@ func (t Trace) Write(w io.Writer, f table.Format) error {
 	return err
 }
 
-// page is one way to set a trace: what is written for each of its parts.
+// page is one way to render a trace: the output for each of its parts.
 type page struct {
 	title, heading, words, table func(text string) string
 	formula                      func(f Formula) string
 }
 
-// pages returns the ways: a terminal of 80 columns, Markdown with formulas as TeX between dollars, which GitHub, Jupyter
-// and Pandoc set, and the body of a document in LaTeX.
+// pages returns the ways: a terminal of 80 columns, Markdown with formulas as TeX between dollars, which
+// GitHub, Jupyter and Pandoc render, and the body of a document in LaTeX.
 func pages() map[table.Format]page {
 	escape := strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;").Replace
 	return map[table.Format]page{
@@ -188,7 +188,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp prints like short, rounded up; what float64 itself adds to a sum is not shown.
+// shortUp prints like short, but rounded up, without float64 errors of sums.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)
@@ -216,20 +216,20 @@ func wrap(text, first, other string) string {
 	return b.String()
 }
 
-// Trace is one run of a mechanism, told.
+// Trace explains one run of a mechanism.
 type Trace struct {
 	Schema     string    `json:"schema"`
 	Mechanism  string    `json:"mechanism"`
 	Title      string    `json:"title"`
 	Seed       uint64    `json:"seed"`
-	Releasable bool      `json:"releasable"` // always false: it shows votes and noise
+	Releasable bool      `json:"releasable"` // always false: the trace shows votes and noise
 	Steps      []Step    `json:"steps"`
-	Released   Section   `json:"released"` // what leaves, and what does not
+	Released   Section   `json:"released"` // which values are released, and which are not
 	Cost       Section   `json:"cost"`
-	Mistakes   []Mistake `json:"mistakes"` // what would go wrong if...
+	Mistakes   []Mistake `json:"mistakes"` // consequences of misconceptions
 }
 
-// Schema names the JSON form of a Trace.
+// Schema is the name of the JSON form of a Trace.
 const Schema = "pate.explain/1"
 
 // Step is one thing the mechanism does.
@@ -238,7 +238,7 @@ type Step struct {
 	Words   string   `json:"words"`
 	Formula *Formula `json:"formula,omitempty"`
 	Numbers []Number `json:"numbers,omitempty"`
-	Index   string   `json:"index,omitempty"` // what the vectors run over; empty means classes
+	Index   string   `json:"index,omitempty"` // index of the vectors; empty means classes
 }
 
 // Section is a closing part of a Trace.
@@ -249,7 +249,7 @@ type Section struct {
 	Index   string   `json:"index,omitempty"` // as in a Step
 }
 
-// Mistake is a misconception, followed to its end.
+// Mistake is a misconception with its consequences.
 type Mistake struct {
 	If      string   `json:"if"` // completes "What would go wrong if ..."
 	Words   string   `json:"words"`
@@ -262,8 +262,8 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar, or a vector with one value for each class, or as Index names it. The vectors of a
-// step have the same length and stand side by side.
+// Number is a named scalar, or a vector with one value per class, or per element of Index. The vectors of a
+// step have the same length and are side by side.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`
@@ -271,7 +271,7 @@ type Number struct {
 	claim bool // printed rounded up
 }
 
-// claim names an epsilon, which is never printed smaller than it is.
+// claim makes an epsilon, which is rounded up when printed.
 func claim(name string, epsilon float64) Number {
 	return Number{Name: name, Values: []float64{epsilon}, claim: true}
 }

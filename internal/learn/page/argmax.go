@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// noisyArgmax completes the chapter on noisy argmax: the mechanisms to choose from are those of the register whose
-// law is a function of the votes alone.
+// noisyArgmax completes the chapter on noisy argmax: one can choose among the registered mechanisms whose law
+// is a function of the votes alone.
 func noisyArgmax(c *Chapter) {
 	var choices []Choice
 	var declining []string
@@ -44,7 +44,7 @@ func onVotes() []aggregate.Description {
 	return slices.DeleteFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Predicts || d.Distances })
 }
 
-// gaussianWins returns the probability of class 0 in percent, with continuous noise of 20.
+// gaussianWins returns the probability of class 0 in percent, with continuous noise of standard deviation 20.
 func gaussianWins(counts ...int) float64 {
 	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
 	return 100 * math.Exp(learn.Must(m.ContinuousLaw(learn.Must(aggregate.NewHistogram(counts)))).LogLabels[0])
@@ -53,14 +53,14 @@ func gaussianWins(counts ...int) float64 {
 // argmaxMechanism is a noisy argmax of this chapter, or a broken variant of one.
 type argmaxMechanism struct {
 	law      func(aggregate.Histogram) (aggregate.Law, error)
-	event    accountant.Event // the charge of one answer
-	pure     bool             // the charge is without delta
+	event    accountant.Event // charge for one answer
+	pure     bool             // the charge has no delta
 	declines bool
 	broken   bool
-	command  string // of its law
+	command  string // command that prints its law
 }
 
-// confidentRatio is the noise of the test over the noise of the counts.
+// confidentRatio is the noise of the test divided by the noise of the counts.
 const confidentRatio = 2.5
 
 func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
@@ -102,7 +102,7 @@ func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	return l, nil
 }
 
-// pairOf returns both laws with the charge.
+// pairOf returns the laws on both inputs, with the charge.
 func (a argmaxMechanism) pairOf(here, there []int) pair {
 	logs := func(counts []int) []float64 {
 		law := learn.Must(a.law(learn.Must(aggregate.NewHistogram(counts))))
@@ -124,8 +124,8 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of a number of answers: at Delta, or for one answer of a pure mechanism
-// without any delta, its divergence of infinite order.
+// charge returns the epsilon of a number of answers, at Delta. For one answer of a pure mechanism it returns
+// the divergence of infinite order, without a delta.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper
@@ -139,12 +139,12 @@ func pldOf(e accountant.Event, count int64) *accountant.PLD {
 	return learn.Must(account, account.Compose(e, count))
 }
 
-// charged returns the claim for events at Delta, as a ledger has it.
+// charged returns the claim for events at Delta, as in a ledger.
 func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts is the pair if the counts are released too: two outcomes, each certain on one.
+// withCounts returns the pair if the counts are released too: two outcomes, each certain on one input.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -152,10 +152,10 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed bounds from below what every test misses, by the whole privacy loss distribution of the charge.
+// allowed bounds the misses of every test from below, by the whole privacy loss distribution of the charge.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
-	if a.pure || a.declines { // the loss of both its parts takes a second
+	if a.pure || a.declines { // the privacy loss distribution of both parts takes a second
 		return simple
 	}
 	risk := learn.Must(pldOf(a.event, 1).Risk(context.Background()))

@@ -13,35 +13,35 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// Chapter is one claim with a picture that moves.
+// Chapter is one claim with an interactive picture.
 type Chapter struct {
 	Name string
-	// Text has the words by heading: Title, Chapter in a line, Claim, Look for what to try, Wrong for the misconception and
-	// Right for its correction. A part that is not there is empty; a test finds it.
+	// Text holds the text by heading: Title, Chapter in a line, Claim, Look for things to try, Wrong for the
+	// misconception and Right for its correction. A missing part is empty; a test detects it.
 	Text      map[string]string
 	Knobs     []Knob
-	Scenes    []Scene // situations to begin with; the first is the default
+	Scenes    []Scene // initial situations; the first is the default
 	Exercises []Exercise
-	Code      []string // functions of the source to show, as package.Function
-	// Needs is what a browser may take long for, as words for the reader, or empty.
+	Code      []string // functions whose source is shown, as package.Function
+	// Needs describes to the reader a computation that may take long in a browser, or is empty.
 	Needs string
 
 	draw  func(*reader) View
 	trace func(*reader) (mechanism string, inputs map[string]string)
 }
 
-// Knob is something to turn. Its value is text.
+// Knob is a control of a picture. Its value is text.
 type Knob struct {
 	ID      string   `json:"id"`
 	Label   string   `json:"label"`
 	Kind    Kind     `json:"kind"`
-	Min     float64  `json:"min,omitempty"` // of a Range
+	Min     float64  `json:"min,omitempty"` // for a Range
 	Max     float64  `json:"max,omitempty"`
 	Step    float64  `json:"step,omitempty"`
-	Choices []Choice `json:"choices,omitempty"` // of a Pick
+	Choices []Choice `json:"choices,omitempty"` // for a Pick
 	Default string   `json:"default"`
-	For     string   `json:"for,omitempty"`  // matters only if another knob is so: "mechanism=a|b"
-	Play    bool     `json:"play,omitempty"` // may run by itself
+	For     string   `json:"for,omitempty"`  // relevant only if another knob has one of these values: "mechanism=a|b"
+	Play    bool     `json:"play,omitempty"` // may be animated
 }
 
 // Kind is the form of a knob.
@@ -51,7 +51,7 @@ const (
 	Range Kind = "range" // a number between Min and Max
 	Pick  Kind = "pick"  // one of Choices
 	Words Kind = "words" // a list of numbers to type
-	Move  Kind = "move"  // a vote of a class to another, "0>1", or empty
+	Move  Kind = "move"  // a vote that moves from one class to another, "0>1", or empty
 )
 
 // Choice is a value of a knob and its name.
@@ -66,7 +66,7 @@ type Scene struct {
 	Situation Situation
 }
 
-// Situation holds the values of knobs, by id. A knob that is not in a Situation has its default.
+// Situation holds the values of knobs, by id. A missing knob has its default.
 type Situation map[string]string
 
 // chapterFile has the names, knobs and situations of all chapters, and the functions whose source they show.
@@ -74,9 +74,9 @@ type Situation map[string]string
 //go:embed chapters.json
 var chapterFile []byte
 
-// Chapters returns all chapters, in the order to teach them.
+// Chapters returns all chapters, in teaching order.
 func Chapters() (all []Chapter) {
-	_ = json.Unmarshal(chapterFile, &all) // a test reads it, too
+	_ = json.Unmarshal(chapterFile, &all) // a test reads the file, too
 	complete := map[string]func(*Chapter){
 		"noisy-argmax": noisyArgmax, "composition": composition, "stability": stable, "subsample-aggregate": subsample,
 		"sparse-vector": sparseVector, "pate": pateItself, "dpsgd": gradients, "comparing": comparing,
@@ -91,7 +91,7 @@ func Chapters() (all []Chapter) {
 	return all
 }
 
-// Find returns the chapter of that name.
+// Find returns the chapter with this name.
 func Find(name string) (Chapter, error) {
 	var names []string
 	for _, c := range Chapters() {
@@ -132,7 +132,7 @@ func (c Chapter) Defaults() Situation {
 	return s
 }
 
-// read checks a situation: every knob is known, and each has a value that it can have.
+// read checks a situation: every knob is known, and has a valid value.
 func (c Chapter) read(s Situation) *reader {
 	r := &reader{values: c.Defaults()}
 	for id, value := range s {
@@ -155,7 +155,7 @@ func (c Chapter) read(s Situation) *reader {
 	return r
 }
 
-// exercise adds an exercise with the words of its two parts. Its tolerance is relative.
+// exercise adds an exercise with the text of its two parts. Its tolerance is relative.
 func (c *Chapter) exercise(name string, tolerance float64, answer func() float64) {
 	c.Exercises = append(c.Exercises, Exercise{
 		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})
@@ -176,7 +176,7 @@ func (e Exercise) Answer() (x float64, err error) {
 	return e.answer(), nil
 }
 
-// Check reports whether an answer is right, with words for the reader.
+// Check reports whether an answer is right, with a text for the reader.
 func (c Chapter) Check(exercise string, given float64) (right bool, words string, err error) {
 	for _, e := range c.Exercises {
 		if e.Name != exercise {

@@ -23,13 +23,13 @@ func comparing(c *Chapter) {
 	c.exercise("tpr", 0.02, func() float64 { return 100 * math.Exp(2) * 0.01 })
 }
 
-// task is small data for both ways: private, public without labels, and to score on.
+// task is small data for both methods: private rows, public rows without labels, and test rows.
 type task struct {
 	private, public, test dpsgd.Data
 	teachers, labels      int
 }
 
-// point draws a point of a class: of two clouds, or of two moons.
+// point draws a point of a class, from two clouds or from two moons.
 func point(s *rng.Stream, data string, class int) (x, y float64) {
 	near := func(width float64) float64 {
 		return width * (float64(s.Uint64N(257)+s.Uint64N(257)+s.Uint64N(257)) - 384) / 256
@@ -63,7 +63,7 @@ func taskOf(data string, key rng.Key) task {
 	return task{private: sample(s, data, n), public: sample(s, data, 24), test: sample(s, data, 200), teachers: teachers, labels: 24}
 }
 
-// nearest answers with the class of the nearest row: a teacher that needs no training, and a student.
+// nearest predicts the class of the nearest row: a teacher that needs no training, and a student.
 func nearest(data dpsgd.Data, rows []int, x []float32) int {
 	best, class := math.Inf(1), 0
 	for _, i := range rows {
@@ -81,7 +81,7 @@ func nearest(data dpsgd.Data, rows []int, x []float32) int {
 
 func row(d dpsgd.Data, i int) []float32 { return d.X.Data[i*d.X.Stride : i*d.X.Stride+d.X.Cols] }
 
-// pateRight returns the share of test rows that a student of private labels gets right.
+// pateRight returns the accuracy on test rows of a student of private labels.
 func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) float64 {
 	sigma := noiseFor(epsilon, func(sigma float64) accountant.Event {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(t.labels)}
@@ -104,7 +104,7 @@ func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Ke
 	return float64(right) / float64(repeats*len(t.test.Y))
 }
 
-// votes asks all teachers, each of which has its own part of the private rows.
+// votes returns the votes of all teachers, each of which has its own part of the private rows.
 func (t task) votes() (out []aggregate.Histogram) {
 	for i := range t.public.X.Rows {
 		counts := make([]int, 2)
@@ -120,7 +120,7 @@ func (t task) votes() (out []aggregate.Histogram) {
 	return out
 }
 
-// gradientRight returns the share of test rows that a model of DP-SGD gets right.
+// gradientRight returns the accuracy on test rows of a model of DP-SGD.
 func (t task) gradientRight(epsilon float64, key rng.Key) float64 {
 	cfg := sgdFor(epsilon, 30, 0.2)
 	right, repeats := 0, 2
@@ -142,14 +142,14 @@ func sgdFor(epsilon float64, steps int, q float64) dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: q, NoiseMultiplier: noise, ClipNorm: 1, Steps: steps, LearningRate: 1, Workers: 1}
 }
 
-// trained returns the parameters of a softmax of two classes.
+// trained returns the parameters of a softmax with two classes.
 func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) []float32 {
 	model := learn.Must(nn.NewSoftmax(data.X.Cols, 2))
 	learn.Must(dpsgd.Train(context.Background(), model, data, cfg, learn.Must(learn.Paid(cfg.Event(), accountant.AddRemove)), key))
 	return model.Parameters()
 }
 
-// scoreOf is above 0 where the model predicts class 1.
+// scoreOf is above 0 if the model predicts class 1.
 func scoreOf(w, x []float32) float64 {
 	n := len(x)
 	s := float64(w[2*n+1] - w[2*n])
@@ -172,8 +172,8 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked returns scores of a membership attack on trainings with a record and without it: how far the
-// record is on its side of the line.
+// attacked returns scores of a membership attack on trainings with a record and without it: the distance of
+// the record from the decision line, positive on the side of its class.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // of class 1, far on the other side
@@ -249,13 +249,13 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns how far the rates of an attack on runs trainings each way may be from the truth, all at
-// once, with 95 percent: both rates by Dvoretzky, Kiefer and Wolfowitz with the constant of Massart (1990),
-// 2.5 percent each.
+// scatterOf returns the largest deviation of all rates of an attack on runs trainings each way from the true
+// rates, with 95 percent confidence: both rates by Dvoretzky, Kiefer and Wolfowitz with the constant of
+// Massart (1990), 2.5 percent each.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the rates of an attack, and their band of scatter, with the certified maximum. Between
-// points below the curve, which is concave, all else is below too.
+// against compares the rates of an attack, and their confidence band, with the certified maximum. The maximum
+// curve is concave, so if two points are below it, so is the line between them.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	crosses := false
 	for i := range wrong {
@@ -271,7 +271,7 @@ func against(wrong, found []float64, most func(wrong float64) float64, scatter f
 	return "The estimate stays below the dashed curve."
 }
 
-// band draws the region in which the true curve of an attack lies.
+// band draws the confidence band of the true curve of an attack.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
 	var xs, ys []float64
@@ -305,13 +305,13 @@ func drawTask(t task) Panel {
 }
 
 // drawAttackOn draws the attack below the largest rates that the privacy loss distribution of the training
-// allows. It returns the largest rate found at 10 percent accused wrongly, and a sentence that compares the
-// attack with it.
+// allows. It returns the largest detection rate at 10 percent wrong accusations, and a sentence that compares
+// the attack with the bound.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
-	// The whole training is one Gaussian release: its curve is the curve of two normal laws a certified Mu
-	// apart, one point for each threshold of the best test.
+	// The whole training is one Gaussian release: its curve is the curve of two normal distributions a
+	// certified Mu apart, one point for each threshold of the best test.
 	mu := risk.GDP().Mu
 	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	most := func(wrong float64) float64 { return normal(mu + math.Sqrt2*math.Erfinv(2*wrong-1)) }

@@ -22,7 +22,7 @@ func composition(c *Chapter) {
 	c.exercise("moments", 0.01, func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) })
 }
 
-// answersOf returns the whole number of answers of the knob.
+// answersOf returns the whole number of answers set by the knob.
 func answersOf(r *reader) float64 { return math.Round(math.Pow(10, r.number("decade"))) }
 
 func sampledStep(q, noise float64) accountant.Event {
@@ -43,7 +43,7 @@ func byAccount(account accountant.Accountant, e accountant.Event, count int64) f
 	return learn.Must(account.Epsilon(context.Background(), Delta)).Upper
 }
 
-// runner is an accountant in the race.
+// runner is an accountant in the comparison.
 type runner struct {
 	name, class string
 	account     func() accountant.Accountant
@@ -116,7 +116,7 @@ func drawComposition(r *reader) (v View) {
 	return v
 }
 
-// drawRace draws the claims of accountants against the number of answers, and the certified interval between.
+// drawRace draws the claims of accountants against the number of answers, and the certified interval.
 func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	var ks, exact, lower, upper []float64
 	for d := 0.0; d <= 4; d += 0.5 {
@@ -138,7 +138,7 @@ func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	}
 	for i, k := range ks {
 		if _, sampled := e.(accountant.PoissonSampled); sampled && i%2 == 1 {
-			continue // its losses are convolved: whole powers of 10 answer while a knob is turned
+			continue // it convolves losses: powers of 10 are fast enough while a knob is turned
 		}
 		b := pldInterval(e, int64(math.Round(k)))
 		exact, lower, upper = append(exact, k), append(lower, b.Lower), append(upper, b.Upper)

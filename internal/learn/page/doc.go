@@ -1,21 +1,21 @@
-// Package page has the pictures of `pate learn`: the values of a chapter's knobs go in, a
-// picture with its numbers and its words comes out.
+// Package page draws the pictures of `pate learn`: from the values of a chapter's knobs it computes a picture
+// with its numbers and text.
 //
 //	c, err := page.Find("noisy-argmax")
 //	view, err := c.Draw(page.Situation{"votes": "60,40,3", "noise": "20"})
 //
-// A [View] is a pure function of the [Situation]: panels as SVG with a text alternative, the
-// sentences that stand below them, the command that prints the same numbers, and the numbers
-// themselves. The program in folder wasm is this package for a browser; a test compares its
-// numbers with the native ones. Package site puts it into a page.
+// A [View] is a pure function of the [Situation]: panels as SVG with a text alternative, the sentences below
+// them, the command that prints the same numbers, and the numbers themselves. The program in folder wasm
+// compiles this package for a browser; a test compares its numbers with the native ones. Package site makes
+// the page.
 //
-// Every probability, noise and epsilon comes from the packages that run the mechanisms and
-// from accountant. Only the deliberately broken variants stand here.
+// Every probability, noise and epsilon comes from the packages that run the mechanisms and from accountant.
+// Only the deliberately broken variants are computed here.
 //
 // # The words
 //
-// The words of a chapter - claim, misconception, exercises with solutions - stand beside the words of its
-// trace, in folder text of package learn.
+// The text of a chapter (claim, misconception, exercises with solutions) is in the same file as the text of
+// its trace, in folder text of package learn.
 //
 // # Adding a chapter
 //

@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// pair is two neighbours as an observer sees them: the chance of each outcome on either, as logarithms,
-// and the claim about both.
+// pair holds the laws of an observation on two neighbouring inputs, as logarithms of the probability of each
+// outcome, and the claim about both.
 type pair struct {
 	outcomes    []string
 	here, there []float64
-	epsilon     float64 // claimed
-	delta       float64 // claimed; 0 where the claim is pure
+	epsilon     float64 // claimed epsilon
+	delta       float64 // claimed delta; 0 if the claim is pure
 }
 
 // loss returns the privacy loss of an outcome, ln(P/P').
 func (p pair) loss(i int) float64 {
-	if p.here[i] == p.there[i] { // also two impossible ones
+	if p.here[i] == p.there[i] { // also if both are impossible
 		return 0
 	}
 	return p.here[i] - p.there[i]
 }
 
-// spent returns the least epsilon that holds for these two laws at delta, in both orders. The worst set of
-// outcomes is one of the largest losses, so sets are tried in that order: P[S] <= e^epsilon P'[S] + delta
-// means epsilon >= ln((P[S] - delta)/P'[S]).
+// spent returns the least epsilon that holds for these two laws at delta, in both directions. The worst set
+// consists of the outcomes with the largest losses, so sets are tried in this order: P[S] <= e^epsilon P'[S]
+// + delta means epsilon >= ln((P[S] - delta)/P'[S]).
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
@@ -38,7 +38,7 @@ func (p pair) excess() float64 {
 	for _, i := range p.byLoss() {
 		a, b = a+math.Exp(p.here[i]), b+math.Exp(p.there[i])
 		switch {
-		case p.delta == 0 && !math.IsInf(p.here[i], -1): // each outcome alone, without its rounding
+		case p.delta == 0 && !math.IsInf(p.here[i], -1): // each outcome alone, without rounding errors of sums
 			worst = max(worst, p.here[i]-p.there[i])
 		case a > p.delta*(1+1e-9):
 			worst = max(worst, math.Log((a-p.delta)/b))
@@ -47,7 +47,7 @@ func (p pair) excess() float64 {
 	return worst
 }
 
-// byLoss returns the outcomes, the largest loss first.
+// byLoss returns the outcomes, with the largest loss first.
 func (p pair) byLoss() []int {
 	order := make([]int, len(p.here))
 	for i := range order {
@@ -57,16 +57,16 @@ func (p pair) byLoss() []int {
 	return order
 }
 
-// breaks reports whether the two laws refute the claim, beyond what sums of float64 lose.
+// breaks reports whether the two laws refute the claim, beyond rounding errors of float64 sums.
 func (p pair) breaks() bool { return p.spent() > p.epsilon*(1+1e-9)+1e-12 }
 
-// excused reports whether an outcome is beyond epsilon and paid for by delta.
+// excused reports whether an outcome exceeds epsilon and is covered by delta.
 func (p pair) excused(i int) bool {
 	return math.Abs(p.loss(i)) > p.epsilon && !p.breaks()
 }
 
-// tradeoff returns the best test between the two laws: the share of wrong accusations, and of
-// accusations missed, at its corners.
+// tradeoff returns the best test between the two laws: the rates of wrong accusations and of misses at its
+// corners.
 func (p pair) tradeoff() (wrong, missed []float64) {
 	wrong, missed = []float64{0}, []float64{1}
 	a, b := 0.0, 0.0
@@ -77,8 +77,8 @@ func (p pair) tradeoff() (wrong, missed []float64) {
 	return wrong, missed
 }
 
-// panels draws the pair: both laws, the losses, the distribution of the loss, the trade-off.
-// allowed bounds from below what a test misses, by the share it accuses wrongly.
+// panels draws the pair: both laws, the losses, the distribution of the loss, the trade-off. allowed is a
+// lower bound on the rate of misses as a function of the rate of wrong accusations.
 func (p pair) panels(allowed func(wrong float64) float64) []Panel {
 	return []Panel{p.drawLaws(), p.drawLosses(), p.drawLossLaw(), p.drawTradeoff(allowed)}
 }
@@ -127,7 +127,7 @@ func (p pair) largestChange() []any {
 	return []any{percent(math.Exp(p.here[at])), percent(math.Exp(p.there[at])), p.outcomes[at]}
 }
 
-// reach returns how far the axis of losses goes.
+// reach returns the length of the axis of losses.
 func (p pair) reach() float64 {
 	most := p.epsilon
 	for i := range p.outcomes {
@@ -248,7 +248,7 @@ func (p pair) drawTradeoff(allowed func(wrong float64) float64) Panel {
 	return plot.panel("tradeoff", "Trade-off of every attacker", alt, nil)
 }
 
-// byClaim bounds what a test misses by epsilon and delta alone.
+// byClaim returns the lower bound on misses by epsilon and delta alone.
 func byClaim(epsilon, delta float64) func(float64) float64 {
 	return func(wrong float64) float64 {
 		return max(0, 1-delta-math.Exp(epsilon)*wrong, math.Exp(-epsilon)*(1-delta-wrong))

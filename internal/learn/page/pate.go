@@ -121,7 +121,7 @@ func drawPATE(r *reader) (v View) {
 	return v
 }
 
-// drawFlow draws where the private data go, and where they stop.
+// drawFlow draws the flow of private data, and where it ends.
 func drawFlow(teachers, asked, answered, right int) Panel {
 	c := newCanvas(plotHeight)
 	boxes := []struct{ title, sub string }{
@@ -146,9 +146,9 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 		"records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
 }
 
-// drawTeachers draws a column of dots for each class, one for each vote. The vote that moves is
-// an empty dot in its column and a full one where it goes. The page lets dots be dragged: it
-// reads data-class of a dot and data-drop of a column.
+// drawTeachers draws a column of dots for each class, one dot per vote. The moving vote is an empty dot in
+// its old column and a full dot in its new column. Dots can be dragged on the page, which reads data-class of
+// a dot and data-drop of a column.
 func drawTeachers(counts []int, from, to int) Panel {
 	c := newCanvas(plotHeight)
 	left, right, top, bottom := 8.0, panelWidth-8.0, 26.0, plotHeight-30.0
@@ -193,7 +193,7 @@ func drawTeachers(counts []int, from, to int) Panel {
 	return c.panel("teachers", "Teachers and their votes", alt, nil)
 }
 
-// dotPitch returns the largest distance of dots at which so many fit a column.
+// dotPitch returns the largest distance at which all dots fit a column.
 func dotPitch(dots int, width, height float64) float64 {
 	for pitch := 16.0; pitch > 2; pitch -= 0.5 {
 		if rows := math.Ceil(float64(dots) / max(1, math.Floor(width/pitch))); rows*pitch <= height {

@@ -14,7 +14,7 @@ type axis struct {
 	log       bool
 }
 
-// share returns where x lies between the ends, cut to a little outside.
+// share returns the position of x between the ends, clipped slightly outside of them.
 func (a axis) share(x float64) float64 {
 	low, high := a.low, a.high
 	if a.log {
@@ -49,7 +49,7 @@ func (a axis) ticks() []float64 {
 	return out
 }
 
-// nice returns an end of an axis from 0 that is a little above x.
+// nice returns an end for an axis from 0 that is slightly above x.
 func nice(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return 1
@@ -67,7 +67,7 @@ func nice(x float64) float64 {
 type plot struct {
 	*canvas
 	x, y                     axis
-	left, right, top, bottom float64 // of the inside
+	left, right, top, bottom float64 // edges of the plot area
 }
 
 const plotHeight = 270
@@ -108,7 +108,7 @@ func (p *plot) curve(class string, xs, ys []float64) {
 	p.path(class, a, b)
 }
 
-// area fills what lies between two curves over the same xs.
+// area fills the area between two curves over the same xs.
 func (p *plot) area(class string, xs, low, high []float64) {
 	var a, b []float64
 	for i := range xs {
@@ -120,8 +120,8 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes the name of a curve into the plot, with a piece of the curve before it; place
-// counts lines from the top, or from the bottom if it is negative.
+// key writes the name of a curve into the plot, after a piece of the curve; place counts lines from the top,
+// or from the bottom if it is negative.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {
@@ -131,7 +131,7 @@ func (p *plot) key(class string, x float64, place int, words string) {
 	p.text("name", "start", x+28, y, words)
 }
 
-// canvas is a drawing of fixed size, in units of which a panel is about as wide as a phone.
+// canvas is a drawing of fixed size. Its units are chosen so that a panel is about as wide as a phone screen.
 // Colours are classes of the style sheet, so that one drawing serves light and dark.
 type canvas struct {
 	strings.Builder
@@ -217,7 +217,7 @@ func attributes(more []string) string {
 	return b.String()
 }
 
-// panel closes the drawing. The words of alt are its accessible name.
+// panel closes the drawing. The text of alt is its accessible name.
 func (c *canvas) panel(id, title, alt string, table *Table) Panel {
 	svg := fmt.Sprintf(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`, at(c.w), at(c.h), escape(title+": "+alt), c.String())
 	return Panel{ID: id, Title: title, SVG: svg, Alt: alt, Table: table}

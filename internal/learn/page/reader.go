@@ -19,7 +19,7 @@ type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
 
-// valid is learn.Must for a value that follows from a situation.
+// valid is learn.Must for a value computed from a situation.
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrSituation, err)
@@ -89,8 +89,8 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a vote that moves, "0>1", and returns the counts after it. An empty value moves a vote of the
-// largest class to the second.
+// moved reads a vote that moves, "0>1", and returns the counts after the move. An empty value moves a vote
+// from the largest class to the second.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {
@@ -100,7 +100,7 @@ func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 		if !found || err1 != nil || err2 != nil || i < 0 || j < 0 {
 			refuse("%s: %q is not a moved vote such as 0>1", id, text)
 		} else if i < len(counts) && j < len(counts) && i != j && counts[i] > 0 {
-			from, to = i, j // a class that is not there any more is no error
+			from, to = i, j // a class that no longer exists is not an error
 		}
 	}
 	after = slices.Clone(counts)
@@ -109,7 +109,7 @@ func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	return from, to, after
 }
 
-// favourite returns the class with most votes and the one behind it.
+// favourite returns the class with the most votes and the second class.
 func favourite(counts []int) (first, second int) {
 	first, second = slices.Index(counts, slices.Max(counts)), -1
 	for i, n := range counts {
@@ -120,7 +120,7 @@ func favourite(counts []int) (first, second int) {
 	return first, second
 }
 
-// list writes counts as a knob has them.
+// list writes counts in the form of a knob's value.
 func list[T int | int64](xs []T) string {
 	parts := make([]string, len(xs))
 	for i, x := range xs {
@@ -129,7 +129,7 @@ func list[T int | int64](xs []T) string {
 	return strings.Join(parts, ",")
 }
 
-// Request is what the page asks of the program behind it, in a browser or on this machine.
+// Request is a request by the page to the program behind it, in a browser or on this machine.
 type Request struct {
 	Ask       string    `json:"ask"` // draw, trace or check
 	Chapter   string    `json:"chapter"`
@@ -138,7 +138,7 @@ type Request struct {
 	Given     float64   `json:"given"`
 }
 
-// Reply is the answer. An error is for the reader, in Error; the rest is then empty.
+// Reply is the answer. Error is a message for the reader; with an error all other fields are empty.
 type Reply struct {
 	Error string `json:"error,omitempty"`
 	View  *View  `json:"view,omitempty"`

@@ -86,7 +86,7 @@ func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers 
 	return v
 }
 
-// drawBudget draws what of the budget is used: the threshold at once, then each answer above.
+// drawBudget draws the used part of the budget: the threshold at once, then each answer above.
 func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 	share := svt.ThresholdShare(answers, false)
 	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
@@ -104,7 +104,7 @@ func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 		fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
 }
 
-// drawFree draws the loss of many answers below: it stays under the share of the threshold.
+// drawFree draws the loss of many answers below, which stays under the threshold's part.
 func drawFree(law svt.Law) Panel {
 	law.Threshold = 0
 	bound := 1 / law.ThresholdNoise.Scale
@@ -126,7 +126,7 @@ func drawFree(law svt.Law) Panel {
 // refutation is the transcript on which a broken variant has the largest loss.
 type refutation struct {
 	transcript []bool
-	p, q, loss float64 // chances on the two streams
+	p, q, loss float64 // probabilities on the two streams
 }
 
 func refute(b learn.Broken) refutation {

@@ -21,7 +21,7 @@ func stabilityTest(epsilon float64) *stability.MStab {
 	return valid(stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: epsilon, Delta: Delta, Questions: 1}))
 }
 
-// movesOf returns how many votes can move before another class wins.
+// movesOf returns the number of votes that can move before another class wins.
 func movesOf(ties stability.Ties, counts ...int) float64 {
 	_, moves, err := stability.Plurality(counts, stability.VoteMoves, ties)
 	return float64(learn.Must(moves, err))
@@ -30,7 +30,7 @@ func movesOf(ties stability.Ties, counts ...int) float64 {
 // stabilityLaw is a variant of the test on one histogram.
 type stabilityLaw struct {
 	winner            int
-	distance, tested  int64   // tested differs in a broken variant
+	distance, tested  int64   // tested differs from distance in a broken variant
 	released, refused float64 // logarithms of probabilities
 }
 
@@ -88,8 +88,8 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge returns whether two laws refute a claim. A variant that is broken elsewhere does not hold: the
-// reader gets a task.
+// judge returns whether two laws refute a claim. A broken variant that these laws do not refute is still
+// false: the reader gets a task.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():
@@ -100,7 +100,7 @@ func judge(p pair, broken bool, task string) Verdict {
 	return Verdict{Holds: true, Words: "The claim holds: no outcome reveals more than was charged."}
 }
 
-// drawBar draws the chance of release over the distance, with the bar.
+// drawBar draws the probability of release as a function of the distance, with the threshold.
 func drawBar(variant string, m *stability.MStab, tested int64) Panel {
 	t := float64(m.Threshold())
 	p := newPlot(axis{label: "distance tested", low: 0, high: nice(max(2*t, float64(tested)))}, axis{label: "chance of an answer", low: 0, high: 1})

@@ -40,7 +40,7 @@ type dealt struct {
 	b     bool
 }
 
-// voteOf is the function that is asked: the more frequent letter, A if both are.
+// voteOf is the function that blocks evaluate: the more frequent letter, A in a tie.
 func voteOf(part []item) bool {
 	n := 0
 	for _, x := range part {
@@ -51,7 +51,7 @@ func voteOf(part []item) bool {
 	return 2*n > len(part)
 }
 
-// deal asks every block, by the mechanism that runs in production.
+// deal evaluates every block, by the mechanism that is used in production.
 func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
 		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })
@@ -77,7 +77,7 @@ func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, over
 	return out, s.Overlap()
 }
 
-// rank is the place of a record in a sorted file; a replaced record goes to the end.
+// rank is the position of a record in a sorted file; a replaced record is last.
 func rank(x item) int {
 	if x.id < 0 {
 		return subsampleRecords
@@ -171,8 +171,8 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected distance over the number of blocks: the binomial chance
-// that a block of that size votes for A gives the expected lead.
+// drawBlockSizes draws the expected distance as a function of the number of blocks: the binomial probability
+// that a block of the size votes for A gives the expected lead.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

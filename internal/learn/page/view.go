@@ -11,8 +11,8 @@ import (
 // View is the picture of a situation.
 type View struct {
 	Panels  []Panel  `json:"panels"`
-	Says    []string `json:"says"`              // the picture in sentences
-	Command string   `json:"command,omitempty"` // prints the same numbers
+	Says    []string `json:"says"`              // the picture described in sentences
+	Command string   `json:"command,omitempty"` // command that prints the same numbers
 	Verdict Verdict  `json:"verdict"`
 	Numbers []Number `json:"numbers"`
 }
@@ -28,18 +28,18 @@ type Panel struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	SVG   string `json:"svg"`
-	Alt   string `json:"alt"`             // the drawing in a sentence or two
+	Alt   string `json:"alt"`             // a description of one or two sentences
 	Table *Table `json:"table,omitempty"` // its numbers, or nil
-	Wide  bool   `json:"wide,omitempty"`  // needs the width of the page
+	Wide  bool   `json:"wide,omitempty"`  // needs the full width of the page
 }
 
-// Table is the numbers of a drawing.
+// Table holds the numbers of a drawing.
 type Table struct {
 	Head []string   `json:"head"`
 	Rows [][]string `json:"rows"`
 }
 
-// Number is a named number of a view, and how it is printed.
+// Number is a named number of a view, with its printed form.
 type Number struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
@@ -49,10 +49,10 @@ type Number struct {
 // number adds a number to the view.
 func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
 
-// claim adds an epsilon, which is never printed smaller than it is.
+// claim adds an epsilon, which is rounded up when printed.
 func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
 
-// add leaves out what JSON cannot hold: an infinite number is its text alone.
+// add leaves out values that JSON cannot hold: for an infinite number it keeps only the text.
 func (v *View) add(name string, x float64, text string) {
 	if math.IsInf(x, 0) {
 		x = math.Copysign(math.MaxFloat64, x)
@@ -64,7 +64,7 @@ func (v *View) say(format string, args ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, args...))
 }
 
-// Number returns the number of that name.
+// Number returns the number with this name.
 func (v View) Number(name string) (float64, bool) {
 	for _, n := range v.Numbers {
 		if n.Name == name {
@@ -94,7 +94,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// up prints an epsilon to four digits, rounded up. What float64 adds to a sum is not shown.
+// up prints an epsilon to four digits, rounded up, without float64 errors of sums.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "∞"

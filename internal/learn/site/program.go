@@ -22,9 +22,9 @@ type Program struct {
 // ErrNoProgram reports a build of this package without a program, where Go cannot compile one.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
-// LoadProgram returns the program of this build. A build without one, which is any that has not
-// the tag course, compiles the program with the Go of this machine, in some ten seconds to a
-// minute; the working directory then lies in this module or in one that requires it.
+// LoadProgram returns the program of this build. A build without the tag course contains none and compiles it
+// with the Go of this machine, in ten seconds to a minute; the working directory must then be in this module
+// or in a module that requires it.
 func LoadProgram(ctx context.Context) (Program, error) {
 	if embedded.Packed != nil {
 		return embedded, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/learn/page"
 )
 
-// File returns the course as one HTML file that needs nothing else.
+// File returns the course as one self-contained HTML file.
 func File(p Program) ([]byte, error) { return single(document{}, p.script()) }
 
 // Served returns the page of a server that answers requests at call.
@@ -36,8 +36,8 @@ func single(d document, script []byte) ([]byte, error) {
 	return append(out, "</script>\n"...), err
 }
 
-// WriteFolder writes a static site: an index and a page for each chapter, with pictures that
-// are there without JavaScript, and course.js, which makes them move.
+// WriteFolder writes a static site: an index, a page for each chapter, with pictures that also work without
+// JavaScript, and course.js, which makes them interactive.
 func WriteFolder(dir string, p Program) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -75,11 +75,11 @@ func writePage(dir, name string, d document) error {
 	return durable.WriteBytes(filepath.Join(dir, name+".html"), 0o644, out)
 }
 
-// maxRequest bounds a request in bytes.
+// maxRequest is the largest size of a request in bytes.
 const maxRequest = 1 << 16
 
-// Handler serves the course at "/" and answers its questions at "/call". Only requests for
-// that host are answered: a name of the web that points to this machine gets nothing.
+// Handler serves the course at "/" and answers its requests at "/call". It answers only requests for this
+// host: other names that resolve to this machine are refused.
 func Handler(host string) (http.Handler, error) {
 	course, err := Served()
 	if err != nil {
@@ -88,7 +88,7 @@ func Handler(host string) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(course) // a browser that went away
+		_, _ = w.Write(course) // the browser closed the connection
 	})
 	mux.HandleFunc("POST /call", func(w http.ResponseWriter, r *http.Request) {
 		request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -120,12 +120,12 @@ var (
 	appJS string
 )
 
-// shown is a chapter with everything that stands around its picture.
+// shown is a chapter with everything around its picture.
 type shown struct {
 	page.Chapter
 	Number         int
-	View           page.View // of the first scene
-	Stills         []still   // of all scenes, for readers without JavaScript
+	View           page.View // view of the first scene
+	Stills         []still   // views of all scenes, for readers without JavaScript
 	Excerpts       []excerpt
 	Previous, Next string
 }
@@ -135,7 +135,7 @@ type still struct {
 	View page.View
 }
 
-// show draws a chapter; stills only where they are wanted.
+// show draws a chapter, with stills if requested.
 func show(number int, c page.Chapter, stills bool) (shown, error) {
 	s := shown{Chapter: c, Number: number}
 	for i, scene := range c.Scenes {
@@ -158,14 +158,14 @@ func show(number int, c page.Chapter, stills bool) (shown, error) {
 	return s, err
 }
 
-// document is what the template shows.
+// document is the data of the template.
 type document struct {
 	Title    string
 	Style    template.CSS
 	Chapters []shown
 	All      []page.Chapter // for the list of chapters
-	Folder   bool           // each chapter on a page of its own
-	Served   bool           // the program behind the page answers, not one inside
+	Folder   bool           // each chapter has its own page
+	Served   bool           // the server answers, not a program in the page
 }
 
 func (d document) write(chapters []page.Chapter) ([]byte, error) {

@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-// Command wasm is package page for a browser: one function, pate(request) -> reply, in JSON.
+// Command wasm exports package page to a browser as one function, pate(request) -> reply, in JSON.
 package main
 
 import (
