@@ -10,13 +10,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// NewAccount starts the accounts a calibration tries; RDPConfig.NewAccount is one.
+// NewAccount returns an empty account for a trial of a calibration; RDPConfig.NewAccount is one.
 type NewAccount func() (Accountant, error)
 
-// NewAccount starts an RDP account.
+// NewAccount returns an empty RDP account.
 func (c RDPConfig) NewAccount() (Accountant, error) { return NewRDP(c) }
 
-// epsilonOfEvent charges one event to a fresh account.
+// epsilonOfEvent returns the epsilon of one event, by an account of its own.
 func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta float64) (Bound, error) {
 	account, err := newAccount()
 	if err != nil {
@@ -28,28 +28,28 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	return account.Epsilon(ctx, delta)
 }
 
-// A Rougher is an account that takes long and can start one that does not, whose claims are never below its
-// own. Calibrations begin where the rough one ends.
+// A Rougher is a slow account that can start a fast one, whose bounds are never below those of the slow one.
+// Calibrations search with the fast account first and continue from its result.
 type Rougher interface {
-	// Rough starts the rough account; nil if there is none.
+	// Rough returns an empty fast account; nil if there is none.
 	Rough() Accountant
 }
 
-// roughTolerance is what a rough account is calibrated to: the next begins a percent or more away.
+// roughTolerance is the tolerance of a calibration by a rough account, which is a percent or more off.
 const roughTolerance = 1e-3
 
-// upperEnds is an account that may leave out its lower ends; it reports whether it has any.
+// upperEnds is an account that can omit its lower ends; leaveLowerEnds reports whether it has any.
 type upperEnds interface{ leaveLowerEnds() bool }
 
-// cheaperAccount is one that a calibration tries before the account asked for.
+// cheaperAccount is an account with which a calibration searches before it uses the real account.
 type cheaperAccount struct {
-	tolerance float64                             // how well it is worth to be calibrated
-	of        func(account Accountant) Accountant // makes it of the account asked for; nil if there is none
+	tolerance float64                             // relative tolerance of the search
+	of        func(account Accountant) Accountant // makes it from the real account; nil if there is none
 }
 
-// cheaper returns the accounts to be tried before the account of a calibration, each from where the one
-// before has ended: its rough one, and privacy loss distributions without lower ends, which mostly have the
-// same upper end at half of the work or less.
+// cheaper returns the accounts to search with before the real account; each search begins where the last
+// ended. They are the rough account, and privacy loss distributions without lower ends, which mostly have
+// the same upper end for half of the work or less.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -65,7 +65,7 @@ func cheaper() []cheaperAccount {
 	}}}
 }
 
-// inTurn searches by the cheaper accounts and then by that asked for, whose answer it returns.
+// inTurn searches with the cheaper accounts, then with the real account, and returns the last result.
 func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start, tolerance float64) (start, Bound, error)) (start, Bound, error) {
 	from := start{parameter: 1}
 	for _, cheap := range cheaper() {
@@ -77,22 +77,22 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 			return cheap.of(account), nil
 		}
 		if account, err := starts(); err != nil || account == nil {
-			continue // an error comes again by the account asked for
+			continue // the real account will return the error again
 		}
 		found, _, err := search(starts, from, cheap.tolerance)
 		var none *NoBracketError
 		switch {
 		case err == nil:
 			from = found
-		case errors.As(err, &none): // the next may find one, or says so at once
+		case errors.As(err, &none): // the next account may find one, or fails at once
 			from = start{parameter: none.Last}
 		}
 	}
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns the epsilon of the event of a parameter by an account of its own. Events that come again,
-// as with rounded noise, are not asked about twice.
+// tried returns a function from a parameter to the epsilon of its event, by a new account. The bounds of
+// equal events, as with rounded noise, are computed once.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -120,12 +120,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of epsilon (1e-6 where
-// the bound of an account jumps past the target), for which the event meets the target, with its bound:
-// always at most target.Epsilon. Noise is whatever parameter the event takes that costs less as it grows,
-// searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little more with a little
-// more noise; the answer is within the target all the same.) It returns a *NoBracketError if no noise meets
-// the target, or the least does. An error of event ends the search and is returned as it is.
+// CalibrateNoise returns the least noise for which the event meets the target, with its bound: always at
+// most target.Epsilon. The tolerance is 1e-8 in relative noise or the same effect on epsilon (1e-6 where the
+// bound of an account jumps past the target). Noise is any parameter of the event whose growth lowers the
+// cost, searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little more with a
+// little more noise; the result meets the target all the same.) The error is a *NoBracketError if no noise
+// meets the target, or the least noise does. An error of event ends the search and is returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -137,7 +137,7 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 }
 
 // CalibrateProbability returns the largest sampling probability in (0, 1], to 1e-8 relative, for which the
-// event meets the target, with its bound. It returns a *NoBracketError if no probability above 1e-15 does.
+// event meets the target, with its bound. The error is a *NoBracketError if no probability above 1e-15 does.
 func CalibrateProbability(
 	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
 ) (float64, Bound, error) {
@@ -163,8 +163,8 @@ func CalibrateProbability(
 	return 1 / inverse, b, err
 }
 
-// CalibrateCount returns the largest count, steps or queries, for which the event meets the target, with
-// its bound. It returns a *NoBracketError if one is too many, or 2^53 are not.
+// CalibrateCount returns the largest count, of steps or queries, for which the event meets the target, with
+// its bound. The error is a *NoBracketError if a count of 1 misses the target, or a count of 2^53 meets it.
 func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -175,8 +175,8 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	return int64(found.parameter), best, err
 }
 
-// Affordable returns the largest count for which the event meets the target: 0 if one is too many, and a
-// count that does where 2^53 do. Other errors are as in [CalibrateCount].
+// Affordable returns the largest count for which the event meets the target, 0 if a count of 1 misses it. If
+// 2^53 meets it, some count that meets it is returned. Other errors are as in [CalibrateCount].
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
 	var bracket *NoBracketError
@@ -189,7 +189,7 @@ func Affordable(ctx context.Context, newAccount NewAccount, target Target, event
 	return int64(bracket.Last), nil
 }
 
-// CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, of one Gaussian release that
+// CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, for which one Gaussian release
 // meets the target, by the exact formula (Balle, Wang 2018), with its bound: always at most target.Epsilon.
 // Delta must be above 0.
 func CalibrateGaussian(target Target) (float64, Bound, error) {
@@ -200,8 +200,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err != nil {
 		return 0, Bound{}, err
 	}
-	// The formula is good to 1e-12; the claim is widened by more than that, and the noise raised until it
-	// is met again.
+	// The formula has error 1e-12. The bound is raised by more than this, and the noise is raised until the
+	// bound meets the target again.
 	for step := 1e-12; ; step *= 2 {
 		eps, err := GaussianEpsilon(noise, target.Delta)
 		if err != nil {
@@ -227,8 +227,8 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	return math.Exp(mathx.LogGaussianDelta(noiseMultiplier, epsilon)), nil
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1), never below
-// the exact value by more than rounding.
+// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1), below the
+// exact value by no more than rounding.
 func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -239,7 +239,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
-// GaussianNoise returns the smallest noise multiplier whose single release is (epsilon, delta)-private,
+// GaussianNoise returns the smallest noise multiplier for which one release is (epsilon, delta)-private,
 // epsilon >= 0 and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
@@ -257,12 +257,12 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 	for step := 1.0; f(lo); step *= 2 {
 		hi, lo = lo, lo-step
 	}
-	// The root in log sigma is only good to 1e-16 max(1, |log sigma|).
+	// The root in log sigma has accuracy 1e-16 max(1, |log sigma|) only.
 	return math.Exp(mathx.Bisect(f, lo, hi)), nil
 }
 
-// RiskTarget is protection in the words of an attack: of those who took part no test finds more than the
-// share Found, if it wrongly accuses at most the share FalseAlarms of those who did not.
+// RiskTarget is a limit on attacks: no test of false positive rate at most FalseAlarms has a true positive
+// rate above Found.
 type RiskTarget struct {
 	Found       float64 // in (FalseAlarms, 1)
 	FalseAlarms float64 // in (0, 1)
@@ -279,12 +279,12 @@ func (t RiskTarget) validate() error {
 	return nil
 }
 
-// riskTolerance is how much noise, relatively, a calibration by risk may waste.
+// riskTolerance is the relative amount of noise that a calibration by risk may waste.
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise, to 1e-4 relative, at which the event meets the target, with the
-// share that a test finds: Upper is at most target.Found. Noise is as in [CalibrateNoise], whose errors it
-// has too; Epsilon of a *NoBracketError is the one of the (epsilon, delta) pair that the search began at.
+// CalibrateRisk returns the least noise, to 1e-4 relative, at which the event meets the target, and the true
+// positive rate there: Upper is at most target.Found. Noise and errors are as in [CalibrateNoise]; the
+// Epsilon of a *NoBracketError belongs to the (epsilon, delta) pair with which the search began.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err
@@ -310,8 +310,8 @@ func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event
 		}
 		return r.TPR(target.FalseAlarms)
 	}
-	// One pair (epsilon, delta) allows e^epsilon FalseAlarms + delta, so its noise is enough but for the
-	// curves' own error, and the search goes down from there.
+	// One pair (epsilon, delta) allows a true positive rate of e^epsilon FalseAlarms + delta, so its noise
+	// is enough but for the error of the curves. The search goes down from there.
 	start := Target{Delta: (target.Found - target.FalseAlarms) / 10}
 	start.Epsilon = math.Log((target.Found - start.Delta) / target.FalseAlarms)
 	hi, _, err := CalibrateNoise(ctx, RDPConfig{Relation: cfg.Relation, Orders: cfg.Orders}.NewAccount, start, event)

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Target is the guarantee asked for.
+// Target is the (epsilon, delta) guarantee to be met.
 type Target struct {
 	Epsilon float64 // > 0
 	Delta   float64 // in [0, 1)
@@ -28,11 +28,11 @@ func (t Target) validate() error {
 // ErrNoBracket is matched by every *NoBracketError.
 var ErrNoBracket = errors.New("accountant: the target is not between two trials")
 
-// NoBracketError is returned by a search that met no trial on one side of its target.
+// NoBracketError is returned by a search whose trials are all on one side of its target.
 type NoBracketError struct {
-	Parameter string  // that was searched: "noise", "probability" or "count"
+	Parameter string  // the parameter searched: "noise", "probability" or "count"
 	Last      float64 // the outermost value tried
-	Epsilon   float64 // its cost
+	Epsilon   float64 // the cost at Last
 	Target    Target
 }
 
@@ -53,22 +53,22 @@ const (
 	minNoise = 1e-6
 	maxNoise = 1e15
 	maxCount = int64(1) << 53
-	// noiseTolerance is how much noise, relatively, a calibration may waste.
+	// noiseTolerance is the relative amount of noise that a calibration may waste.
 	noiseTolerance = 1e-8
 )
 
-// trial is a parameter that was tried: the logarithm of the noise, or of one over the count, so that costs
-// fall as it grows, and by how much the logarithm of its cost exceeds the target's.
+// trial is a parameter that was tried, as the logarithm of the noise or of 1/count, so that costs fall as it
+// grows, and the logarithm of its cost minus that of the target.
 type trial struct{ at, over float64 }
 
-// trials are the costs that a search has seen. Log cost is nearly linear in log noise, so a curve through
-// the trials nearest the target soon meets it.
+// trials are the results of a search so far. Log cost is nearly linear in log noise, so a curve through the
+// trials nearest the target soon meets it.
 type trials struct {
 	made  []trial
-	slope float64 // of over by at, known from elsewhere; 0 if it is not
+	slope float64 // slope of over as a function of at, known from elsewhere; 0 if unknown
 }
 
-// add keeps what can be drawn a curve through.
+// add appends a trial, for use by the curve if its excess is finite.
 func (t *trials) add(at, cost, target float64) trial {
 	made := trial{at, math.Log(cost / target)}
 	if !math.IsInf(made.over, 0) {
@@ -77,7 +77,7 @@ func (t *trials) add(at, cost, target float64) trial {
 	return made
 }
 
-// nearest returns up to n trials, those whose cost is nearest to the aimed one first.
+// nearest returns up to n trials, ordered by the distance of their cost from aim, nearest first.
 func (t *trials) nearest(n int, aim float64) []trial {
 	sorted := slices.Clone(t.made)
 	slices.SortStableFunc(sorted, func(a, b trial) int {
@@ -92,7 +92,7 @@ func (t *trials) nearest(n int, aim float64) []trial {
 	return sorted[:min(n, len(sorted))]
 }
 
-// falling returns the slope between two trials, 0 if costs do not fall there.
+// falling returns the slope between two trials, or 0 if the cost does not fall from one to the other.
 func falling(a, b trial) float64 {
 	if slope := (b.over - a.over) / (b.at - a.at); slope < 0 && !math.IsInf(slope, 0) {
 		return slope
@@ -100,7 +100,7 @@ func falling(a, b trial) float64 {
 	return 0
 }
 
-// steepness returns the slope near the target, 0 if it is not known.
+// steepness returns the slope near the target, 0 if unknown.
 func (t *trials) steepness() float64 {
 	if near := t.nearest(2, 0); len(near) == 2 {
 		return falling(near[0], near[1])
@@ -108,7 +108,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns where the curve through the nearest trials, three at most, has the aimed excess.
+// meets returns the parameter at which the curve through the nearest trials, at most three, has excess aim.
 func (t *trials) meets(aim float64) (at float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -132,7 +132,7 @@ func (t *trials) meets(aim float64) (at float64, ok bool) {
 	return at + second*(aim-a.over)*(aim-b.over), true
 }
 
-// improves reports whether the last trial is at least twice as near the aimed cost as all before.
+// improves reports whether the last trial is at least twice as near to aim as all earlier trials.
 func (t *trials) improves(last trial, aim float64) bool {
 	for _, x := range t.made[:max(0, len(t.made)-1)] {
 		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
@@ -142,18 +142,18 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is where one search ended, for the next to begin: a parameter and the slope there.
+// A start is where one search ended and the next begins: a parameter, and the slope there.
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is how well a noise is told where the cost jumps past the target, as the upper end of an
-// interval does by a part of its width where its grids change.
+// jumpTolerance is the relative tolerance of the noise where the cost jumps past the target. The upper end
+// of an interval jumps by a part of its width where its grids change.
 const jumpTolerance = 1e-6
 
 // leastNoise returns the least noise that meets the target, to a relative tolerance, and its bound.
-// Invariant: hi was tried and meets the target, with best; lo was, and does not.
+// Invariant: hi was tried and meets the target, with best; lo was tried and does not.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
-	var lo, hi float64 // 0 until there is one
+	var lo, hi float64 // 0 until found
 	var best Bound
 	noise, factor := from.parameter, 2.0
 	if from.slope < 0 {
@@ -181,8 +181,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 		case lo == 0 && hi == minNoise, hi == 0 && lo == maxNoise:
 			return start{}, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
 		case lo == 0 || hi == 0:
-			// The curve may lead far away, so every step is bounded; and it may creep, so from the third on
-			// they grow.
+			// The curve may lead far away, so every step is bounded. Steps may also get tiny, so they grow
+			// from the third on.
 			far, sign := math.Log(factor), 1.0
 			if hi > 0 {
 				sign = -1
@@ -218,7 +218,7 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 }
 
 // mostCount returns the largest count that meets the target, and its bound. Invariant: lo meets it, with
-// best, or is 0; hi, once there is one, was tried and does not.
+// best, or is 0; hi, if nonzero, was tried and does not.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi int64

@@ -11,60 +11,59 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Event describes completely one run on the private data: which mechanism, with which parameters, how
-// often. It is data, never behaviour: an accountant interprets it, and an auditor can re-interpret it
-// later. The set is closed; an accountant that cannot hold an event returns ErrUnsupportedEvent and never
-// guesses. The meaning of a field never changes.
+// An Event is a complete description of one run on the private data: the mechanism, its parameters, and the
+// number of runs. It is plain data without behaviour: an accountant interprets it, and an auditor can
+// interpret it again later. The set of events is closed. An accountant that does not support an event
+// returns ErrUnsupportedEvent and never guesses. The meaning of a field never changes.
 //
 // Noise multipliers are noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
 // under the relation of the account. PATE events are per vote count, under "one vote moves" (one record
 // changes at most one teacher, hence at most one vote of a query), which holds for both record relations.
 //
-// The JSON name is no field of an event: use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
+// The JSON name is not a field: use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
 	row() row
 }
 
-// A row is what a type of events is called.
+// A row is the description of a type of events.
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are for people. The words of an event around another one are added to the
-	// words of the inner one. A field in braces stands for its number, {^field} for a part of a claim, and
-	// {discrete} for "discrete " or nothing.
+	// mechanism and parameters are text for people. An event around another one adds its text to the text of
+	// the inner event. A field in braces stands for its value, {^field} for a value that is part of a
+	// guarantee (rounded up), and {discrete} for "discrete " or nothing.
 	mechanism, parameters string
-	attained              bool // the dominating pair, by some mechanism that the event describes
+	attained              bool // some mechanism that the event describes attains the dominating pair
 }
 
 const attained, bounded = true, false
 
-// The methods that an event may have besides, as those in flatten.go and properties.go. Every
-// accountant refuses an event without the methods that it needs. A new event is a type with its methods and
-// a line in allEvents.
+// Optional methods of an event; others are in flatten.go and properties.go. An accountant refuses an event
+// that lacks a method it needs. A new event is a type with its methods and a line in allEvents.
 type (
-	// check reports values out of range that the ranges in the tags of fields do not cover.
+	// check reports values out of range that the range tags of the fields do not cover.
 	checked interface{ check() error }
-	// curve returns the divergence of a leaf.
+	// curve returns the divergence curve of a leaf.
 	curved interface{ curve() curve }
-	// sampledAs returns the noise or the PureDP event that dominates a leaf on a sample too, and whether it
-	// costs no more than the leaf.
+	// sampledAs returns the noise or the PureDP event that dominates a leaf, also on a sample, and whether
+	// it costs no more than the leaf.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
-	// sampledCurve returns the divergence of such noise on a Poisson sample.
+	// sampledCurve returns the divergence curve of such noise on a Poisson sample.
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// group returns the event as n > 1 records see it; without it, or if it returns nil, the guarantee is
-	// scaled.
+	// group returns the event for neighbours that differ in n > 1 records. Without the method, or if it
+	// returns nil, the guarantee is scaled.
 	groupable interface {
 		group(n int64) (Event, error)
 	}
-	// pair returns a pair of laws that dominates one run of a leaf.
+	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf, where these are not n of pair.
+	// pairs adds pairs that dominate n runs of a leaf, if these are not n times the result of pair.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds a pair that some mechanism described by the leaf attains. It reports whether this is
-	// the dominating pair itself, which it then does not add.
+	// attained adds a pair that some mechanism described by the leaf attains. If this is the dominating
+	// pair, it adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}
@@ -78,16 +77,16 @@ func typeName(e Event) string {
 	return e.row().name
 }
 
-// fieldKey returns the name of a field, and whether its zero value is left out.
+// fieldKey returns the JSON name of a field, and whether its zero value is omitted.
 func fieldKey(f reflect.StructField) (key string, optional bool) {
 	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
-// children returns the events inside of one.
+// children returns the events directly inside e.
 func children(e Event) (inside []Event) {
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() { // a leaf that an account made
+		if !v.Type().Field(i).IsExported() { // a leaf that only accounts make
 			continue
 		}
 		switch inner := v.Field(i).Interface().(type) {
@@ -109,7 +108,7 @@ func curveOf(e Event) curve {
 	return infiniteCurve
 }
 
-// sampledAs returns nil if nothing is known to dominate e on a sample.
+// sampledAs returns nil if no event is known to dominate e on a sample.
 func sampledAs(e Event) (inner Event, same bool) {
 	if leaf, ok := e.(sampleable); ok {
 		return leaf.sampledAs()
@@ -135,8 +134,8 @@ func addPairs(s *pld.Sum, e Event, n int64) error {
 	return err
 }
 
-// addAttained adds nothing for an event without a pair known to be attained: no lower bound follows from
-// it.
+// addAttained adds nothing for an event without a pair known to be attained; such an event gives no lower
+// bound.
 func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	if leaf, ok := e.(attaining); ok {
 		return leaf.attained(s, n)
@@ -148,10 +147,10 @@ func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 // parameter.
 var ErrInvalidEvent = errors.New("accountant: invalid event")
 
-// maxDepth bounds how deep events may be nested, in memory and in JSON.
+// maxDepth bounds the nesting depth of events, in memory and in JSON.
 const maxDepth = 64
 
-// Validate reports the first parameter out of range in an event and the events inside.
+// Validate returns an error for the first parameter out of range in an event and its inner events.
 func Validate(e Event) error { return validTree(e, 0) }
 
 func validTree(e Event, depth int) error {
@@ -176,9 +175,9 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-// check reports the parameters of the event itself that are out of range. The tag in of a field is its
-// range: of a whole number the least, which atleast raises to another field. An error of a field that stands
-// alone hides the errors of the fields after it.
+// check reports the parameters of the event itself that are out of range. The tag "in" of a field is its
+// range; for an integer it is the minimum, which "atleast" raises to the value of another field. An error in
+// a field tagged "alone" hides the errors of later fields.
 func check(e Event) error {
 	var wrong []error
 	name, v := typeName(e), reflect.ValueOf(e)
@@ -210,7 +209,7 @@ func check(e Event) error {
 	return nil
 }
 
-// within reports a number outside of a range.
+// within returns an error for a number outside of a range.
 func within(event, field, in string, x float64) error {
 	must, ok := "must be in "+in, false
 	switch in {
@@ -243,7 +242,7 @@ func atLeast(event, field string, x, least int64) error {
 // ErrUnsupportedEvent is matched by every *UnsupportedEventError.
 var ErrUnsupportedEvent = errors.New("accountant: unsupported event")
 
-// UnsupportedEventError names an event that an accountant cannot hold, and the reason.
+// UnsupportedEventError reports an event that an accountant does not support, and the reason.
 type UnsupportedEventError struct {
 	Event  Event
 	Reason string
@@ -254,7 +253,7 @@ func (e *UnsupportedEventError) Error() string {
 	return fmt.Sprintf("accountant: %s is unsupported: %s", e.Type(), e.Reason)
 }
 
-// Type returns the event's type in JSON.
+// Type returns the JSON type of the event.
 func (e *UnsupportedEventError) Type() string { return typeName(e.Event) }
 
 // Is makes errors.Is(err, ErrUnsupportedEvent) hold.

@@ -8,49 +8,49 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RandomAllocation runs Event, Gaussian noise, Steps times on batches such that every record is in K of the
-// batches, a uniformly random subset of the steps, drawn for every record by itself and afresh in each run
-// of the event, such as each epoch. The answer of a step may depend on those before.
+// RandomAllocation runs Event, Gaussian noise, Steps times on batches. Every record is in K of the batches,
+// a uniformly random subset of the steps, drawn independently for every record and anew in each run of the
+// event (an epoch, for example). The output of a step may depend on earlier outputs.
 //
-// The outputs of the steps a record is in are shifted by a vector of one sensitivity at most, chosen by the
-// outputs before. Such a vector of noisy answers is a function, with randomness of its own, of one noisy
-// number of shift 0 or 1 for every step; so the mean of N(1_S, sigma^2 I) over all K-subsets S and N(0,
-// sigma^2 I) dominate, and a mechanism attains them. For K = 1 that is accounted (Chua et al. 2024, balls
-// and bins; Feldman, Shenfeld 2025; Dong et al. 2025). A random subset of size K is one random step of each
-// of K random blocks of the steps, and the divergence is convex, so K > 1 costs at most the K blocks with
-// one step each: an upper bound.
+// In its steps a record shifts the outputs by a vector of norm at most one sensitivity, chosen by the
+// earlier outputs. Such a noisy vector is a randomised function of one noisy number with shift 0 or 1 for
+// every step. So the pair of the mean of N(1_S, sigma^2 I) over all K-subsets S and N(0, sigma^2 I)
+// dominates, and a mechanism attains it. For K = 1 this pair is accounted (Chua et al. 2024, balls and bins;
+// Feldman, Shenfeld 2025; Dong et al. 2025). A random subset of size K is one random step in each of K
+// random blocks of the steps. The divergence is convex, so K > 1 costs at most as much as the K blocks with
+// one step each, which is an upper bound.
 type RandomAllocation struct {
-	K     int64 `json:"k" in:"1"`     // steps that a record is in, in [1, Steps]
+	K     int64 `json:"k" in:"1"`     // number of steps with a given record, in [1, Steps]
 	Steps int64 `json:"steps" in:"1"` // >= 1
 	Event Event `json:"event"`
 }
 
-// BallsInBins puts every record in one of Bins batches, uniformly at random and by itself, once and for
-// all, and runs Event, Gaussian noise, on every batch in each of Epochs epochs. All epochs of a record have
-// the same batch: that is another mechanism than a [RandomAllocation] in each.
+// BallsInBins puts every record in one of Bins batches, uniformly at random, independently and once for all
+// epochs, and runs Event, Gaussian noise, on every batch in each of Epochs epochs. A record has the same
+// batch in all epochs, in contrast to a [RandomAllocation] in each epoch.
 //
-// The noisy numbers of a batch may be summed over the epochs without a loss, so one step of Bins with a
-// noise multiplier smaller by the root of Epochs dominates, and a mechanism attains it.
+// The noisy outputs of a batch can be summed over the epochs without loss. So one random step of Bins, with
+// a noise multiplier divided by the root of Epochs, dominates, and a mechanism attains it.
 type BallsInBins struct {
 	Bins   int64 `json:"bins" in:"1"`   // >= 1
 	Epochs int64 `json:"epochs" in:"1"` // >= 1
 	Event  Event `json:"event"`
 }
 
-// BandedMatrix is DP-SGD with noise C^-1 z, correlated over the steps by a lower triangular matrix C with
-// at most Bands bands (Choquette-Choo et al. 2023). Every record belongs, once and for all, to one of Bands
-// parts, whatever the other records do; step i draws its batch from part i mod Bands only, and every record
-// of that part with the given probability, by a coin of its own. For a batch of expected size B out of n
+// BandedMatrix is DP-SGD with noise C^-1 z, correlated over the steps by a lower triangular matrix C with at
+// most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one of Bands parts,
+// independently of other records. Step i draws its batch from part i mod Bands only, and includes each
+// record of that part independently with the given probability. For an expected batch size B out of n
 // records in parts of equal size the probability is Bands B/n.
 //
-// A record can be drawn in ceil(Steps/Bands) steps. These are Bands apart, so their columns of C have no
-// row in common, and each block of rows is one Gaussian step on a Poisson sample.
+// A record can be drawn in ceil(Steps/Bands) steps. These are Bands apart, so their columns of C have no row
+// in common, and each block of rows is one Gaussian step on a Poisson sample.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
-	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], of a record of the part whose turn it is
-	// NoiseMultiplier is the standard deviation of z over the clipping norm times the largest Euclidean
-	// norm of a column of C, > 0.
+	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], for a record of the current part
+	// NoiseMultiplier is the standard deviation of z divided by the clipping norm and by the largest
+	// Euclidean norm of a column of C, > 0.
 	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"`
 }
 
@@ -80,8 +80,8 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns the Gaussian noise that costs as much as an event inside another, and whether it is that
-// event; a noise multiplier of 0 if it costs nothing, or there is none.
+// gaussian returns the Gaussian noise that costs as much as the event inner inside outer, and whether it is
+// the same event. The noise multiplier is 0 if inner costs nothing, or no such noise exists.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -101,7 +101,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks calls f for the sizes of the K blocks, which differ by one at most, and how many have them.
+// blocks calls f with each size of the K blocks, which differ by at most one, and the number of such blocks.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -110,7 +110,7 @@ func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	}
 }
 
-// sigma returns the noise multiplier of a leaf, 0 if it is none.
+// sigma returns the noise multiplier of a leaf, 0 for any other event.
 func (e RandomAllocation) sigma() float64 {
 	noise, _ := e.Event.(Gaussian)
 	return noise.NoiseMultiplier
@@ -150,8 +150,8 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained is the pair itself for one step of many. For more a sum over the steps is less than the outputs
-// show, but attained.
+// attained is the dominating pair itself for K = 1. For larger K it is the pair of a sum over the steps,
+// which reveals less than all outputs but is attained.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
@@ -195,18 +195,18 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// maxAllocationOrder is the largest order whose moments are computed; above, the cost of noise that the
-// record takes part in for certain is a valid bound, as the divergence is convex. So it is for noise below
-// a quarter, where a sum of many ratios is mostly its largest.
+// maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise below
+// a quarter, where a sum of many ratios is mostly its largest, the cost without random allocation (a record
+// in the step for certain) is used. It is a valid bound, as the divergence is convex.
 const maxAllocationOrder = 256
 
-// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) of the likelihood ratio R of one random
-// step of many, at whole orders. Both log moments are convex in the order, so a chord bounds the orders
-// between.
+// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders, where R is the likelihood
+// ratio of one random step of many. Both are convex in the order, so a chord bounds them between integer
+// orders.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
-	reverse      []float64 // NaN where not yet known
+	reverse      []float64 // NaN where not yet computed
 	laplace      []node    // see transform
 }
 
@@ -215,7 +215,7 @@ func allocationCurve(steps int64, sigma float64) curve {
 	if steps == 1 {
 		return plain
 	}
-	var m *allocationMoments // the first order that is asked for pays
+	var m *allocationMoments // computed at the first use
 	return func(a float64) float64 {
 		if a > maxAllocationOrder || sigma < 0.25 {
 			return plain(a)
@@ -227,7 +227,7 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments adds ratios up by doubling: with c(j) = E S^j / j! the moments of a sum of
+// newAllocationMoments adds up ratios by doubling: with c(j) = E S^j / j! the moments of a sum of
 // independent S and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
@@ -274,7 +274,7 @@ func convolveLogs(a, b []float64) []float64 {
 	return out
 }
 
-// log returns the larger log moment at a whole order from 1.
+// log returns the larger of the two log moments at an integer order >= 1.
 func (m *allocationMoments) log(a int) float64 {
 	if a <= 1 {
 		return 0
@@ -285,7 +285,7 @@ func (m *allocationMoments) log(a int) float64 {
 	return math.Max(m.forward[a], m.reverse[a])
 }
 
-// inverse returns log E_Q R^-b, above the truth by what the quadrature may lose, from
+// inverse returns log E_Q R^-b, raised by the possible error of the quadrature, from
 //
 //	E R^-b = 1/Gamma(b) int e^{bu} f(e^u) du,   f(theta) = E e^{-theta R} = (E e^{-(theta/t) r})^t.
 //
@@ -300,19 +300,19 @@ func (m *allocationMoments) inverse(b float64) float64 {
 		logs[i] = b*n.z + n.l
 	}
 	gamma, _ := math.Lgamma(b)
-	// Left of the nodes f is 1 at most, on the right it is the last value at most, and falls.
+	// Left of the nodes f is at most 1; right of them it falls and is at most its last value.
 	first, last := m.laplace[0], m.laplace[len(m.laplace)-1]
 	rest := mathx.LogAddExp(b*first.z-math.Log(b), b*last.z+last.l+math.Ln2)
 	log := mathx.LogAddExp(mathx.LogSumExp(logs)+math.Log(laplaceStep), rest) - gamma
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance of nodes in log theta: two thirds of the narrowest integrand's deviation,
-// which is good to e^-40.
+// laplaceStep is the distance of nodes in log theta: two thirds of the standard deviation of the narrowest
+// integrand, which gives accuracy e^-40.
 const laplaceStep = 0.04
 
-// transform tabulates log f at nodes z = log theta until it is nothing, by the trapezoid rule. A ratio that
-// theta does not reach yet counts as 0, one that it is far beyond not at all.
+// transform tabulates log f at nodes z = log theta until f is negligible, by the trapezoid rule. At a node,
+// much smaller ratios than 1/theta count as 0 and much larger ones do not contribute.
 func (m *allocationMoments) transform() {
 	if m.laplace != nil {
 		return
@@ -337,7 +337,7 @@ func (m *allocationMoments) transform() {
 		}
 		for i := first; i < len(logs); i++ {
 			x := math.Exp(logs[i] + logTheta)
-			if x > 745 { // of all that follow nothing is left
+			if x > 745 { // all later terms are 0
 				less += sum - before[i]
 				break
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group is Event seen by neighbours that differ in up to Size records instead of one: its cost protects
-// groups of that size, such as all records of a family. Mechanisms are rewritten for a distance of Size:
-// the sensitivity of additive noise and pure epsilons grow Size-fold, rho Size^2 fold (Bun, Steinke 2016,
+// Group is Event for neighbours that differ in up to Size records instead of one. Its cost protects groups
+// of that size, such as all records of a family. Mechanisms are rewritten for a distance of Size: the
+// sensitivity of additive noise and pure epsilons grow Size-fold, rho Size^2-fold (Bun, Steinke 2016,
 // Proposition 1.9), and (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
 	Size  int64 `json:"size" in:"1"` // >= 1
@@ -21,8 +21,8 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the leaves as a group sees them. Noise of a scaled sensitivity is still attained; other
-// rules are bounds.
+// flatten adds the leaves rewritten for a group. Noise of a scaled sensitivity is still attained; other
+// rules are only bounds.
 func (e Group) flatten(t *terms, count int64) {
 	inner, err := e.Expand()
 	t.check(err)
@@ -48,11 +48,11 @@ func (e Group) group(n int64) (Event, error) {
 	return grouped(e.Event, m)
 }
 
-// Expand returns the event as a group sees it, without Group in it: mechanisms of a larger sensitivity, or
-// bounds that only an account interprets.
+// Expand returns the event rewritten for a group, without Group in it: mechanisms of a larger sensitivity,
+// or bounds that only an account interprets.
 func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
-// grouped returns e as n records see it.
+// grouped returns e rewritten for neighbours that differ in n records.
 func grouped(e Event, n int64) (Event, error) {
 	if n == 1 {
 		if inner, ok := e.(Group); ok {
@@ -92,8 +92,8 @@ func (o guarantee) group(g float64) (Event, error) {
 	return WithFailure{PureDP{eps}, delta}, nil
 }
 
-// holdsGroup reports whether a Group stands somewhere in an event. Inside a sample it would be drawn as
-// one.
+// holdsGroup reports whether an event contains a Group at any depth. A sample would draw such a group as one
+// unit.
 func holdsGroup(e Event) bool {
 	if _, ok := e.(Group); ok {
 		return true
@@ -103,9 +103,9 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated is a leaf that was rewritten. The event by costs no less. The event alsoCurve, if not nil,
-// costs no less either, and only its Rényi curve is used. The rewritten event may cost less than both, so
-// no lower bound follows.
+// dominated is a leaf in place of a rewritten event. The event by costs at least as much. The event
+// alsoCurve, if not nil, also does, and only its Rényi curve is used. The rewritten event may cost less than
+// both, so there is no lower bound.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {
@@ -134,7 +134,7 @@ func (e dominated) curve() curve {
 	return leastCurve(curveOf(e.by), curveOf(e.alsoCurve))
 }
 
-// boundUnless returns a leaf, in dominated unless it is exact.
+// boundUnless returns leaf if exact, else leaf wrapped in dominated.
 func boundUnless(exact bool, leaf Event) Event {
 	if exact {
 		return leaf

@@ -55,7 +55,7 @@ func (e Laplace) group(n int64) (Event, error) {
 // DiscreteGaussian is one release of an integer-valued function plus discrete Gaussian noise (Canonne,
 // Kamath, Steinke 2020) on every coordinate.
 type DiscreteGaussian struct {
-	Sigma       float64 `json:"sigma" in:">0"`       // parameter of the noise law, > 0
+	Sigma       float64 `json:"sigma" in:">0"`       // parameter of the noise distribution, > 0
 	Sensitivity float64 `json:"sensitivity" in:">0"` // L2 sensitivity of the function, > 0
 }
 
@@ -83,11 +83,11 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 	return pld.DiscreteGaussian(e.Sigma, moved), err
 }
 
-// moved returns how many coordinates the worst neighbour moves, each by one. An integer vector of L2 norm
-// below 2 has entries 0 and +-1 only, at most norm^2 nonzero. From norm 2 on, moving one coordinate by two
-// competes with moving four by one, and neither is known to dominate.
+// moved returns the number of coordinates that the worst neighbour moves by one each. An integer vector of
+// L2 norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on, moving one coordinate by
+// two competes with moving four by one, and neither is known to dominate.
 func (e DiscreteGaussian) moved() (int64, error) {
-	// A sensitivity typed to a few digits means the root it is near. An integer function that moves by less
+	// A sensitivity given to a few digits means the nearest root. An integer function that moves by less
 	// than 1 does not move.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {
@@ -146,8 +146,8 @@ func (e PureDP) sampledCurve(q float64) curve { return sampledPureCurve(q, e.Eps
 func (e PureDP) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e PureDP) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
-// RandomizedResponse is one randomised response whose largest log-ratio is Epsilon. It costs as much as the
-// binary one, the worst of that Epsilon.
+// RandomizedResponse is one randomised response whose largest log-ratio is Epsilon. It costs as much as
+// binary randomised response, the worst one with that Epsilon.
 type RandomizedResponse struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // >= 0
 }
@@ -161,8 +161,8 @@ func (e RandomizedResponse) sampledAs() (Event, bool)     { return PureDP(e), tr
 func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
-// KaryResponse is one randomised response among Categories answers: the true one with a chance e^Epsilon
-// times the chance of each other. It is a local mechanism whose input is replaced, so it is accounted under
+// KaryResponse is one randomised response among Categories answers. The true answer is e^Epsilon times as
+// likely as each other answer. It is a local mechanism whose input is replaced, so it is accounted under
 // replace_one.
 type KaryResponse struct {
 	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
@@ -189,7 +189,7 @@ func (e KaryResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon
 func (e KaryResponse) pair() (pld.Pair, error)      { return pld.Kary(e.Epsilon, e.Categories), nil }
 
 // ExponentialMechanism is one selection by the exponential mechanism (Gumbel noise). Its log-ratios lie in
-// an interval of length Epsilon (bounded range), which permute-and-flip does not satisfy: charge that as
+// an interval of length Epsilon (bounded range). Permute-and-flip does not satisfy this: charge it as
 // PureDP.
 type ExponentialMechanism struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // pure epsilon of one selection, >= 0
@@ -203,7 +203,7 @@ func (e ExponentialMechanism) curve() curve                 { return boundedRang
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
 
-// rho returns the lesser of the bound of bounded range (Cesar, Rogers 2021) and of pure privacy.
+// rho returns the lesser of the rho by bounded range (Cesar, Rogers 2021) and the rho by pure privacy.
 func (e ExponentialMechanism) rho() float64 {
 	return math.Min(gaussianRho(e.Epsilon/2), pureRho(e.Epsilon))
 }
@@ -212,7 +212,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the choice between two candidates that one record turns around.
+// attained adds the choice between two candidates whose order one record reverses.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

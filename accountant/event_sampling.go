@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// PoissonSampled runs Event on a sample in which every record takes part independently with the given
-// probability. Only Poisson sampling is meant: shuffled or fixed-size batches are other events.
+// PoissonSampled runs Event on a sample that includes every record independently with the given probability.
+// It is for Poisson sampling only: shuffled or fixed-size batches are other events.
 type PoissonSampled struct {
 	Probability float64 `json:"probability" in:"[0, 1]"` // in [0, 1]
 	Event       Event   `json:"event"`
@@ -24,7 +24,7 @@ const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove on
 
 func (e PoissonSampled) flatten(t *terms, count int64) {
 	switch {
-	case e.Probability == 0: // nobody takes part; still refuse what could not be accounted
+	case e.Probability == 0: // no record takes part; still refuse an unsupported event
 		t.alone(e.Event, count)
 	case t.rel == ReplaceOne:
 		t.refuse(e, poissonNeedsAddRemove)
@@ -70,9 +70,9 @@ func (e PoissonSampled) form(t *terms) Event {
 	return nil
 }
 
-// oneGaussian returns the Gaussian release that costs as much as all the leaves on the same sample: squares
-// of sensitivity/sigma add up. Exact reports whether no leaf was replaced by an upper bound; ok is false if
-// one has no continuous Gaussian noise.
+// oneGaussian returns the Gaussian release that costs as much as all leaves on the same sample: squares of
+// sensitivity/sigma add up. Exact reports whether no leaf was replaced by an upper bound; ok is false if a
+// leaf has no continuous Gaussian noise.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
@@ -110,17 +110,17 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 }
 
 // SampledWithoutReplacement runs Event on a uniformly random subset of exactly Size of Population records.
-// Noise multipliers are relative to the sensitivity under the relation of the account: under replace_one,
-// where the size of the data is public, twice the clipping norm for a clipped sum; under add_remove the
-// norm, and the event is accounted as a group of two sees it, since a record that is drawn takes the place
-// of another. Population is then the size of the larger data, or less.
+// Noise multipliers are relative to the sensitivity under the relation of the account. Under replace_one,
+// where the size of the data is public, that is twice the clipping norm for a clipped sum. Under add_remove
+// it is the norm, and the event is accounted for a group of two, since a drawn record takes the place of
+// another. Population is then the size of the larger data set, or less.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
 	Event      Event `json:"event"`
 }
 
-// Probability returns the share of the records that is drawn, rounded up.
+// Probability returns the fraction of the records that is drawn, rounded up.
 func (e SampledWithoutReplacement) Probability() float64 {
 	return float64(e.Size) / float64(e.Population) * (1 + 4e-16)
 }
@@ -158,10 +158,10 @@ func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 	}
 }
 
-// flattenOfOneMore charges a record that is added or removed. Of the larger data, a subset without it is a
-// subset of the smaller, and one with it differs from such a subset in one record that is replaced. So the
-// outputs are U and (1-q)U + qV, with V and U as neighbours that replace a record, who see the event inside
-// as a group of two sees it.
+// flattenOfOneMore charges a record that is added or removed. A subset of the larger data set without the
+// record is a subset of the smaller one. A subset with it differs from such a subset by one replaced record.
+// So the outputs are U and (1-q)U + qV, where V and U are neighbours that replace a record, and the event
+// inside is accounted for a group of two.
 func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
 	if e.Size == e.Population {
 		t.refuse(e, "without one of its records the data are too few for the sample")
@@ -184,7 +184,7 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair of data in which all records but one are alike.
+// attained adds the pair of data sets in which all records but one are equal.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -196,7 +196,7 @@ func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating boo
 	return false
 }
 
-// inside returns noise or a pure event that dominates the event inside, and whether it is the same event.
+// inside returns noise or a pure event that dominates the inner event, and whether it is the same event.
 func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
 	if inner, same = sampledAs(e.Event); inner != nil {
 		return inner, same, nil
@@ -207,9 +207,9 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
 }
 
-// TruncatedPoisson is PoissonSampled with a cap: when more than MaxBatch records were drawn, anything may
-// be done with them, such as keeping MaxBatch at random. Population is an upper bound of the number of
-// records; from it follows how likely the cap is met.
+// TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, any treatment of
+// them is allowed, such as keeping MaxBatch at random. Population is an upper bound of the number of
+// records, which determines how likely the cap is exceeded.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1
@@ -217,7 +217,7 @@ type TruncatedPoisson struct {
 	Event       Event   `json:"event"`
 }
 
-// Failure bounds the chance that the batch is full without the record that differs.
+// Failure bounds the probability that the batch is full without the differing record.
 func (e TruncatedPoisson) Failure() float64 {
 	log := mathx.LogBinomialTail(e.MaxBatch, e.Population-1, e.Probability)
 	if math.IsInf(log, -1) {
@@ -231,9 +231,9 @@ func (TruncatedPoisson) row() row {
 		"q {probability}, at most {max_batch}", bounded}
 }
 
-// flatten charges the Poisson sampled event, and as failure the chance that the batch is full without the
-// record that differs. Otherwise the batches of both neighbours are untouched, whether they hold that
-// record or not, and on that event each law is the mixture of untruncated sampling (the divergence of the
+// flatten charges the Poisson sampled event, and as failure the probability that the batch is full without
+// the differing record. Otherwise the batches of both neighbours are not truncated, with or without that
+// record, and on that event each distribution is the mixture of untruncated sampling (the divergence of the
 // parts is jointly convex).
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
@@ -243,8 +243,8 @@ func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, e.Event}, count)
 }
 
-// groupedSample is a Poisson sampled Gaussian seen by a group. No exact law is used: a group of 2^c records
-// costs 3^c times the divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
+// groupedSample is a Poisson sampled Gaussian for a group. The cost is a bound: a group of 2^c records costs
+// 3^c times the divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
 type groupedSample struct {
 	probability, noiseMultiplier float64
 	size                         int64

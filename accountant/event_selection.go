@@ -6,11 +6,11 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// Selection runs Event a random number of times, independently, and releases the best run by a score that
-// is part of its output: a private search over hyper-parameters (Liu, Talwar 2019; Papernot, Steinke 2022).
-// The number of runs has the truncated negative binomial law; Eta = 1 is the geometric law of mean 1/Gamma,
-// Eta = 0 the logarithmic law. The law must be public, and nobody who sees the data may look at the number
-// of runs.
+// Selection runs Event a random number of times, independently, and releases the best run by a score that is
+// part of its output: a private search over hyper-parameters (Liu, Talwar 2019; Papernot, Steinke 2022). The
+// number of runs has a truncated negative binomial distribution: for Eta = 1 the geometric one of mean
+// 1/Gamma, for Eta = 0 the logarithmic one. The distribution must be public. The number of runs must be
+// hidden from everyone who sees the data.
 type Selection struct {
 	Eta   float64 `json:"eta" in:">-1" alone:"true"` // shape, > -1
 	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small one means many runs
@@ -31,7 +31,7 @@ func (e Selection) flatten(t *terms, count int64) {
 	t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count)
 }
 
-// group: the theorem compares runs, at whatever distance.
+// group needs no rule of its own: the theorem compares runs at any distance.
 func (e Selection) group(n int64) (Event, error) {
 	return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
 }
@@ -61,8 +61,8 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is the leaf of a selection: comparable, the inner event in its JSON form. One of gamma and mean
-// is set.
+// selected is the leaf of a selection. It holds the inner event in its JSON form, to be comparable. One of
+// gamma and mean is set.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation
@@ -100,8 +100,8 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve returns the divergence of the released run. Both rules hold at every order by itself, and a
-// divergence is at most the divergence of any larger order, so the least over the larger orders is taken.
+// curve returns the divergence curve of the released run. Both rules hold at every single order, and a
+// divergence grows with the order, so the least value at this or a larger order is a bound.
 func (e selected) curve() curve {
 	base := e.base()
 	orders := DefaultOrders()
@@ -128,8 +128,8 @@ func (e selected) curve() curve {
 }
 
 // negativeBinomial follows Papernot, Steinke 2022, Theorem 2: for any second order b, eps(a) +
-// (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). At both orders infinite it is (2+eta)
-// eps: 3 eps for the geometric law (Liu, Talwar 2019).
+// (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). With both orders infinite it is (2+eta)
+// eps: 3 eps for the geometric distribution (Liu, Talwar 2019).
 func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	law := Selection{Eta: e.eta, Gamma: e.gamma}
 	logMean, logGamma := law.logMean(), math.Log(e.gamma)
@@ -148,8 +148,8 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 }
 
 // poisson follows Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta + log(mean)/(a-1), where the inner
-// run is (log(1 + 1/(a-1)), delta)-DP. It is for means from 1: fewer runs are a mean of 1 of "with
-// probability mean the run, or else the worst output", a run that costs no more.
+// run is (log(1 + 1/(a-1)), delta)-DP. It is used for means from 1. A smaller mean is treated as mean 1 of a
+// run that happens with probability mean and else has the worst output, which costs no more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	mean := math.Max(1, e.mean)
 	return func(a float64) float64 {

@@ -8,14 +8,14 @@ import (
 )
 
 // GNMax is one noisy argmax of vote counts with Gaussian noise of standard deviation Sigma on every count
-// (Papernot et al. 2018, Proposition 8). Its Rényi curve is the same for either noise (Canonne, Kamath,
-// Steinke 2020); its privacy loss distribution is not, so Discrete records which was drawn.
+// (Papernot et al. 2018, Proposition 8). Its Rényi curve is the same for continuous and discrete noise
+// (Canonne, Kamath, Steinke 2020). Its privacy loss distribution is not: Discrete records which was drawn.
 type GNMax struct {
 	Sigma    float64 `json:"sigma" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
-// votes: a moved vote changes two counts by one, an L2 norm of sqrt(2).
+// votes uses that a moved vote changes two counts by one, an L2 norm of sqrt(2).
 func (e GNMax) votes() gaussianVotes { return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete} }
 
 func (GNMax) row() row {
@@ -34,8 +34,8 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds two classes one vote apart, which the move turns around. With integer noise ties go to the
-// first class, which only adds to P[Z1 = Z2].
+// attained adds two classes one vote apart whose order the moved vote reverses. With integer noise ties go
+// to the first class, which only adds to P[Z1 = Z2].
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(mathx.LogTheta(e.Sigma/math.Sqrt2)-2*mathx.LogTheta(e.Sigma)), n)
@@ -81,13 +81,13 @@ func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// gaussianVotes is a function of vote counts with Gaussian noise, which move by a vector of the given norm.
+// gaussianVotes is a function of vote counts, moved by one record by norm at most, with Gaussian noise.
 type gaussianVotes struct {
 	sigma, norm float64
 	discrete    bool
 }
 
-// counts returns the release of the noisy counts themselves.
+// counts returns the event that releases the noisy counts themselves.
 func (v gaussianVotes) counts() Event {
 	if v.discrete {
 		return DiscreteGaussian{v.sigma, v.norm}
@@ -106,8 +106,8 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the group of integer noise: a shift by n is not a shift by one at sigma/n, but the curve
-// is the same.
+// groupRho returns the event for a group with integer noise. A shift by n is not a shift by one at sigma/n,
+// but the curve is the same.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
@@ -124,9 +124,9 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns one noisy count: a moved vote changes two, each with noise of its own, and the argmax is a
-// function of the counts. A count of integer noise that moves by one has the losses +-1/Scale, as a
-// randomised response has.
+// twice returns the event of one noisy count. A moved vote changes two counts with independent noise, and
+// the argmax is a function of the counts. A count of integer noise that moves by one has the losses
+// +-1/Scale, like a randomised response.
 func (e LNMax) twice() Event {
 	if e.Discrete {
 		return RandomizedResponse{mathx.Up(1 / e.Scale)}
@@ -134,7 +134,7 @@ func (e LNMax) twice() Event {
 	return Laplace{e.Scale}
 }
 
-// curve returns the lesser of the curves of two counts and of the choice as a whole.
+// curve returns the lesser of the curve of two counts and the curve of the argmax as a pure mechanism.
 func (e LNMax) curve() curve {
 	both, one := pureCurve(2/e.Scale), curveOf(e.twice())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
@@ -163,18 +163,18 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// tieOdds returns the log odds of an outcome against its complement that differ by the mass e^logP of a
-// tie: (1+p)/2 against (1-p)/2.
+// tieOdds returns log((1+p)/(1-p)), p = e^logP the mass of a tie: the log odds of an outcome whose
+// probability exceeds that of its complement by p.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
-// normalOdds returns the log odds of a normal variable below a.
+// normalOdds returns the log odds that a standard normal variable is below a.
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
 // GNSS is one release of a real function plus Gaussian noise whose standard deviation is Sigma times a
 // smooth upper bound S of the function's local sensitivity: S changes by a factor of at most e^Beta between
 // neighbours (Nissim, Raskhodnikova, Smith 2007). Margin standard deviations of the noise are added to the
-// value, so that it errs upwards; they depend on the data too and are charged. A sanitised data-dependent
-// cost is one (Papernot et al. 2018, app. B).
+// value, so that it errs upwards; the margin depends on the data too and is charged. An example is a
+// sanitised data-dependent cost (Papernot et al. 2018, app. B).
 type GNSS struct {
 	Beta   float64 `json:"beta" in:">0"`    // > 0
 	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0
@@ -186,16 +186,16 @@ func (GNSS) row() row {
 		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
-// curve returns the divergence of two normal laws, the worst that smooth sensitivity allows: the second has
-// a standard deviation smaller by e^-Beta, the means are as far apart as the smaller S allows, and the
-// margins differ with S. Of order a, with c = 1 - a(1-e^{-2 Beta}) > 0 the variance of the mixture and the
-// shift d = e^-Beta + Margin Sigma (1-e^-Beta), in units of S, it is
+// curve returns the divergence of two normal distributions, the worst that smooth sensitivity allows. The
+// second has a standard deviation smaller by e^-Beta, the means differ by as much as the smaller S allows,
+// and the margins differ with S. At order a, with c = 1 - a(1-e^{-2 Beta}) > 0 the variance of the mixture
+// and the shift d = e^-Beta + Margin Sigma (1-e^-Beta), in units of S, it is
 //
 //	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1),
 //
-// and infinite if c <= 0. Both terms grow as the ratio of the S departs from 1, and grow more towards a
-// smaller second one. The cost printed in Papernot et al. 2018, Theorem 23, is less than this for orders
-// above about 1/(4 Beta), up to five times at the parameters its authors use, and so no bound.
+// and infinite if c <= 0. Both terms grow as the ratio of the two S departs from 1, and grow more if the
+// second is the smaller. The cost in Papernot et al. 2018, Theorem 23, is smaller for orders above about
+// 1/(4 Beta), up to five times at the parameters of its authors, so it is not a bound.
 func (e GNSS) curve() curve {
 	shrink := -math.Expm1(-2 * e.Beta)
 	shift := math.Exp(-e.Beta) - e.Margin*e.Sigma*math.Expm1(-e.Beta)
@@ -237,7 +237,7 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair hold on the good event; the failure is counted apart.
+// curve and pair hold on the good event; the failure is counted separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }
@@ -260,9 +260,9 @@ func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilo
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
 
-// curve returns the better of two valid curves: pure DP at the sum, and, for one answer, the
-// Laplace curve of the threshold plus the pure cost of the query noise: insert the run on D with a shifted
-// threshold between the two laws (also Zhu, Wang 2020).
+// curve returns the better of two valid curves: pure DP at the sum, and, for one answer, the Laplace curve
+// of the threshold plus the pure cost of the query noise. The latter inserts the run on D with a shifted
+// threshold between the two distributions (also Zhu, Wang 2020).
 func (e AboveThreshold) curve() curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {
@@ -287,7 +287,7 @@ type StableSVT struct {
 	Failures  int64   `json:"failures" in:"1"`  // >= 1
 }
 
-// failure returns the chance that the threshold noise is beyond the threshold, rounded up.
+// failure returns the probability that the threshold noise exceeds the threshold, rounded up.
 func (e StableSVT) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// terms is an event tree taken apart into single mechanisms, each with how often it runs, and failure
-// probabilities, likewise.
+// terms is an event tree split into single mechanisms and failure probabilities, each with its number of
+// runs.
 type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
-	stated   tally[float64] // the failures of WithFailure, which some mechanism attains
+	stated   tally[float64] // failures of WithFailure, attained by some mechanism
 	rel      Relation
-	err      error // the first, after which nothing counts
+	err      error // first error; after it no other field counts
 }
 
-// flatten adds count runs to t as other events or as a leaf. An event without it is a leaf.
+// flatten adds count runs to t, as other events or as a leaf. An event without this method is a leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 // tally is a multiset of composed runs.
@@ -27,7 +27,7 @@ type tally[K comparable] struct{ mathx.Multiset[K] }
 
 func (t *tally[K]) add(k K, n int64) error {
 	if e, ok := any(k).(Event); ok && n != 0 && !reflect.ValueOf(e).Comparable() {
-		// An event around a list reached an accountant that has no rule for it.
+		// An event around a list has no rule in this accountant.
 		return &UnsupportedEventError{e, "this accountant has no rule for it"}
 	}
 	if !t.Add(k, n) {
@@ -47,7 +47,7 @@ func mul(a, b int64) (int64, error) {
 	return n, nil
 }
 
-// parse takes count runs of an event apart.
+// parse splits count runs of an event into terms.
 func parse(e Event, count int64, rel Relation) (terms, error) {
 	added := terms{rel: rel}
 	added.check(validTree(e, 0))
@@ -70,7 +70,7 @@ func (t *terms) merge(added *terms) {
 // and its sum.
 const slack = 2e-12
 
-// total returns the upper bound of the composed divergence, as a curve.
+// total returns the upper bound of the composed divergence as a curve.
 func (t *terms) total() curve {
 	curves := make([]curve, len(t.curves.Keys))
 	for i, k := range t.curves.Keys {
@@ -111,7 +111,7 @@ func (t *terms) flatten(e Event, count int64) {
 	}
 }
 
-// alone takes count runs of an event apart by themselves.
+// alone returns the terms of count runs of an event, apart from t.
 func (t *terms) alone(e Event, count int64) *terms {
 	inner := &terms{rel: t.rel, err: t.err}
 	inner.flatten(e, count)
@@ -119,7 +119,7 @@ func (t *terms) alone(e Event, count int64) *terms {
 	return inner
 }
 
-// check keeps the first error.
+// check records the first error.
 func (t *terms) check(err error) {
 	if t.err == nil {
 		t.err = err
@@ -188,20 +188,21 @@ func (e Repeated) group(n int64) (Event, error) {
 	return Repeated{inner, e.Count}, err
 }
 
-// WithFailure is Event, except with probability at most Delta, when anything may be revealed. It holds a
-// mechanism whose laws on any two neighbouring data sets, given the answers before, are
+// WithFailure is Event, except that with probability at most Delta anything may be revealed. It describes a
+// mechanism whose output distributions on any two neighbouring data sets, given the earlier outputs, are
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //
-// with P' and Q' within the curve of Event in both orders, and any B and C. Then P(S) <= Delta + (1-Delta)
-// (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) + delta' + Delta wherever Event is (epsilon,
-// delta')-private, and failures of several mechanisms add up, because the coins that choose between the
-// parts are independent of P' and Q'.
+// with P' and Q' within the curve of Event in both directions, and any B and C. Then P(S) <= Delta +
+// (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) + delta' + Delta wherever Event is (epsilon,
+// delta')-private. Failures of several mechanisms add up, because the coins that choose between the parts
+// are independent of P' and Q'.
 //
-// Every mechanism that is (epsilon, Delta)-private in both directions is one, with Event PureDP{epsilon}:
-// its two laws are one randomised function of the pair that reveals the data with probability Delta and
-// else is the randomised response of epsilon (Kairouz, Oh, Viswanath 2015). No set of outputs needs to be
-// the failure: a mechanism may put the mass Delta on an output that it also gives otherwise.
+// Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
+// PureDP{epsilon}. Its two distributions are a randomised function of a pair that reveals the data with
+// probability Delta and else is the randomised response of epsilon (Kairouz, Oh, Viswanath 2015). The
+// failure need not be a set of outputs: a mechanism may put the mass Delta on an output that it also gives
+// otherwise.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)
@@ -217,7 +218,7 @@ func (e WithFailure) flatten(t *terms, count int64) {
 func (e WithFailure) guarantee() (guarantee, bool) {
 	one, ok := guaranteeAnywhere(e.Event)
 	if e.Delta > 0 {
-		// Both parts of the law together: at most the sum is bad.
+		// Both failures together: the bad mass is at most the sum.
 		one.delta = math.Min(1, mathx.SumUp(one.delta, e.Delta))
 	}
 	return one, ok

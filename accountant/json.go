@@ -10,14 +10,14 @@ import (
 	"strconv"
 )
 
-// schemaEvents names the JSON form of a Schedule.
+// schemaEvents is the name of the JSON form of a Schedule.
 const schemaEvents = "pate.events/1"
 
 // maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
 
 // ErrBadJSON is returned, wrapped, for a document that is not the JSON form of an event or a schedule:
-// unknown or missing or repeated fields, unknown types, wrong kinds, too deep or too large.
+// unknown, missing or repeated fields, unknown types, values of a wrong kind, too deep or too large.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
 // Schedule is a list of events under one relation, in its JSON form
@@ -91,8 +91,8 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	return nil
 }
 
-// EventTypes lists the JSON types of events, each with the names of its fields in brackets. Those in square
-// brackets may be left out.
+// EventTypes lists the JSON types of events, each with the names of its fields in brackets. Fields in square
+// brackets are optional.
 func EventTypes() []string {
 	var types []string
 	for _, e := range allEvents() {
@@ -189,7 +189,7 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are taken one by one; a key left over is an error.
+// object is a JSON object whose keys are read one by one; a remaining key is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage
@@ -227,7 +227,7 @@ func readObject(data []byte) (*object, error) {
 	return o, nil
 }
 
-// pop returns the value of a required key.
+// pop removes and returns the value of a required key.
 func (o *object) pop(key string) (json.RawMessage, error) {
 	value, ok := o.values[key]
 	if !ok {
@@ -260,7 +260,7 @@ func (o *object) takeField(key string, v reflect.Value, depth int) error {
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *float64:
-		// ParseFloat accepts more than JSON does, but value is JSON already.
+		// ParseFloat accepts more than JSON does, but value is valid JSON already.
 		*p, err = strconv.ParseFloat(string(value), 64)
 		if err != nil {
 			return fmt.Errorf("%w: field %q must be a number, got %.40s", ErrBadJSON, key, value)
@@ -354,7 +354,7 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// valid reports the first event that is not.
+// valid returns an error for the first invalid event.
 func (s Schedule) valid() error {
 	for i, e := range s.Events {
 		if err := validTree(e, 0); err != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties are the known facts of one run of a mechanism beside its Rényi curve. The composition
-// theorems, package theorems, rest on them.
+// Properties are the known facts about one run of a mechanism other than its Rényi curve. Package theorems
+// uses them.
 type Properties struct {
-	// Relation is the only one the event is defined for, 0 if any.
+	// Relation is the only relation for which the event is defined, 0 if it is defined for all.
 	Relation Relation
 	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier belongs to a Gaussian event, of continuous noise, which dominates the mechanism; 0 if
-	// there is none.
+	// NoiseMultiplier is the noise multiplier of a Gaussian event with continuous noise that dominates the
+	// mechanism; 0 if there is none.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up; NaN if there is none.
 	Rho float64
-	// Twice is an event of which two runs, adaptively, cost no less; nil if there is none.
+	// Twice is an event such that two adaptive runs of it cost at least as much; nil if there is none.
 	Twice Event
 }
 
 type (
 	// guarantee returns the (epsilon, delta) of one run.
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up; without it the rho of its guarantee counts.
+	// rho returns the zCDP parameter of a leaf, rounded up. Without it the rho of the guarantee is used.
 	concentrated interface{ rho() float64 }
-	// relation returns the only one that the event is defined for.
+	// relation returns the only relation for which the event is defined.
 	related interface{ relation() Relation }
-	// twice returns an event of which two runs cost no less.
+	// twice returns an event such that two runs of it cost at least as much.
 	twofold interface{ twice() Event }
 )
 
@@ -43,7 +43,7 @@ func PropertiesOf(e Event) Properties {
 	p := Properties{Relation: relationOf(e), Guaranteed: ok, Epsilon: one.epsilon, Delta: one.delta, Rho: math.NaN()}
 	if leaf, known := e.(concentrated); known {
 		p.Rho = leaf.rho()
-	} else if ok { // the delta of a leaf is among the failures already
+	} else if ok { // the delta of a leaf is already among the failures
 		p.Rho = pureRho(one.epsilon)
 	}
 	if votes, ok := e.(twofold); ok {
@@ -60,7 +60,7 @@ func PropertiesOf(e Event) Properties {
 // guarantee is the (epsilon, delta) of one run.
 type guarantee struct{ epsilon, delta float64 }
 
-// guaranteeOf returns the (epsilon, delta) of a single mechanism that has one.
+// guaranteeOf returns the (epsilon, delta) of a single mechanism, if it has one.
 func guaranteeOf(e Event) (guarantee, bool) {
 	if leaf, ok := e.(guaranteed); ok {
 		return leaf.guarantee()
@@ -68,7 +68,7 @@ func guaranteeOf(e Event) (guarantee, bool) {
 	return guarantee{}, false
 }
 
-// relationOf returns the only relation that an event is defined for, 0 if any.
+// relationOf returns the only relation for which an event is defined, 0 if it is defined for all.
 func relationOf(e Event) Relation {
 	if only, ok := e.(related); ok {
 		return only.relation()
@@ -76,8 +76,7 @@ func relationOf(e Event) Relation {
 	return 0
 }
 
-// guaranteeAnywhere does what guaranteeOf does for an event inside another, where nobody asks about the
-// relation any more.
+// guaranteeAnywhere is guaranteeOf for an event inside another, where the relation is no longer checked.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if relationOf(e) != 0 {
 		return guarantee{}, false
@@ -101,18 +100,18 @@ func downBy(noise, g float64) float64 {
 	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
 }
 
-// Part is one kind of release within an event, in words.
+// Part is one kind of release within an event, described in words.
 type Part struct {
 	Mechanism  string `json:"mechanism"`  // in words
 	Parameters string `json:"parameters"` // in symbols
 	Count      int64  `json:"count"`      // how often it runs
 }
 
-// printer shows the numbers of words: parameters, and parts of a claim, which are rounded up.
+// printer formats numbers in descriptions: parameters, and parts of a guarantee, which are rounded up.
 type printer struct{ number, claim func(x float64) string }
 
-// Describe takes an event apart into the mechanisms that it runs, in words. The functions print numbers:
-// number a parameter, claim a part of a claim, which has to be rounded up.
+// Describe splits an event into the mechanisms that it runs and describes each in words. The functions
+// format numbers: number a parameter, claim a part of a guarantee, which must be rounded up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
 	return describe(e, printer{number, claim})
 }

@@ -20,10 +20,10 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise of sigma, relative to the
-// length of an integer shift, on a Poisson sample. At an integer order the moments that the binomial sum
-// mixes equal the moments of continuous noise (Canonne, Kamath, Steinke 2020), so the sum is; between
-// integers the log moment is convex. Reflection at half the shift swaps both laws, so the mixture over its
+// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample, with sigma
+// relative to the length of an integer shift. At an integer order the binomial sum mixes moments that equal
+// the moments of continuous noise (Canonne, Kamath, Steinke 2020), so the sums are equal. Between integers
+// the log moment is convex. Reflection at half the shift swaps both distributions, so the mixture over its
 // base dominates here too (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
@@ -36,7 +36,7 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma, where no one trains, the quadrature would need very many nodes; interpolating the
+// Below smallSigma, which is useless for training, quadrature would need very many nodes. Interpolating the
 // convex log moment between integers is a valid bound.
 const smallSigma = 0.04
 
@@ -52,7 +52,7 @@ type sampledGaussian struct {
 	logs, binomials []float64
 }
 
-// node is what all orders share at one point z = x/sigma of the grid.
+// node is the part of the integrand that all orders share at one point z = x/sigma of the grid.
 type node struct {
 	weight float64 // exp(-z^2/2)
 	r, l   float64 // r = q(e^u - 1), l = log(1 + r)
@@ -63,8 +63,8 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	return &sampledGaussian{
 		q: q, sigma: sigma,
 		logq: math.Log(q), log1mq: math.Log1p(-q),
-		// The integrand is analytic in the strip |Im z| < pi sigma and no larger there than on the line
-		// times e^{(Im z)^2/2}: the trapezoid rule's error is below 1e-17 relative at this step.
+		// The integrand is analytic in the strip |Im z| < pi sigma, and there at most e^{(Im z)^2/2} times
+		// its size on the real line: the trapezoid rule's error is below 1e-17 relative at this step.
 		step: math.Min(0.5, sigma/2.5),
 	}
 }
@@ -83,7 +83,7 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 	return g.betweenIntegers(a)
 }
 
-// betweenIntegers returns a bound of the moment at a real order in (1, maxBinomial], exact at integers.
+// betweenIntegers bounds the moment at a real order in (1, maxBinomial], exact at integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
 // binomial returns the moment at an integer order n >= 2. The binomial weights sum to one and the exponent
@@ -110,7 +110,7 @@ func (g *sampledGaussian) quadrature(a float64) float64 {
 	near := min(far, int(math.Ceil((2/g.sigma+margin)/g.step)))
 	left := -int(math.Ceil(margin / g.step))
 
-	// Usually one window holds everything. When a/sigma is large there may be a second bump near a/sigma;
+	// Usually one window covers everything. When a/sigma is large there may be a second bump near a/sigma;
 	// its top is the largest solution of z = (a/sigma) p(z), reached from above by iteration.
 	g.logs = g.logs[:0]
 	top := math.Inf(-1)
@@ -169,7 +169,7 @@ func (g *sampledGaussian) scale(logSum float64) float64 {
 	return logSum + math.Log(g.step) - 0.5*math.Log(2*math.Pi)
 }
 
-// sum returns the trapezoid rule over nodes left..right in one window.
+// sum returns the log of one plus the trapezoid rule over nodes left..right of one window.
 func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 	g.grow(left, right)
 	nodes := g.table[left-g.first : right-g.first+1]
@@ -189,7 +189,7 @@ func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 
 // logTerm returns the log of weight times excess.
 func (g *sampledGaussian) logTerm(n node, a float64) float64 {
-	if a*n.l > 300 { // the rest is below e^-300 + a r e^{-a l}, nothing
+	if a*n.l > 300 { // the rest is below e^-300 + a r e^{-a l}, negligible
 		return a*n.l - n.z*n.z/2
 	}
 	return math.Log(excess(n.r, n.l, a)) - n.z*n.z/2
@@ -211,7 +211,7 @@ func (g *sampledGaussian) compute(k int) node {
 	return n
 }
 
-// node returns grid point k, from the table when it is there.
+// node returns grid point k, from the table if it is there.
 func (g *sampledGaussian) node(k int) node {
 	if i := k - g.first; i >= 0 && i < len(g.table) {
 		return g.table[i]

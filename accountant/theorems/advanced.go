@@ -12,7 +12,7 @@ import (
 type Theorem int
 
 const (
-	// BestTheorem is the smallest of the valid forms; it is the default.
+	// BestTheorem takes the smallest of the valid forms. It is the default.
 	BestTheorem Theorem = iota
 	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1).
 	DworkRoth
@@ -22,9 +22,9 @@ const (
 	KairouzOhViswanath
 )
 
-// NewAdvanced starts an empty account by advanced composition, of mechanisms that differ as well as of
-// equal ones. Delta is divided in the best way between the theorem's slack d, the deltas of the events and
-// the shares of events with a trade-off. Its Lower is always 0.
+// NewAdvanced returns an empty account by advanced composition, for equal or different mechanisms. It
+// searches for the best division of delta between the theorem's slack d, the deltas of the events and the
+// events with a trade-off. Its Lower is always 0.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
@@ -42,13 +42,13 @@ func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, err
 	return newComposition(rel, bound, bound)
 }
 
-// advancedEpsilon returns the smallest of all forms.
+// advancedEpsilon returns the smallest epsilon of all forms.
 func advancedEpsilon(rs []runs, slack float64) float64 {
 	m := momentsOf(rs)
 	return math.Min(basicEpsilon(rs), math.Min(m.dworkRoth(slack), m.kairouzOhViswanath(slack)))
 }
 
-// lossMoments are the sums that the theorems use.
+// lossMoments are the sums over all runs that the theorems use.
 type lossMoments struct {
 	squares   float64 // sum eps^2
 	drift     float64 // sum eps (e^eps - 1)
@@ -66,7 +66,7 @@ func momentsOf(rs []runs) lossMoments {
 	return m
 }
 
-// roundUp widens a bound by what its few operations can have lost.
+// roundUp raises a bound by the rounding error of its few operations.
 func roundUp(eps float64) float64 {
 	if math.IsNaN(eps) {
 		return math.Inf(1)
@@ -89,20 +89,20 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 	return roundUp(math.Sqrt(2*m.squares*log) + m.driftTanh)
 }
 
-// NewOptimal starts an empty account by optimal composition (Kairouz, Oh, Viswanath 2015): the smallest
-// epsilon that can be said of mechanisms of which nothing but their (epsilon, delta) is known. Equal
-// epsilons, and a few different ones, are composed exactly, by the law of the total loss of randomised
-// responses; many different ones on a grid of 4096 losses, each mass split between its two neighbours so
-// that both laws keep their totals, which errs upwards by a fraction of a cell (Murtagh, Vadhan 2016 show
-// that no fast method is exact). Beyond 512 different epsilons, delta below 1e-200 or about 10^9 equal runs
-// the answer comes from NewAdvanced. Events with a trade-off take equal shares of delta, in the best split.
-// Its Lower is always 0.
+// NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015): the smallest
+// epsilon that follows from the (epsilon, delta) of the mechanisms alone. Equal epsilons, and a few
+// different ones, are composed exactly, by the distribution of the total loss of randomised responses. Many
+// different epsilons are composed on a grid of 4096 losses. Each mass is split between its two neighbours so
+// that the totals under both distributions stay the same, which errs upwards by a fraction of a cell
+// (Murtagh, Vadhan 2016 show that no fast method is exact). Beyond 512 different epsilons, delta below
+// 1e-200 or about 10^9 equal runs NewAdvanced is used. Each event with a trade-off gets the same part of
+// delta, in the best split. Its Lower is always 0.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }
 
 const (
-	maxAtoms  = 1 << 19 // of an exact composition of equal epsilons, or of one window of many
+	maxAtoms  = 1 << 19 // of an exact composition of equal epsilons, or of one of many windows
 	maxMixed  = 1 << 14 // and of different ones
 	maxGroups = 512     // different epsilons on the grid
 )
@@ -112,12 +112,12 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	if !(slack > 1e-290) || math.IsInf(fallback, 1) || len(rs) == 0 {
 		return fallback
 	}
-	// What the windows cut off is charged as failure: e^-40 of slack in all.
+	// The mass outside the windows is charged as failure: e^-40 of slack in all.
 	logCut := math.Log(slack) - 40 - math.Log(float64(2*len(rs)))
 	windows := make([]lossWindow, len(rs))
 	atoms, widest := 1.0, 0.0
 	for i, r := range rs {
-		if r.count > 1<<53 { // no exact float64 count
+		if r.count > 1<<53 { // float64 cannot hold the count exactly
 			return fallback
 		}
 		windows[i] = newLossWindow(r, logCut)
@@ -135,8 +135,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the loss of equal randomised responses: with k of count answers true it is (2k - count)
-// epsilon, and k is binomial. All but e^logCut of the mass on either side has first <= k <= last.
+// lossWindow is the loss of count equal randomised responses. With k true answers the loss is (2k - count)
+// epsilon, and k is binomial. The mass below first and the mass above last are each at most e^logCut.
 type lossWindow struct {
 	runs
 	first, last int64
@@ -148,7 +148,7 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	w.logq = -r.epsilon - math.Log1p(math.Exp(-r.epsilon))
 	w.logp = -math.Log1p(math.Exp(-r.epsilon))
 	mode := min(r.count, int64(float64(r.count)*math.Exp(w.logp)))
-	// Outside, no mass exceeds the mass of the edge, and there are count masses.
+	// No mass outside exceeds the mass at the edge, and there are at most count masses.
 	low := logCut - math.Log(float64(r.count)+1)
 	edge := func(lo, hi int64, rising bool) int64 {
 		for lo < hi {
@@ -166,7 +166,7 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	return w
 }
 
-// productLaw lists the total losses of independent windows.
+// productLaw lists the total losses of independent windows with their masses.
 func productLaw(ws []lossWindow) []mathx.LossAtom {
 	atoms := []mathx.LossAtom{{}}
 	for _, w := range ws {
@@ -182,10 +182,10 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes windows on a grid of losses whose cell is the total spread over 4096. A mass m at loss l
-// + x between the grid points l and l + h leaves m (1 - e^-x)/(1 - e^-h) to the right and the rest to the
-// left: both laws keep their totals, and every hockey-stick divergence can only grow. Rounding is relative,
-// since nothing is subtracted.
+// gridLaw composes windows on a grid of losses with cells of 1/4096 of the total spread. A mass m at loss l
+// + x between the grid points l and l + h puts m (1 - e^-x)/(1 - e^-h) on the right point and the rest on
+// the left. The totals under both distributions stay the same, and no hockey-stick divergence gets smaller.
+// Rounding errors are relative, since nothing is subtracted.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {
@@ -208,7 +208,7 @@ func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	return atoms
 }
 
-// lossGrid is a mass function on first, first+1, ... cells.
+// lossGrid is a mass function on the cells first, first+1, ...
 type lossGrid struct {
 	first int
 	mass  []float64
@@ -247,7 +247,7 @@ func (g lossGrid) convolve(o lossGrid) lossGrid {
 	return out
 }
 
-// trim cuts off at most cut on either side; the caller has charged it.
+// trim cuts off at most cut on each side; the caller must have charged that mass.
 func (g lossGrid) trim(cut float64) lossGrid {
 	lo, hi := 0, len(g.mass)
 	for sum := 0.0; lo < hi-1; lo++ {

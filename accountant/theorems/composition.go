@@ -11,23 +11,23 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs are count mechanisms, each pure epsilon-DP once the deltas are set aside.
+// runs is a number (count) of mechanisms, each pure epsilon-DP apart from its delta, treated separately.
 type runs struct {
 	epsilon float64
 	count   int64
 }
 
-// composition is what the accountants of composition theorems share: the events, and how delta is divided
-// between failures, the deltas of the runs, and the slack a theorem may spend.
+// composition is the common part of the accountants of composition theorems: the events, and the division of
+// delta between failures, the deltas of the runs, and the slack of the theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
-	// bound returns an epsilon of the composition of pure runs with distinct epsilons, ascending, at delta
-	// = slack >= 0.
+	// bound returns an epsilon of the composition of pure runs with distinct epsilons, ascending, at delta =
+	// slack >= 0.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or something like it that is fast, by which to search for the best division of delta
-	// between trade-offs and theorem. Nil means that the theorem has no use for slack: the trade-offs take
-	// it all.
+	// split is bound, or a faster approximation, for the search for the best division of delta between
+	// trade-offs and theorem. Nil means that the theorem has no use for slack, so the trade-offs get all of
+	// delta.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -38,10 +38,10 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 	return &composition{relation: rel, bound: bound, split: split}, nil
 }
 
-// NewBasic starts an empty account by basic composition: epsilons add up, deltas add up (Dwork, Kenthapadi,
-// McSherry, Mironov, Naor 2006). Events with a trade-off of epsilon against delta share the delta that is
-// left equally, run by run. It holds whatever the mechanisms are, also when they are chosen adaptively, and
-// its Lower is always 0.
+// NewBasic returns an empty account by basic composition: epsilons add up, deltas add up (Dwork, Kenthapadi,
+// McSherry, Mironov, Naor 2006). The remaining delta is divided equally among the runs of events that trade
+// epsilon against delta. The bound holds for all mechanisms, also for adaptively chosen ones. Its Lower is
+// always 0.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
@@ -101,9 +101,9 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search divides delta: a share f of budget, per run, to the trade-offs and the rest to the theorem. Any f
-// is valid, so what the search misses costs tightness only: a scan of log(f/(1-f)) by the fast bound, its
-// best valley, and a few steps around it by the real one.
+// search divides delta. Each trade-off gets a part f of budget, the delta per run, and the theorem the rest.
+// Any f is valid, so an imperfect search only gives a looser bound. It scans log(f/(1-f)) with the fast
+// bound, refines the best valley, and then takes a few steps around it with the real bound.
 func (c *composition) search(delta, budget float64) float64 {
 	at := func(bound func([]runs, float64) float64, t float64) float64 {
 		return c.at(bound, delta, budget/(1+math.Exp(-t)))
@@ -119,7 +119,7 @@ func (c *composition) search(delta, budget float64) float64 {
 	return best
 }
 
-// walk lowers f from x by steps to either side that are halved down to a sixteenth.
+// walk lowers f from x by steps in either direction, halved down to a sixteenth of the first.
 func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	for last := step / 16; step >= last; step /= 2 {
 		if v := f(x + step); v < fx {
@@ -131,7 +131,7 @@ func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	return x, fx
 }
 
-// Delta implements Accountant. It is the least delta at which Epsilon stays within epsilon.
+// Delta implements Accountant. It returns the least delta at which Epsilon is at most epsilon.
 func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bound, error) {
 	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
@@ -145,7 +145,7 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 - product of (1 - delta_i) over all runs, rounded up, with share for each trade-off.
+// spent returns 1 - product of (1 - delta_i) over all runs, rounded up; each trade-off has delta share.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -164,8 +164,8 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns epsilon when every trade-off takes share of delta. The deltas of the runs leave slack = (delta
-// - d)/(1 - d), d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
+// at returns epsilon when every trade-off has delta share. The deltas of the runs leave slack = (delta -
+// d)/(1 - d), d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
@@ -187,8 +187,8 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts by epsilon, joins equal ones and drops those that cost nothing. Counts beyond an int64
-// would need as many composes; they saturate upwards in the theorems, which use them as float64.
+// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops those of no cost. The theorems use
+// counts as float64. A count beyond int64 would take as many calls of Compose, so saturation is upwards.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]
@@ -204,8 +204,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon inverts a non-increasing Epsilon: the least delta, to the last bits, at which it is at
-// most epsilon.
+// deltaByEpsilon inverts at, a non-increasing epsilon: it returns the least delta, to the last bits, at
+// which the epsilon is at most the given one.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

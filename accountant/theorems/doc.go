@@ -1,13 +1,14 @@
-// Package theorems has the accountants of the composition theorems, and the numbers of the literature that
-// are no bounds.
+// Package theorems has accountants by composition theorems, and estimates from the literature that are not
+// bounds.
 //
-// [NewBasic], [NewAdvanced] and [NewOptimal] see only the (epsilon, delta) of each event. They are right
-// for anything, and blind to what Gaussian noise makes unlikely. [Concentrated] accounts by
-// zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as it was
-// published in 2016. All are accountants of package accountant, whose RDP and PLD are as tight or tighter
-// for the events they hold; these serve to compare, to teach and to check.
+// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. They are valid for
+// every mechanism, but cannot use that Gaussian noise makes large losses unlikely. [Concentrated] accounts
+// by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as
+// published in 2016. All implement the Accountant of package accountant, whose RDP and PLD are as tight or
+// tighter for the events they support. The accountants here serve to compare, to teach and to check.
 //
-// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], which cannot be mistaken for a bound.
+// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], a type that cannot be taken for a
+// bound.
 //
 // # Guarantee
 //
@@ -15,6 +16,6 @@
 //
 // # Caveats
 //
-// Nothing that charges, calibrates by default or checks a ledger uses this package. The optimal one may
-// take seconds for 10^8 different runs.
+// No code that charges, calibrates by default or checks a ledger uses this package. NewOptimal may take
+// seconds for 10^8 different runs.
 package theorems

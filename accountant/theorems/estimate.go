@@ -8,15 +8,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Estimate is an epsilon that is not a guarantee. Its type keeps it out of claims: nothing that charges,
-// calibrates or states privacy takes one.
+// An Estimate is an epsilon that is not a guarantee. It has a type of its own so that code that charges,
+// calibrates or states privacy cannot take one.
 type Estimate struct {
 	Epsilon float64
-	Flaw    string // why it is no bound, in a sentence
+	Flaw    string // why it is not a bound, in a sentence
 }
 
-// An Estimator answers as some of the literature does, without proof. It composes like an Accountant, and
-// asking changes nothing.
+// An Estimator computes epsilon as in some of the literature, without proof. It composes like an Accountant,
+// and queries change nothing.
 type Estimator interface {
 	// Compose adds count runs of e; see Accountant.
 	Compose(e accountant.Event, count int64) error
@@ -56,7 +56,7 @@ func (g *gaussianSteps) Estimate(delta float64) (Estimate, error) {
 	return Estimate{eps, g.flaw}, err
 }
 
-// step is one kind of step.
+// step is a kind of step with its count.
 type step struct{ q, sigma, count float64 }
 
 func (g *gaussianSteps) steps() []step {
@@ -74,12 +74,12 @@ func (g *gaussianSteps) steps() []step {
 	return steps
 }
 
-// NewStrongComposition starts an empty estimate: what the moments accountant was compared with when it was
-// published (Abadi et al. 2016, section 5.1): the classical Gaussian mechanism with epsilon_0 = sqrt(2
-// log(1.25/delta_0))/sigma, the cost of a sampled step taken as (q epsilon_0, q delta_0), advanced
-// composition (Dwork, Rothblum, Vadhan 2010), delta split in the best way. Two of its steps are not valid:
-// amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and the classical Gaussian needs
-// epsilon_0 below 1. Advanced is the valid form.
+// NewStrongComposition returns an empty estimate by the method with which the moments accountant was
+// compared when it was published (Abadi et al. 2016, section 5.1). It takes the classical Gaussian mechanism
+// with epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma, a cost of (q epsilon_0, q delta_0) for a sampled step,
+// and advanced composition (Dwork, Rothblum, Vadhan 2010), with the best split of delta. Two of its steps
+// are not valid: amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and the classical
+// Gaussian needs epsilon_0 below 1. NewAdvanced is the valid form.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
@@ -106,10 +106,10 @@ func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	})
 }
 
-// NewCentralLimit starts an empty estimate: the central limit theorem of Gaussian differential privacy (Bu,
-// Dong, Long, Su 2020): many sampled steps are taken for one Gaussian of mu = q sqrt(T (e^{1/sigma^2} -
-// 1)). It is a limit, with an error of unknown sign that is large for few steps or small q; most often it
-// is too small.
+// NewCentralLimit returns an empty estimate by the central limit theorem of Gaussian differential privacy
+// (Bu, Dong, Long, Su 2020). It replaces many sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2}
+// - 1)). The error of this limit has an unknown sign and is large for few steps or small q; most often the
+// estimate is too small.
 func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	const flaw = "a limit for infinitely many steps, usually too small"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
@@ -128,17 +128,17 @@ func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	})
 }
 
-// publishedMoments answers as its RDP account does.
+// publishedMoments is the RDP account that gives the published bound.
 type publishedMoments struct{ *accountant.RDP }
 
 // maxLambda is the largest moment the paper used.
 const maxLambda = 32
 
-// NewMoments starts an empty moments accountant as published (Abadi et al. 2016): log moments at the
-// integers lambda = 1 ... 32, Theorem 2 to compose and the tail bound delta = min exp(alpha(lambda) -
-// lambda epsilon). It is kept to reproduce published numbers; RDP is never worse and usually 20 % better.
-// It holds what the paper holds: Gaussian noise, alone or on Poisson samples. Its Lower is always 0; Order
-// is lambda + 1.
+// NewMoments returns an empty moments accountant as published (Abadi et al. 2016): log moments at the
+// integers lambda = 1 ... 32, Theorem 2 to compose and the tail bound delta = min exp(alpha(lambda) - lambda
+// epsilon). It serves to reproduce published results; RDP is never worse and usually 20 % better. It
+// supports the events of the paper: Gaussian noise, alone or on Poisson samples. Its Lower is always 0;
+// Order is lambda + 1.
 func NewMoments(rel accountant.Relation) (accountant.Accountant, error) {
 	orders := make([]float64, maxLambda)
 	for i := range orders {

@@ -11,9 +11,9 @@ import (
 // guarantee is the (epsilon, delta) of one run.
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event tree taken apart for the composition theorems, which see of a mechanism only its
-// (epsilon, delta). Events with a whole trade-off instead, such as Gaussian noise, wait for their share of
-// delta.
+// guarantees is an event tree split up for the composition theorems, which use only the (epsilon, delta) of
+// a mechanism. Events with a whole trade-off curve instead, such as Gaussian noise, get their part of delta
+// later.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]
@@ -37,7 +37,7 @@ func (g *guarantees) compose(e accountant.Event, count int64, rel accountant.Rel
 	return nil
 }
 
-// checkRuns checks an event, which may be nil, and how often it ran.
+// checkRuns checks an event, which may be nil, and the number of its runs.
 func checkRuns(e accountant.Event, count int64) error {
 	return accountant.Validate(accountant.Repeated{Event: e, Count: count})
 }
@@ -145,9 +145,9 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds a sampled run of inner: (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta), under
-// add/remove for Poisson sampling and under replace-one for sampling without replacement (Balle, Barthe,
-// Gaboardi 2018, Theorems 8 and 9).
+// sampled adds count sampled runs of inner: (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta),
+// under add/remove for Poisson sampling and under replace-one for sampling without replacement (Balle,
+// Barthe, Gaboardi 2018, Theorems 8 and 9).
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	p := accountant.PropertiesOf(inner)
 	if one := (guarantee{p.Epsilon, p.Delta}); p.Guaranteed && p.Relation == 0 {
@@ -159,8 +159,8 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	return unsupported(e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner))
 }
 
-// selection adds a selection of something pure: (2+eta) epsilon (Papernot, Steinke 2022; 3 epsilon for the
-// geometric law, Liu, Talwar 2019).
+// selection adds selections among runs of a pure event: (2+eta) epsilon (Papernot, Steinke 2022; 3 epsilon
+// for the geometric distribution, Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -202,7 +202,7 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// refusal returns why an event cannot be accounted under a relation, as RDP words it.
+// refusal returns the error by which RDP refuses an event under a relation.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -214,13 +214,13 @@ func refusal(e accountant.Event, rel accountant.Relation) error {
 	return unsupported(e, "its (epsilon, delta) under "+rel.String()+" is not known to the composition theorems; rdp accounts it")
 }
 
-// hasTradeoff reports whether tradeoffEpsilon accounts an event of these properties.
+// hasTradeoff reports whether tradeoffEpsilon supports an event with these properties.
 func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for continuous Gaussian noise (Balle,
-// Wang 2018), by zCDP otherwise, amplified if sampled.
+// tradeoffEpsilon returns the epsilon of one run at delta > 0. It is exact for continuous Gaussian noise
+// (Balle, Wang 2018), uses zCDP otherwise, and is amplified for a sampled event.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
@@ -244,7 +244,7 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove returns GaussianEpsilon rounded up by at most 1e-9 relatively, by regula falsi
+// gaussianEpsilonAbove returns GaussianEpsilon rounded up, by at most 1e-9 relative, using regula falsi
 // (Illinois) in a few evaluations.
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma
@@ -271,5 +271,5 @@ func gaussianEpsilonAbove(sigma, delta float64) float64 {
 			lo, flo, fhi = x, v, fhi/2
 		}
 	}
-	return hi * (1 + 2e-12) // what the closed form is good to
+	return hi * (1 + 2e-12) // the accuracy of the closed form
 }

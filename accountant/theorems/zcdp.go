@@ -10,10 +10,10 @@ import (
 )
 
 // Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
-// every order a (Bun, Steinke 2016), plus a failure probability. Costs add up. It holds additive Gaussian
-// noise exactly and everything pure by rho = eps tanh(eps/2) (Steinke 2024), or eps^2/8 for the exponential
-// mechanism (Cesar, Rogers 2021); sampling does not lower a rho, so sampled events are refused. Its Lower
-// is always 0.
+// every order a (Bun, Steinke 2016), plus a failure probability. Costs add up. Additive Gaussian noise is
+// exact, and pure mechanisms have rho = eps tanh(eps/2) (Steinke 2024), or eps^2/8 for the exponential
+// mechanism (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are refused. Its Lower is
+// always 0.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion
@@ -22,7 +22,7 @@ type Concentrated struct {
 
 var _ accountant.Accountant = (*Concentrated)(nil)
 
-// NewZCDP starts an empty account. Improved converts by Canonne, Kamath, Steinke 2020, Corollary 13,
+// NewZCDP returns an empty account. Improved converts by Canonne, Kamath, Steinke 2020, Corollary 13,
 // optimised over all real orders; Classic is rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition
 // 1.3).
 func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, error) {
@@ -50,7 +50,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho and the failure probability beside it.
+// Rho returns the composed rho and the failure probability that comes with it.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
@@ -152,10 +152,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon returns the epsilon that one (epsilon, delta) gives at another delta: the least epsilon there
-// that every mechanism with that guarantee has, +Inf below its delta. The worst one fails with probability
-// delta and is randomised response otherwise (Kairouz, Oh, Viswanath 2015), whose delta at e is (e^epsilon
-// - e^e)/(1 + e^epsilon): so it is exact.
+// PairEpsilon converts an (epsilon, delta) guarantee to delta at: it returns the least epsilon that every
+// mechanism with the guarantee has there, +Inf if at is below delta. The worst mechanism fails with
+// probability delta and is randomised response otherwise (Kairouz, Oh, Viswanath 2015), whose delta at e is
+// (e^epsilon - e^e)/(1 + e^epsilon). So the result is exact.
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -164,7 +164,7 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 		return epsilon
 	}
 	d := mathx.Down((at - delta) / (1 - delta))
-	// epsilon + log(1 - d (1 + e^-epsilon)), with room for its rounding
+	// epsilon + log(1 - d (1 + e^-epsilon)), less its possible rounding
 	less := d * (1 + math.Exp(-epsilon))
 	if less >= 1 {
 		return 0
@@ -172,10 +172,10 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 	return math.Max(0, epsilon+math.Log1p(-less)+4e-16*(1+epsilon))
 }
 
-// TPR bounds how many a test finds at a rate of false alarms: the most that rho allows. What a test answers
-// is one bit, whose divergence at no order and in neither direction is above the divergence of the run;
-// tests that use all of this are the bound. Orders are a grid, and each holds, so a finer one could only
-// lower it.
+// TPR bounds the true positive rate of a test with false positive rate fpr, as far as rho allows. The output
+// of a test is one bit, whose divergence, at any order and in either direction, is at most the divergence of
+// the run. The bound is the best test that satisfies these limits. They are checked on a grid of orders.
+// Each order is valid alone, so a finer grid could only lower the bound.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)
@@ -184,23 +184,23 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if math.IsInf(rho, 1) || fpr == 1 {
 		return 1, nil
 	}
-	// What is below hi may be allowed; hi is not, or is 1.
+	// Values below hi may be allowed; hi is not, or is 1.
 	_, hi := mathx.Halve(50, func(p float64) bool { return !bitAllowed(p, fpr, rho) }, fpr, 1)
-	// With failure f a test that accuses a share x finds at most (1-f) g(x/(1-f)) + f, for g the bound of
-	// rho alone, which is concave from g(0) >= 0: at most g(x) + f. That is for failures that are mixtures,
-	// as for all events with a rho: WithFailure is one by definition, and an (epsilon, f)-private mechanism
-	// in both directions by Kairouz, Oh, Viswanath 2015, with the rho of epsilon. A divergence on an event
-	// of probability 1-f alone allows more.
+	// With failure f a test of false positive rate x has true positive rate at most (1-f) g(x/(1-f)) + f,
+	// where g is the bound of rho alone, concave with g(0) >= 0. This is at most g(x) + f. The argument
+	// needs failures that are mixtures, as all events with a rho have: WithFailure is a mixture by
+	// definition, and an (epsilon, f)-private mechanism by Kairouz, Oh, Viswanath 2015, with the rho of
+	// epsilon. A divergence only on an event of probability 1-f would allow more.
 	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
-// bitAllowed reports whether two bits of these probabilities are within rho at all orders that are tried,
-// in both directions.
+// bitAllowed reports whether two bits with probabilities p and q of being 1 are within rho at all orders of
+// the grid, in both directions.
 func bitAllowed(p, q, rho float64) bool {
 	if p == q {
 		return true
 	}
-	if p == 0 || q == 0 || p == 1 || q == 1 { // and not the other: infinitely far
+	if p == 0 || q == 0 || p == 1 || q == 1 { // only one of the bits is certain: infinite divergence
 		return false
 	}
 	one, zero := math.Log(p), math.Log1p(-p)
