@@ -300,7 +300,7 @@ func (m *allocationMoments) inverse(b float64) float64 {
 		logs[i] = b*n.z + n.l
 	}
 	gamma, _ := math.Lgamma(b)
-	// Left of the nodes f is at most 1; right of them it falls and is at most its last value.
+	// Left of the nodes f is at most 1; to their right it falls and is at most its last value.
 	first, last := m.laplace[0], m.laplace[len(m.laplace)-1]
 	rest := mathx.LogAddExp(b*first.z-math.Log(b), b*last.z+last.l+math.Ln2)
 	log := mathx.LogAddExp(mathx.LogSumExp(logs)+math.Log(laplaceStep), rest) - gamma

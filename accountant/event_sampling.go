@@ -207,8 +207,8 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
 }
 
-// TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, any treatment of
-// them is allowed, such as keeping MaxBatch at random. Population is an upper bound of the number of
+// TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, any
+// treatment is allowed, such as keeping MaxBatch at random. Population is an upper bound of the number of
 // records, which determines how likely the cap is exceeded.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]

@@ -22,7 +22,7 @@ type Properties struct {
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up; NaN if there is none.
 	Rho float64
-	// Twice is an event such that two adaptive runs of it cost at least as much; nil if there is none.
+	// Twice is an event whose two adaptive runs cost at least as much; nil if there is none.
 	Twice Event
 }
 
@@ -33,7 +33,7 @@ type (
 	concentrated interface{ rho() float64 }
 	// relation returns the only relation for which the event is defined.
 	related interface{ relation() Relation }
-	// twice returns an event such that two runs of it cost at least as much.
+	// twice returns an event whose two runs cost at least as much.
 	twofold interface{ twice() Event }
 )
 
