@@ -92,7 +92,7 @@ func TestLabel(t *testing.T) {
 	o.Out += "2"
 	require.Error(t, testkit.Err(pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)), "the queries were answered")
 	o.Pool = "another"
-	require.Error(t, testkit.Err(pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)), "the ledger takes no more")
+	require.Error(t, testkit.Err(pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)), "the ledger allows no further charge")
 	require.NoFileExists(t, o.Out)
 }
 
@@ -125,7 +125,7 @@ func TestLabelRefuses(t *testing.T) {
 				for line := range strings.Lines(ensemble(200, 20)) {
 					twice += line[:len(line)-1] + "," + line[:1] + "\n"
 				}
-				c.votes, c.want = twice, "equal votes everywhere: 0, 20"
+				c.votes, c.want = twice, "these teachers vote the same on every query: 0, 20"
 			}
 			_, err := pate.Label(t.Context(), open(t, c.votes, c.opt), o)
 			require.ErrorContains(t, err, c.want)
@@ -282,7 +282,7 @@ func TestTrain(t *testing.T) {
 
 	other := softmax(t)
 	o.Out += "2"
-	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), other, records(499), config(), o)), "takes no more")
+	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), other, records(499), config(), o)), "allows no further charge")
 	require.Equal(t, softmax(t).Parameters(), other.Parameters(), "as it was")
 }
 

@@ -108,13 +108,13 @@ func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dp
 	left := before.Left().Epsilon
 	switch {
 	case errors.Is(err, ledger.ErrSealed):
-		return 0, &fault.Error{What: o.Ledger + " takes no more", Why: "what it was made for is done, and was all of it",
-			Fix: "name another ledger; one with Budget.Shared can be charged again"}
+		return 0, &fault.Error{What: o.Ledger + " allows no further charge", Why: "the ledger was made for one run, which is complete",
+			Fix: "choose another ledger; one with Budget.Shared can be charged again"}
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:
 		return 0, &fault.Error{
 			What: fmt.Sprintf("%s has nothing left for a model: a release of epsilon %.2g would still fit",
-				o.Ledger, left), Why: "it was charged before; nothing more was",
-			Fix: "name another ledger, and add up the two"}
+				o.Ledger, left), Why: "earlier runs have spent it; nothing more was charged",
+			Fix: "choose another ledger, and add up the two budgets"}
 	case err != nil:
 		return 0, fmt.Errorf("pate: noise: %w", err)
 	}

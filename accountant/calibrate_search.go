@@ -42,7 +42,7 @@ func (e *NoBracketError) Error() string {
 	if e.Epsilon <= e.Target.Epsilon {
 		relation = "still within"
 	}
-	return fmt.Sprintf("accountant: no %s brackets the target: at %g epsilon is %g, %s %g (delta %g)",
+	return fmt.Sprintf("accountant: no %s in the search range gives the target: even at %g epsilon is %g, %s %g (delta %g)",
 		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
 }
 

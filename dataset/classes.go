@@ -41,7 +41,7 @@ func (r ClassRule) Validate() error {
 	}
 	for i, name := range r.Names {
 		if name == "" || slices.Contains(r.Names[:i], name) {
-			return fmt.Errorf("dataset: class name %q is empty or there twice", name)
+			return fmt.Errorf("dataset: class name %q is empty or listed twice", name)
 		}
 		if !table.Harmless(name) {
 			return fmt.Errorf("dataset: class name %q %s", name, harmful)
@@ -84,9 +84,9 @@ func (r ClassRule) other(classes []string) (class int, known bool) {
 }
 
 const (
-	whyRefused = "class names are released, so they come from public rows or from you; " +
-		"this message may tell of a private row and is for its owner alone"
-	fixRefused = "name all classes with --class-names, or say with --other-labels what becomes of others"
+	whyRefused = "class names are released, so they must come from public rows or from you; " +
+		"this message may reveal a private row: show it to its owner alone"
+	fixRefused = "list all classes in --class-names, or choose with --other-labels what happens to other labels"
 )
 
 // Numbers returns "0", "1" and so on, the names of n classes that are numbers.
@@ -178,7 +178,7 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 	return kept, class, nil
 }
 
-const fixMissing = "fill in the label, or say with --other-labels what becomes of it"
+const fixMissing = "fill in the label, or choose with --other-labels what happens to such rows"
 
 // label returns the label of a row as written in the file, "" if there is none.
 func (t *Table) label(i int) string {

@@ -246,8 +246,8 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 	case len(o.Expect) > 0:
 		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
-	return false, wrong(path, "may or may not begin with a header", "it is not guessed from rows, which may be private",
-		"name the label column (--label; --label-column of pate student), or say --header yes or --header no")
+	return false, wrong(path, "may begin with a header or with a row of data", "the command does not guess from rows, because they may be private",
+		"give --header yes or --header no, or the name of the label column (--label; for pate student --label-column)")
 }
 
 func isNumber(cell string) bool {

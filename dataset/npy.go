@@ -258,7 +258,7 @@ func (a *array) name(raw []byte) (string, error) {
 }
 
 // ownerNotice ends every error about a private file.
-const ownerNotice = "this message may tell of private rows and is for their owner alone"
+const ownerNotice = "this message may reveal private rows: show it to their owner alone"
 
 // forOwner marks an error of reading a private file as for the owner only, because it may quote a cell or
 // count rows. A file that cannot be opened is an exception: nothing was read.

@@ -85,7 +85,7 @@ func (o Options) noTable(where string) error {
 	case o.Labels != "" || o.Units != "":
 		return wrong(where, "takes no files of labels or units", "only an NPY or idx file does", "")
 	case !o.CSV.isZero():
-		return wrong(where, "takes no column options", "only a table does", "")
+		return wrong(where, "--label and other column flags do not apply", "only a table has columns", "")
 	}
 	return nil
 }
@@ -96,9 +96,9 @@ func (o Options) OnlyRanges(where string) error {
 	case err != nil:
 		return err
 	case o.Rule.Names != nil || o.Rule.Other != "":
-		return wrong(where, "takes no class names", "its classes are known", "")
+		return wrong(where, "--classes, --class-names and --other-labels do not apply", "the classes of this data set are fixed", "")
 	case o.Kind != "":
-		return wrong(where, "takes no kind", "its kind is known", "")
+		return wrong(where, "--kind does not apply", "the kind of this data set is fixed", "")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func Open(where string, opt Options) (Data, error) {
 	}
 	switch {
 	case !parted && !opt.CSV.isZero():
-		return Data{}, wrong(where, "takes no column options", "only a table does", "name files with --labels and --units")
+		return Data{}, wrong(where, "--label and other column flags do not apply", "only a table has columns", "name files with --labels and --units")
 	case !parted:
 		r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
 		in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
@@ -132,7 +132,7 @@ func Open(where string, opt Options) (Data, error) {
 		return Data{Name: in.Name, Kind: opt.Kind, numbers: in, Ranges: opt.Ranges}, nil
 	case missing == nil && !info.IsDir():
 		if opt.Kind != "" && opt.Kind != Columns {
-			return Data{}, wrong(where, "takes no kind of image", "it is a file, and files are tables", "")
+			return Data{}, wrong(where, "--kind does not apply", "the file is a table, and --kind is for a folder of images", "")
 		}
 		opt.CSV.Rule = opt.Rule
 		t, err := ReadTable(where, opt.CSV)
@@ -145,7 +145,7 @@ func Open(where string, opt Options) (Data, error) {
 	case err != nil:
 		return Data{}, err
 	case missing != nil:
-		return Data{}, &fault.Error{File: where, What: "is no data set, folder or file",
+		return Data{}, &fault.Error{File: where, What: "is not a data set, folder or file",
 			Fix: "give one of them, a folder of idx files, or a table as CSV or Parquet", Err: missing}
 	case opt.Kind != "" && !slices.Contains(Kinds(), string(opt.Kind)):
 		return Data{}, wrong(where, fmt.Sprintf("takes no kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "), "")

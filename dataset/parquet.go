@@ -79,7 +79,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	rows, err := file.Rows(read)
 	var refused *fault.Error
 	if errors.As(err, &refused) {
-		refused.Fix += "; or leave it out with --drop"
+		refused.Fix += "; or drop the column with --drop"
 	}
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func parseRanges(path string, text []byte) (*Ranges, error) {
 		c, err := declare(cells)
 		line, _ := r.FieldPos(0)
 		if err != nil {
-			return nil, &fault.Error{File: path, Row: line, What: err.Error(), Why: aLineIs, Fix: "mend the line"}
+			return nil, &fault.Error{File: path, Row: line, What: err.Error(), Why: aLineIs, Fix: "fix the line"}
 		}
 		if out.column(c.name) >= 0 {
 			return nil, &fault.Error{File: path, Row: line, What: fmt.Sprintf("declares column %q a second time", c.name),

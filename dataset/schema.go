@@ -193,11 +193,11 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 // rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
-		fix := "name all classes with --class-names, or say with --classes how many there are"
+		fix := "list all classes in --class-names, or give their number as --classes"
 		if label := s.reading.CSV.Label; label != "" {
 			fix += fmt.Sprintf("; the public rows have no label column %q", label)
 		}
-		return Set{}, wrong(src.Path, "has labels of which no class is known", "class names are released with every label, "+
+		return Set{}, wrong(src.Path, "has labels, but the classes are not known", "class names are released with every label, "+
 			"so they come from labelled public rows or from you, never from private rows", fix)
 	}
 	set, err := s.readPrivate(src)
@@ -291,12 +291,12 @@ func (s *Schema) align(t *Table) (*Table, error) {
 	picked, missing, twice := s.Encoder.pick(t)
 	switch {
 	case len(missing) > 0:
-		noun := "column "
+		format := "has no column %s, but the public rows have it"
 		if len(missing) > 1 {
-			noun = "columns "
+			format = "has no columns %s, but the public rows have them"
 		}
-		return nil, wrong(t.file(), "has no "+noun+strings.Join(missing, ", ")+", and the public rows have",
-			columnsAre(t.header, s.header()), "name the columns alike, or leave them out of both with --drop")
+		return nil, wrong(t.file(), fmt.Sprintf(format, strings.Join(missing, ", ")),
+			columnsAre(t.header, s.header()), "use the same column names in both files, or drop the columns from both with --drop")
 	case len(twice) > 0:
 		return nil, twoColumns(t.file(), strings.Join(twice, ", "))
 	}

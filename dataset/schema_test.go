@@ -191,7 +191,7 @@ func TestFeaturesFromNPY(t *testing.T) {
 	_, err = s.ReadPrivate(Source{Path: public, Labels: "testdata/parquet/labels.parquet"})
 	require.ErrorContains(t, err, "has 30 rows, the features have 50; there is one label, or one unit, for each row of features; "+ownerNotice)
 	_, err = s.ReadPrivate(Source{Path: private, Labels: y, Units: put(t, dir, "u.txt", []byte("a\n\n"+strings.Repeat("b\n", 28)))})
-	require.ErrorContains(t, err, "row 2 has no unit; every row belongs to a unit of privacy; "+ownerNotice)
+	require.ErrorContains(t, err, "row 2 has no unit; every row must belong to a privacy unit; "+ownerNotice)
 	_, err = s.ReadPrivate(Source{Path: private, Labels: y, Units: filepath.Join(dir, "none.txt")})
 	require.ErrorContains(t, err, "cannot be opened")
 	require.NotContains(t, err.Error(), "owner")

@@ -176,7 +176,7 @@ func (r Reading) openNumbers(src Source, source rowSource, optional bool) (*Tabl
 	}
 	if i := slices.IndexFunc(t.Units, isMissing); i >= 0 && !optional {
 		return nil, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit",
-			Why: "every row belongs to a unit of privacy", Fix: "fill in the unit"}
+			Why: "every row must belong to a privacy unit", Fix: "fill in the unit"}
 	}
 	return t, nil
 }

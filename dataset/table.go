@@ -166,7 +166,7 @@ func (b *tableBuilder) add(r row) error {
 		unit := r.cells[b.unit]
 		if isMissing(unit) && !b.optional {
 			return &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
-				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
+				Why: "every row must belong to a privacy unit", Fix: "remove the row or fill in the unit"}
 		}
 		b.out.Units = append(b.out.Units, b.repeated.intern(unit))
 	}

@@ -64,7 +64,7 @@ func TestCacheOfOthers(t *testing.T) {
 				require.Equal(t, want, got)
 				require.Len(t, warned, 1)
 				require.ErrorContains(t, warned[0], c.warning)
-				require.ErrorContains(t, warned[0], "others may write to it")
+				require.ErrorContains(t, warned[0], "can be written by other users")
 			}
 			require.Equal(t, !c.replaced, string(was) == string(testkit.Must(os.ReadFile(path))))
 			require.Len(t, testkit.Must(os.ReadDir(dir)), 1)

@@ -50,7 +50,7 @@ func (f File) warn(format string, args ...any) {
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
-			Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
+			Why: "the head, the secret and the keys of a ledger must lie beside the file itself", Fix: "give " + is}
 	}
 	// First: each of these was made after the whole ledger.
 	traces, err := f.traces()
@@ -76,7 +76,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if err != nil {
 		if is := filekind.OfBytes(first); is != filekind.Unknown && is != filekind.Ledger && is != filekind.Binary {
 			return account, false, &fault.Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is),
-				Why: "nothing was written or charged", Fix: "name the ledger, or a file that is not there yet to make one"}
+				Why: "nothing was written or charged", Fix: "choose a ledger, or a new file name to create one"}
 		}
 		return account, false, fmt.Errorf("%w (%s)", err, f.Path)
 	}
@@ -84,7 +84,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 }
 
 func (f File) unreadable(err error) error {
-	return &fault.Error{What: "the ledger cannot be read", Why: "it is charged before anything is released", Fix: "check its name", Err: err}
+	return &fault.Error{What: "the ledger cannot be read", Why: "the ledger must be charged before anything is released", Fix: "check its name", Err: err}
 }
 
 // agrees compares a ledger with the expectation.
@@ -111,12 +111,12 @@ func (f File) agrees(is ledger.Config) error {
 	if differ == nil {
 		return nil
 	}
-	fix := "take the ledger as it is, or name another"
+	fix := "use the settings of the ledger, or choose another ledger"
 	if want.Unit != "" && is.Unit != want.Unit {
-		fix += fmt.Sprintf("; if both mean the same, call the unit %q here too, with --unit, or --unit-name beside a column", is.Unit)
+		fix += fmt.Sprintf("; if both units mean the same, give %q as --unit, or as --unit-name if --unit is a column", is.Unit)
 	}
-	return &fault.Error{What: f.Path + " was made otherwise: its " + strings.Join(differ, ", "),
-		Why: "a ledger has one budget, one unit, and one answer to whether its outcomes may be released", Fix: fix}
+	return &fault.Error{What: f.Path + " has other settings: its " + strings.Join(differ, ", "),
+		Why: "the budget, the unit and whether results may be released are fixed when a ledger is created", Fix: fix}
 }
 
 // traces returns the files that prove that the ledger existed.
@@ -143,9 +143,9 @@ func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
 	}
-	return &fault.Error{What: f.Path + " is gone or cut off, and " + traces[0] + " shows that it was there",
-		Why: "what was charged to it stays spent, and without it nothing tells what was released",
-		Fix: "restore the newest copy of the ledger; if it never charged anything, remove the other file too", Check: true}
+	return &fault.Error{What: f.Path + " is missing or cut off, but " + traces[0] + " shows that it existed",
+		Why: "its charges stay spent, and without the ledger it is unknown what was released",
+		Fix: "restore the newest copy of the ledger; if nothing was ever charged, remove the other file too", Check: true}
 }
 
 // Book is a ledger held open for releases.
@@ -194,8 +194,8 @@ func (b *Book) accept(s ledger.State) error {
 			return err
 		}
 		if b.shared && replaces(f.Path) {
-			f.warn("another ledger was charged under this name, %s, and is gone: "+
-				"what was released under it stays released, and this one begins with a whole budget", f.Path)
+			f.warn("another ledger with this name, %s, was charged and is missing: "+
+				"its releases remain, and the new ledger begins with a full budget", f.Path)
 		}
 		return f.lost(traces)
 	}
@@ -210,17 +210,17 @@ func (b *Book) accept(s ledger.State) error {
 	b.lacks = s.Entries > 0 && !hasID
 	switch {
 	case b.shared && s.ID == "":
-		return &fault.Error{What: f.Path + " has no id", Why: "its head is kept by it a second time",
-			Fix: "name a ledger that was made here", Check: true}
+		return &fault.Error{What: f.Path + " has no id", Why: "a second copy of its head is found by the id",
+			Fix: "choose a ledger that was created here", Check: true}
 	case s.Commits == 0:
 		return nil
 	case !hasHead:
-		return &fault.Error{What: HeadFile(f.Path) + " is gone",
-			Why: "without it nothing shows that the ledger is not an older copy, under which outcomes would be released twice",
-			Fix: "restore it, or use the name under which the ledger was made", Check: true}
+		return &fault.Error{What: HeadFile(f.Path) + " is missing",
+			Why: "without this file, the ledger might be an older copy, under which outcomes would be released twice",
+			Fix: "restore the file, or use the name under which the ledger was created", Check: true}
 	case b.shared && !hasID:
-		return &fault.Error{What: IDFile(f.Path) + " is gone",
-			Why: "it was made with the ledger, and without it nothing tells whether an input was answered before",
+		return &fault.Error{What: IDFile(f.Path) + " is missing",
+			Why: "without this file it is unknown whether an input was answered before",
 			Fix: "restore the file", Check: true}
 	}
 	return nil
@@ -247,8 +247,8 @@ func (b *Book) begin(known Heads) error {
 		return b.keep()
 	case b.shared && known.Mark == none:
 		if b.Ledger.State().Commits > 0 {
-			f.warn("%s was last used from another machine, or with another state folder, or that folder was emptied: "+
-				"nothing here shows that this is not an older copy, put back with all that lies beside it, "+
+			f.warn("%s was last used from another machine or state folder, or the state folder was emptied: "+
+				"it may be an older copy, restored with the files beside it, "+
 				"under which outcomes would be released twice", f.Path)
 		}
 		b.mark(b.Ledger.Head())
@@ -262,7 +262,7 @@ func (f File) warnOfMode() {
 		return // opening it has failed
 	}
 	if err := errors.Join(durable.Exposed(f.Path, info), durable.Readable(f.Path, info)); err != nil {
-		f.warn("%s %v: it is as secret as its outcomes are until they leave (chmod 600)", f.Path, err)
+		f.warn("%s %v: until its outcomes are released, the ledger is secret (chmod 600)", f.Path, err)
 	}
 }
 
@@ -287,8 +287,8 @@ func (b *Book) secret(used bool) (rng.Key, error) {
 	}
 	secret, ok, err := keyfile.Read(path)
 	if err == nil && !ok {
-		err = &fault.Error{What: path + " is gone", Why: "without it nothing tells whether this input was answered before",
-			Fix: "restore the file; without it no more is released under this ledger", Check: true}
+		err = &fault.Error{What: path + " is missing", Why: "without this file it is unknown whether this input was answered before",
+			Fix: "restore the file; without it nothing more is released under this ledger", Check: true}
 	}
 	return secret, err
 }

@@ -206,23 +206,23 @@ func TestRefusalsOfEveryKind(t *testing.T) {
 		}{
 			"a file that was edited": {
 				func(s *sample) { os.WriteFile(s.Stages[len(s.Stages)-1].Out, []byte("mine"), 0o600) },
-				func(s *sample) bool { return !s.Stages[0].Redraw && s.Stages[0].Out != "" }, "is not what was released",
+				func(s *sample) bool { return !s.Stages[0].Redraw && s.Stages[0].Out != "" }, "is not the file that was released",
 			},
 			"a file that is gone": {
 				func(s *sample) { os.Remove(s.Stages[len(s.Stages)-1].Out) },
-				func(s *sample) bool { return s.Seed == nil && s.Key.IsZero() }, "its key was destroyed then",
+				func(s *sample) bool { return s.Seed == nil && s.Key.IsZero() }, "the key of the run is destroyed",
 			},
 			"a head that is gone": {
-				func(s *sample) { os.Remove(run.HeadFile(s.Path)) }, func(*sample) bool { return true }, "is gone",
+				func(s *sample) { os.Remove(run.HeadFile(s.Path)) }, func(*sample) bool { return true }, "is missing",
 			},
 			"a ledger that is gone": {
-				func(s *sample) { os.Remove(s.Path) }, func(*sample) bool { return true }, "shows that it was there",
+				func(s *sample) { os.Remove(s.Path) }, func(*sample) bool { return true }, "shows that it existed",
 			},
 			"another seed": {
 				func(s *sample) { s.Seed = &other }, func(s *sample) bool { return s.Seed != nil }, "another seed",
 			},
 			"other inputs": {
-				func(s *sample) { s.inputs = []byte("others") }, func(s *sample) bool { return s.New.Run == "" && !s.Stages[0].Redraw }, "is there already",
+				func(s *sample) { s.inputs = []byte("others") }, func(s *sample) bool { return s.New.Run == "" && !s.Stages[0].Redraw }, "exists already",
 			},
 			"another program": {
 				func(s *sample) { s.New.Run += "x" }, func(s *sample) bool { return s.New.Run != "" }, "another configuration",
@@ -263,7 +263,7 @@ func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	require.Empty(t, testkit.Must(os.ReadDir(filepath.Dir(s.Path))), "no key of a release that never is")
 	s.New.Epsilon = 2
 	require.NoError(t, os.WriteFile(s.Stages[0].Out, nil, 0o600))
-	require.ErrorContains(t, s.Do(t.Context(), nil), "is there already")
+	require.ErrorContains(t, s.Do(t.Context(), nil), "exists already")
 	require.Len(t, testkit.Must(os.ReadDir(filepath.Dir(s.Path))), 1)
 }
 

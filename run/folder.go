@@ -85,7 +85,7 @@ func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	case err != nil:
 		return fmt.Errorf("run: %s: %w", finishedName, err)
 	case sum != salted(salt, data):
-		return OtherRun(another+what+" is complete, and the data have changed since", nil, mixes, "choose another --out")
+		return OtherRun(another+what+" is complete, but the data have changed since", nil, mixes, "choose another --out")
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 
 // another refuses the folder of another run; mixes is the reason why a folder has one run.
 const another = "the folder holds another run: "
-const mixes = "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen"
+const mixes = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
 
 // isRun refuses a folder with the configuration of another run.
 func isRun(path string, config []byte, asked identity) error {

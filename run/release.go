@@ -113,7 +113,7 @@ func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 		}
 	} else if name = s.plan.Same.name; s.keyFile() != "" && c.hasKey && s.id.Key != "" && keyName != s.id.Key {
 		return nil, &fault.Error{What: s.keyFile() + " is not the key of the unfinished run",
-			Why: "with another key it would be drawn a second time", Fix: "restore the file"}
+			Why: "with another key the noise would be drawn a second time", Fix: "restore the file"}
 	}
 	run, err := s.Ledger.Run(name)
 	if err != nil {
@@ -138,13 +138,13 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 		done.SHA256, err = s.verify(stage, c)
 		done.Complete = err == nil
 	case !c.hasKey && committed:
-		return &fault.Error{What: stage.Out + " is not there, and the run that released it is complete",
-			Why: "its key was destroyed then, and with another it would be drawn a second time",
-			Fix: "give as --out the file that it wrote, or a copy of it", Check: true}
+		return &fault.Error{What: stage.Out + " is missing, and the run that released it is complete",
+			Why: "the key of the run is destroyed, and with another key the noise would be drawn a second time",
+			Fix: "give the file that the run wrote, or a copy of the file, as --out", Check: true}
 	case !c.hasKey:
-		return &fault.Error{What: "the key of the unfinished run is gone: " + s.keyFile(),
-			Why: "some of it may have been drawn, and with another key it would be a second time",
-			Fix: "restore the file; what the run was charged is spent", Check: true}
+		return &fault.Error{What: "the key of the unfinished run is missing: " + s.keyFile(),
+			Why: "noise may have been drawn already, and another key would draw it a second time",
+			Fix: "restore the file; the charge of the run stays spent", Check: true}
 	default:
 		done.SHA256, err = s.draw(ctx, stage, c)
 	}
@@ -214,12 +214,12 @@ func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err err
 		return sum, &fault.Error{What: stage.Out + " cannot be read", Err: err}
 	}
 	if err := s.commit(c.reservations, sum); err != nil {
-		fix := "restore the file; its key is destroyed and nothing is drawn again"
+		fix := "restore the file; the key is destroyed, so the file cannot be drawn again"
 		if c.hasKey {
-			fix = "move it away and run the command again, which repeats what was released"
+			fix = "move the file away and run the command again, which repeats the release"
 		}
-		return sum, &fault.Error{What: stage.Out + " is not what was released",
-			Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
+		return sum, &fault.Error{What: stage.Out + " is not the file that was released",
+			Why: "its hash differs from the hash in the ledger", Fix: fix, Check: true, Err: err}
 	}
 	return sum, nil
 }
@@ -266,15 +266,15 @@ func (s Stage) clear() error {
 }
 
 func (s Stage) errExists() error {
-	return &fault.Error{What: s.Out + " is there already", Why: "it was not written by this run, and is not overwritten",
-		Fix: "move it away, or name another file"}
+	return &fault.Error{What: s.Out + " exists already", Why: "this run did not write the file, and does not overwrite it",
+		Fix: "move the file away, or choose another file name"}
 }
 
 // writable refuses a file that could not be made.
 func writable(path string) error {
 	if err := durable.Writable(path); err != nil {
 		return &fault.Error{What: path + " cannot be written", Why: "nothing was written or charged",
-			Fix: "make its folder, or name another file", Err: err}
+			Fix: "create its folder, or choose another file", Err: err}
 	}
 	return nil
 }

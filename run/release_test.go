@@ -129,13 +129,13 @@ func TestWarnings(t *testing.T) {
 	require.NoError(t, os.Chmod(f.Path, 0o644))
 	testkit.Must(do(t.Context(), one(f, "b")))
 	require.Len(t, *warned, 1)
-	require.Contains(t, (*warned)[0], "others may read it")
+	require.Contains(t, (*warned)[0], "can be read by other users")
 
 	f, warned = book(t)
 	require.NoError(t, os.WriteFile(os.Getenv("XDG_STATE_HOME"), nil, 0o600)) // no folder can be made there
 	testkit.Must(do(t.Context(), one(f, "a")))
 	require.NotEmpty(t, *warned)
-	require.Contains(t, (*warned)[0], "is kept beside it only")
+	require.Contains(t, (*warned)[0], "is kept only beside the ledger")
 }
 
 // A ledger that is a pipe is refused and not waited for.
@@ -162,10 +162,10 @@ func TestLost(t *testing.T) {
 		}
 		require.NoError(t, err)
 		_, _, err = f.Look()
-		isError(t, err, "shows that it was there")
+		isError(t, err, "shows that it existed")
 		_, err = f.Open(t.Context(), f.New) // somebody else made it meanwhile, or not
 		if cut != "removed" {
-			isError(t, err, "shows that it was there")
+			isError(t, err, "shows that it existed")
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	for _, path := range []string{run.HeadFile(f.Path), run.IDFile(f.Path)} {
 		require.NoError(t, os.Rename(path, path+".away"))
 		_, err = do(t.Context(), one(f, "c"))
-		isError(t, err, path+" is gone")
+		isError(t, err, path+" is missing")
 		require.NoError(t, os.Rename(path+".away", path))
 	}
 	require.NoError(t, os.WriteFile(f.Path, older, 0o600))

@@ -239,7 +239,7 @@ func relink(t testing.TB, file []byte) []byte {
 	for text := range bytes.Lines(file) {
 		text = bytes.TrimSuffix(text, []byte("\n"))
 		l, err := decode(text)
-		if err != nil && !strings.Contains(err.Error(), "check does not match") {
+		if err != nil && !strings.Contains(err.Error(), "checksum does not match") {
 			require.NoError(t, err)
 		}
 		l.prev = c.prev
@@ -420,7 +420,7 @@ func reprice(t testing.TB, file []byte, near float64) []byte {
 	for text := range bytes.Lines(file) {
 		l, err := decode(bytes.TrimSuffix(text, []byte("\n")))
 		if err != nil {
-			require.ErrorContains(t, err, "check does not match")
+			require.ErrorContains(t, err, "checksum does not match")
 		}
 		if l.kind == reserveLine {
 			l.epsilon = testkit.Must(b.chain.balance.onOrders(testkit.Must(b.chain.balance.chargeOf(l.text))))

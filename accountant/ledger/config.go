@@ -105,7 +105,7 @@ func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waive
 func (c Config) Withheld() string {
 	var why []string
 	if len(c.Waived) > 0 {
-		why = append(why, fmt.Sprintf("refusals were waived (%s), so that epsilon may not be true", strings.Join(c.Waived, ", ")))
+		why = append(why, fmt.Sprintf("refusals were waived (%s), so epsilon may be wrong", strings.Join(c.Waived, ", ")))
 	}
 	if c.Noise == SeededNoise {
 		why = append(why, "the noise comes from a seed")

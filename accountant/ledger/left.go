@@ -170,11 +170,11 @@ type BudgetError struct {
 // Error implements error.
 func (e *BudgetError) Error() string {
 	if math.IsInf(e.Epsilon, 1) {
-		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and with this no epsilon would hold: "+
+		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; epsilon %.6g is spent, and with this charge no epsilon would hold: "+
 			"it may fail with a chance that delta, or Config.FailureDelta, does not cover",
 			e.Budget, e.Delta, e.Spent)
 	}
-	text := fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g",
+	text := fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; epsilon %.6g is spent, and this charge would raise the total to %.6g",
 		e.Budget, e.Delta, e.Spent, e.Epsilon)
 	if e.Left > 0 {
 		text += fmt.Sprintf("; a release of epsilon %.6g still fits", e.Left)

@@ -170,7 +170,7 @@ func decode(text []byte) (line, error) {
 		return l, errMore
 	}
 	if binary.BigEndian.Uint32(sum[:]) != crc32.Checksum(checked, castagnoli) {
-		return l, errors.New("its check does not match: it was changed")
+		return l, errors.New("its checksum does not match, so the line was changed")
 	}
 	return l, nil
 }

@@ -139,7 +139,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	case err != nil:
 		return bad("%v", err)
 	case string(digest(text, at)) != r.Digest:
-		return bad("it was changed after it was written: its digest is another")
+		return bad("the statement was changed after it was written: its digest does not match")
 	}
 	for _, l := range r.Ledgers {
 		again, err := r.again(l, open)
@@ -147,13 +147,13 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 		case errors.Is(err, ledger.ErrCorrupt): // of another ledger
 			continue
 		case errors.Is(err, errNotReleased), err == nil && again.Head != l.Head:
-			return bad("it names what the ledger did not release")
+			return bad("the statement lists a release that is not in the ledger")
 		case err != nil:
 			return Checked{}, err
 		}
 		return r.compare(text, l, again)
 	}
-	return bad("it is of another run or ledger: line %d of this ledger is not the one that it was written from", r.Ledgers[0].Head.Lines)
+	return bad("the statement is about another ledger: line %d of this ledger is different", r.Ledgers[0].Head.Lines)
 }
 
 // again states a ledger as it was when the page was written.
@@ -235,11 +235,11 @@ func (f *firstLines) Read(p []byte) (int, error) {
 func readRecord(page []byte) (record, int, error) {
 	var r record
 	if len(page) > maxPage {
-		return r, 0, errors.New("it is too long for a statement")
+		return r, 0, errors.New("the file is too long for a statement")
 	}
 	at := digestAt(page)
 	if at < 0 {
-		return r, 0, errors.New("it is no statement, or one of an earlier version, which carried no digest")
+		return r, 0, errors.New("the file is no statement, or an earlier version wrote it without a digest")
 	}
 	text, whole := page, struct{ Record *record }{&r}
 	into := any(&whole)

@@ -150,11 +150,11 @@ func ParseAbout(text []byte) (About, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			return About{}, fmt.Errorf("statement: there is no field %s; the fields are data_set, controller, purpose, contact and date", Plain(name))
+			return About{}, fmt.Errorf("statement: unknown field %s; the fields are data_set, controller, purpose, contact and date", Plain(name))
 		}
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field == "" {
-			return About{}, errors.New("statement: it is no JSON object")
+			return About{}, errors.New("statement: not a JSON object")
 		} else if errors.As(err, &kind) {
 			return About{}, fmt.Errorf("statement: %s is no text", kind.Field)
 		}

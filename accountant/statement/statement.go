@@ -185,8 +185,8 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
 			return nil, &fault.Error{What: "no entry released this file: " + f.Name,
-				Why: "a page names what was charged, and no ledger given here has the hash of this file",
-				Fix: "give the file that was released, or the ledger that charged it", Check: true, Err: errNotReleased}
+				Why: "a statement lists what was charged, and no given ledger contains the hash of this file",
+				Fix: "give the released file, or the ledger that was charged for it", Check: true, Err: errNotReleased}
 		}
 	}
 	s := all[0]
@@ -336,7 +336,7 @@ func Warning(epsilon float64) string {
 	if math.IsInf(epsilon, 1) {
 		return "no epsilon is known: nothing is promised"
 	}
-	return fmt.Sprintf("epsilon %s is above %d and protects next to nothing: "+
-		"odds of 1 to 1 may become 10^%.6g to 1; a usual budget is at most 10",
+	return fmt.Sprintf("epsilon %s is above %d, which gives almost no protection: "+
+		"odds of 1 to 1 may become 10^%.6g to 1; budgets are usually at most 10",
 		most(epsilon), absurd, math.Floor(epsilon/math.Ln10))
 }

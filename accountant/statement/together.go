@@ -113,15 +113,15 @@ func sumUp(xs []float64) float64 {
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),
-			Why: "a page has one total, and these have none", Fix: "write a page for each"}
+			Why: "a statement has one total, and these ledgers have no common total", Fix: "write a statement for each ledger"}
 	}
 	switch {
 	case a.ID != "" && a.ID == b.ID, a.Head.Lines > 0 && a.Head == b.Head:
-		return mix("they are one ledger, or copies of one; its charges count once")
+		return mix("they are the same ledger, or copies of one ledger, whose charges count once")
 	case a.Unit != b.Unit:
-		return mix("one protects one %s and the other one %s; what they cost the same people cannot be added up", Plain(a.Unit), Plain(b.Unit))
+		return mix("the first protects one %s, the second one %s; costs for different units cannot be added up", Plain(a.Unit), Plain(b.Unit))
 	case a.Relation != b.Relation:
-		return mix("one is for relation %v and the other for %v; their epsilons mean different things and cannot be added up", a.Relation, b.Relation)
+		return mix("the first has relation %v, the second %v; epsilons for different relations cannot be added up", a.Relation, b.Relation)
 	}
 	return nil
 }

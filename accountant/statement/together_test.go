@@ -75,9 +75,9 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	replace.Relation = accountant.ReplaceOne
 	file := ledgerFile(t, reserved("patient"), e)
 	for why, other := range map[string][]byte{
-		"one ledger, or copies":                                   file,
-		"one protects one patient and the other one visit":        ledgerFile(t, reserved("visit"), e),
-		"one is for relation add_remove and the other for replac": ledgerFile(t, replace, e),
+		"the same ledger, or copies":                           file,
+		"the first protects one patient, the second one visit": ledgerFile(t, reserved("visit"), e),
+		"the first has relation add_remove, the second replac": ledgerFile(t, replace, e),
 	} {
 		require.ErrorContains(t, testkit.Err(New(Options{}, source("a", file), source("b", other))), why)
 	}
@@ -167,7 +167,7 @@ func TestAbout(t *testing.T) {
 	require.Equal(t, "A�[31m��B", about.Controller)
 	require.Equal(t, "x", about.Contact)
 	for text, why := range map[string]string{
-		`{"owner":"x"}`:                "there is no field \"owner\"",
+		`{"owner":"x"}`:                "unknown field \"owner\"",
 		`{"date":"1.3.2026"}`:          "is not a day",
 		`{"purpose":3}`:                "purpose",
 		`{} {}`:                        "something follows",

@@ -359,7 +359,7 @@ func TestWhatMayBePublishedLiesInOneFolder(t *testing.T) {
 				_, errs := typed(t, shell.ExitDone, args...)
 				lines := strings.Split(strings.TrimSpace(errs), "\n")
 				out := filepath.Join(dir, "out")
-				require.Contains(t, lines[len(lines)-1], filepath.Join(out, "private")+": keep it to yourself")
+				require.Contains(t, lines[len(lines)-1], filepath.Join(out, "private")+": keep private")
 				halves := testkit.Must(os.ReadDir(out))
 				if seeded {
 					require.Len(t, halves, 1, "%v", halves)

@@ -16,7 +16,7 @@ func Exposed(_ string, info fs.FileInfo) error {
 		return fmt.Errorf("belongs to user %d", s.Uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("others may write to it, its mode is %v", info.Mode())
+		return fmt.Errorf("can be written by other users (mode %v)", info.Mode())
 	}
 	return nil
 }
@@ -24,7 +24,7 @@ func Exposed(_ string, info fs.FileInfo) error {
 // Readable returns an error if the mode of info lets other users than the owner read.
 func Readable(_ string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o044 != 0 {
-		return fmt.Errorf("others may read it, its mode is %v", info.Mode())
+		return fmt.Errorf("can be read by other users (mode %v)", info.Mode())
 	}
 	return nil
 }

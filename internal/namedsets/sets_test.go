@@ -92,10 +92,10 @@ func TestEverySet(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for want, opt := range map[string]dataset.Options{
-		"takes no files of labels or units": {Labels: "l.npy"},
-		"takes no column options":           {CSV: dataset.CSVOptions{Label: "1"}},
-		"takes no class names":              {Rule: dataset.ClassRule{Names: []string{"a", "b"}}},
-		"takes no kind":                     {Kind: dataset.Pictures},
+		"takes no files of labels or units":                        {Labels: "l.npy"},
+		"--label and other column flags do not apply":              {CSV: dataset.CSVOptions{Label: "1"}},
+		"--classes, --class-names and --other-labels do not apply": {Rule: dataset.ClassRule{Names: []string{"a", "b"}}},
+		"--kind does not apply":                                    {Kind: dataset.Pictures},
 	} {
 		_, err := Open("mnist", opt)
 		testkit.ErrorAs[*fault.Error](t, err)

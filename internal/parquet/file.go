@@ -47,7 +47,7 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	case string(tail[4:]) != Magic:
 		return nil, f.damaged("begins as Parquet and does not end so: it was cut off", nil)
 	case length > size-int64(ends):
-		return nil, f.damaged(fmt.Sprintf("claims a footer of %d bytes and has %d in all", length, size), nil)
+		return nil, f.damaged(fmt.Sprintf("should end in a footer of %d bytes, but the whole file has %d bytes", length, size), nil)
 	case length > maxFooter:
 		return nil, &fault.Error{File: name, What: fmt.Sprintf("has a footer of %d bytes, at most %d are read", length, maxFooter),
 			Why: "the footer lists every column of every row group", Fix: "write fewer columns or larger row groups"}
@@ -171,7 +171,7 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 		c := f.columns[at]
 		if c.Refused != "" {
 			return nil, &fault.Error{File: f.name, What: fmt.Sprintf("holds %s in column %q", c.Refused, c.Name),
-				Why: "texts, integers, floats, truth values and dates are read", Fix: c.Convert()}
+				Why: "only columns of text, integers, floats, booleans and dates can be read", Fix: c.Convert()}
 		}
 		r.cursors[i] = cursor{c: c, live: &r.live}
 	}

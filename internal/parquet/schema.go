@@ -175,5 +175,5 @@ func (c Column) Convert() string {
 	case call == "":
 		return "make columns of its parts, or leave it out"
 	}
-	return fmt.Sprintf("in Python: df[%q] = df[%[1]q].%s", c.Name, call)
+	return fmt.Sprintf("convert the column in Python: df[%q] = df[%[1]q].%s", c.Name, call)
 }

@@ -46,9 +46,9 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	}
 	m.Say(fmt.Sprintf("units: %d, as declared", m.Size))
 	if task.Grouped && m.RowsPerUnit == 1 {
-		m.Say(fmt.Sprintf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", m.Unit))
+		m.Say(fmt.Sprintf("rows of one %s: only the first is used; --rows-per-unit uses more, at the same epsilon", m.Unit))
 	} else if task.Grouped {
-		m.Say(fmt.Sprintf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them",
+		m.Say(fmt.Sprintf("rows of one %s: up to %d are used; their gradients are averaged and count as one, so epsilon covers all of them",
 			m.Unit, m.RowsPerUnit))
 	}
 	if !m.begun {

@@ -81,8 +81,8 @@ var ErrReleased = errors.New("results: something was released")
 // Released returns this refusal for a file, with the evidence that it belongs to another run.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
-		Why: "another release would spend a whole budget on the same people, and no ledger would add up the two",
-		Fix: "put back the private half as it was, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
+		Why: "a second release would spend a second budget on the same people, and no ledger would add up the two",
+		Fix: "restore the private half, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
 }
 
 // Vacant refuses a folder with files but without a run. If a run released them and nothing else remains of
@@ -97,8 +97,8 @@ func (f Folder) Vacant() error {
 			return Released(path, f.Private()+" does not have the run that released it")
 		}
 	}
-	return &fault.Error{What: strangers[0] + " is there already",
-		Why: "it is not of this run, and is not overwritten; nothing was written", Fix: "move it away, or choose another --out"}
+	return &fault.Error{What: strangers[0] + " exists already",
+		Why: "the file is not from this run, and is not overwritten; nothing was written", Fix: "move the file away, or choose another --out"}
 }
 
 // releasedFile reports whether a run released a file with this name, or kept it as a ledger.

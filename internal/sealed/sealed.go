@@ -18,7 +18,7 @@ import (
 // Errors for bytes that do not begin with the magic, or do not end with their hash.
 var (
 	ErrKind    = errors.New("it is of another kind or version")
-	ErrDamaged = errors.New("it is damaged: its hash does not match")
+	ErrDamaged = errors.New("the file is damaged: its hash does not match")
 )
 
 // Seal appends the SHA-256 of b to b.

@@ -44,7 +44,7 @@ func NegativeBinomial(eta, mean float64) (Law, error) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
 	}
 	if !(mean > 1 && mean <= MaxExpected) {
-		return Law{}, fmt.Errorf("%w: a law of at least one run needs an expected number above 1 and at most %g, got %v",
+		return Law{}, fmt.Errorf("%w: the expected number of runs must be above 1 and at most %g, got %v",
 			ErrLaw, float64(MaxExpected), mean)
 	}
 	at := func(log float64) Law { return Law{Eta: eta, Gamma: math.Exp(log)} }

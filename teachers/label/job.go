@@ -125,7 +125,7 @@ func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail",
 			Why: j.Setting.Mechanism + " releases what it should not with a small probability",
-			Fix: "name another ledger, made for it or with a failure delta"}
+			Fix: "choose another ledger, made for it or with a failure delta"}
 	}
 	return nil
 }
@@ -133,9 +133,9 @@ func (j *job) fits() error {
 // sealed explains why a ledger of mode Reserved accepts no more charges.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
-		return &fault.Error{What: "the ledger takes no more",
-			Why: "it was made in mode reserved: everything is charged before anything is released",
-			Fix: "name another ledger; one of mode filter can be shared", Err: err}
+		return &fault.Error{What: "the ledger allows no further charge",
+			Why: "the ledger is in mode reserved, which allows no charge after the first release",
+			Fix: "choose another ledger; several runs can charge a ledger of mode filter", Err: err}
 	}
 	return err
 }

@@ -228,7 +228,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 		made = release1(t, second)
 		require.FileExists(t, writing[0], "a live file")
 		return nil
-	}), first)), "is there already")
+	}), first)), "exists already")
 	info := testkit.Must(os.Stat(second.Out))
 	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 	again := release1(t, second)

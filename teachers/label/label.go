@@ -153,7 +153,7 @@ func (c Config) checkPlaces() error {
 	}
 	for _, path := range []string{c.Out, c.Ledger} {
 		if there, err := durable.Exists(filepath.Dir(path)); err != nil || !there {
-			return &fault.Error{What: "there is no folder for " + path, Fix: "make it", Err: err}
+			return &fault.Error{What: "the folder of " + path + " does not exist", Fix: "create the folder", Err: err}
 		}
 	}
 	return nil

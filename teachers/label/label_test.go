@@ -143,7 +143,7 @@ func TestReservedModeIsForOneRun(t *testing.T) {
 	require.True(t, release1(t, c).Complete)
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{From: 30})
 	c.Out += "2"
-	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "takes no more")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "allows no further charge")
 }
 
 // Parts of one file are runs of their own.
@@ -264,9 +264,9 @@ func TestRefusals(t *testing.T) {
 		"pool":             {func(c *Config) { c.Pool = strings.Repeat("x", 257) }, "too long"},
 		"large delta":      {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
 		"out is ledger":    {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
-		"no folder":        {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
-		"no id":            {func(c *Config) { require.NoError(t, os.Remove(run.IDFile(c.Ledger))) }, "is gone"},
-		"in the way":       {func(c *Config) { c.Ledger += "2" }, "is there already"},
+		"no folder":        {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "does not exist"},
+		"no id":            {func(c *Config) { require.NoError(t, os.Remove(run.IDFile(c.Ledger))) }, "is missing"},
+		"in the way":       {func(c *Config) { c.Ledger += "2" }, "exists already"},
 	} {
 		for _, complete := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, complete %v", name, complete), func(t *testing.T) {
@@ -302,17 +302,17 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		check  bool
 		says   string
 	}{
-		"labels gone":             {"", removeLabels, true, "is not there, and the run that released it is complete"},
-		"labels edited":           {"", func(t *testing.T, c *Config) { testkit.Write(t, c.Out, read(t, c.Out)+"60,1\n") }, true, "is not what was released"},
+		"labels gone":             {"", removeLabels, true, "is missing, and the run that released it is complete"},
+		"labels edited":           {"", func(t *testing.T, c *Config) { testkit.Write(t, c.Out, read(t, c.Out)+"60,1\n") }, true, "is not the file that was released"},
 		"labels edited, key left": {"named", otherLabels, true, "move it away"},
-		"key gone before answers": {"reserved", removeKey, true, "key of the unfinished run is gone"},
+		"key gone before answers": {"reserved", removeKey, true, "key of the unfinished run is missing"},
 		"key gone after commit":   {"committed", removeKey, true, "run that released it is complete"},
 		"another key": {"reserved", func(t *testing.T, c *Config) {
 			key := testkit.Must(rng.NewKey())
 			require.NoError(t, keyfile.Write(keys(t, *c)[0], key))
 		}, false, "is not the key of the unfinished run"},
 		"another seed":      {"drawn", func(_ *testing.T, c *Config) { c.Seed = &two }, false, "another seed"},
-		"labels in the way": {"drawn", otherLabels, false, "is there already"},
+		"labels in the way": {"drawn", otherLabels, false, "exists already"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := standard(t)
@@ -381,10 +381,10 @@ func TestALostLedgerIsRefused(t *testing.T) {
 		left func(whole string) string
 		says string
 	}{
-		"removed":        {nil, "is gone or cut off"},
-		"emptied":        {func(string) string { return "" }, "is gone or cut off"},
-		"in its header":  {func(s string) string { return first(s)[:40] }, "is gone or cut off"},
-		"its newline":    {first, "is gone or cut off"},
+		"removed":        {nil, "is missing or cut off"},
+		"emptied":        {func(string) string { return "" }, "is missing or cut off"},
+		"in its header":  {func(s string) string { return first(s)[:40] }, "is missing or cut off"},
+		"its newline":    {first, "is missing or cut off"},
 		"after the head": {func(s string) string { return first(s) + "\n" }, "the file once had"},
 		"the last line":  {func(s string) string { return s[:strings.LastIndex(strings.TrimSuffix(s, "\n"), "\n")+1] }, "the file once had"},
 	} {

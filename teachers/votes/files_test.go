@@ -42,7 +42,7 @@ func TestSpool(t *testing.T) {
 	}
 	require.ErrorContains(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin, "other.csv"}, opt)), "name it alone")
 	_, err := votes.Open(ctx, []string{votes.Stdin}, votes.Options{Classes: 3})
-	require.ErrorContains(t, err, "no such file", "without a spool it is a file")
+	require.ErrorContains(t, err, "no file has this name", "without a spool it is a file")
 	require.NoError(t, spool.Close())
 	require.Error(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin}, opt)))
 	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(dir, "*"))))
@@ -163,7 +163,7 @@ func TestCountsOfManyFiles(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(votes.OpenCounts(ctx, []string{pattern}, votes.Options{Counts: true}, true)), "need Counts, Teachers")
 }
 
-// What pandas writes with its index is read as the same votes without, and what is no such file is refused.
+// What pandas writes with its index is read as the same votes without, and what is no file has this name is refused.
 func TestIndexColumn(t *testing.T) {
 	plain := opened(t, votes.Options{Classes: 3}, []byte("0,1,2\n1,,0\n2,2,2\n"))
 	for name, text := range map[string]string{

@@ -130,7 +130,7 @@ func (r *Report) duplicates() Finding {
 			fmt.Sprintf("nothing was compared: %d of %d teachers vote for more than one class", left, r.Teachers)}
 	}
 	if len(r.Duplicates) == 0 {
-		return Finding{"duplicates", LevelOK, "no two teachers vote alike everywhere"}
+		return Finding{"duplicates", LevelOK, "no two teachers vote the same on every query"}
 	}
 	var groups []string
 	for _, g := range r.Duplicates[:min(len(r.Duplicates), maxListed)] {
@@ -139,13 +139,13 @@ func (r *Report) duplicates() Finding {
 	if len(r.Duplicates) > maxListed {
 		groups = append(groups, "...")
 	}
-	detail := "equal votes everywhere: " + strings.Join(groups, "; ")
+	detail := "these teachers vote the same on every query: " + strings.Join(groups, "; ")
 	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote,
-			detail + fmt.Sprintf(" (so few queries divide the teachers that chance makes %.2g such pairs)",
+			detail + fmt.Sprintf(" (%.2g such pairs are expected by chance, because the teachers disagree on few queries)",
 				r.ChanceDuplicates)}
 	}
-	return Finding{"duplicates", LevelFail, detail + " (one model voting twice moves two votes)"}
+	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice moves two votes)"}
 }
 
 // maxListed is the largest number of teachers, or groups, listed in a finding.

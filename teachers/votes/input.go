@@ -57,7 +57,7 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 		}
 		if len(found) == 0 {
 			return nil, false, &fault.Error{File: path, What: "cannot be read",
-				Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
+				Why: "no file has this name or matches it as a pattern", Err: statErr}
 		}
 		perTeacher = true
 		names = append(names, found...)

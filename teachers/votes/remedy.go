@@ -116,7 +116,7 @@ func separator(sep byte) string {
 
 // inPython introduces a line of Python, in which np is numpy, pd is pandas and standard input has no name.
 func inPython(line string) string {
-	return "in Python: " + strings.ReplaceAll(line, stdinName, "votes")
+	return "convert the file in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
 // saved returns the line of Python that runs setup and then saves the array expr; %q stands for the file.
@@ -134,7 +134,7 @@ func beside(name, ext string) string {
 }
 
 // ownerNotice ends an error that shows a single vote.
-const ownerNotice = "; this message tells of private votes and is for their owner alone"
+const ownerNotice = "; this message may reveal private votes: show it to their owner alone"
 
 // survey counts cells by kind, so that an error can suggest a fix. It is as private as the votes.
 type survey struct {

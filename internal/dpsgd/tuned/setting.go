@@ -189,7 +189,7 @@ func parseCSV(data []byte) ([]Setting, error) {
 	for _, name := range header {
 		at := slices.IndexFunc((&Setting{}).fields(), func(f field) bool { return f.name == strings.TrimSpace(name) })
 		if at < 0 {
-			return nil, fmt.Errorf("%w: the header has %q, which no setting has", ErrSettings, name)
+			return nil, fmt.Errorf("%w: the header has %q, which is not the name of a setting", ErrSettings, name)
 		}
 		columns = append(columns, at)
 	}
@@ -225,7 +225,7 @@ func checked(all []Setting) ([]Setting, error) {
 	seen := map[string]bool{}
 	for _, s := range all {
 		if seen[s.String()] {
-			return nil, fmt.Errorf("%w: %s twice", ErrSettings, s)
+			return nil, fmt.Errorf("%w: %s is listed twice", ErrSettings, s)
 		}
 		seen[s.String()] = true
 	}

@@ -75,7 +75,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 			r.Head = head
 		} else if err := r.Head.join(head); err != nil {
 			return nil, &fault.Error{File: path, What: err.Error(),
-				Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
+				Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "create them again with the same salt"}
 		}
 		for _, s := range silos {
 			if first, twice := names[s.Name]; twice {
@@ -196,7 +196,7 @@ func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, H
 		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
 	case err != nil:
 		return head, nil, &fault.Error{File: path, What: "is not a valid manifest",
-			Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate votes check hash-ids"}
+			Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "create the manifest again with pate votes check hash-ids"}
 	}
 	return head, silos, nil
 }

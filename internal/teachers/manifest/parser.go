@@ -57,7 +57,7 @@ func (p *parser) back() {
 
 func (p *parser) expect(want byte) {
 	if c := p.next(); p.err == nil && c != want {
-		p.fail(fmt.Errorf("%q where %q belongs", c, want))
+		p.fail(fmt.Errorf("expected %q, found %q", want, c))
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *parser) list(open, end byte, element func()) {
 			return
 		}
 		if p.err == nil && c != ',' {
-			p.fail(fmt.Errorf("%q where a comma or %q belongs", c, end))
+			p.fail(fmt.Errorf("expected a comma or %q, found %q", end, c))
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (p *parser) number() int {
 	p.back()
 	n, err := strconv.ParseUint(string(digits), 10, 31)
 	if p.err == nil && (err != nil || len(digits) > 1 && digits[0] == '0') {
-		p.fail(errors.New("no whole number where one belongs"))
+		p.fail(errors.New("expected a whole number"))
 	}
 	return int(n)
 }

@@ -89,7 +89,7 @@ func (j Job) withDefaults() (Job, error) {
 		if same, err := durable.Same(in, j.Out); err != nil {
 			return j, err
 		} else if same {
-			return j, &fault.Error{File: j.Out, What: "is read and cannot be written", Fix: "choose another --out"}
+			return j, &fault.Error{File: j.Out, What: "is an input and cannot be overwritten", Fix: "choose another --out"}
 		}
 	}
 	if info, err := os.Stat(filepath.Dir(j.Out)); err != nil || !info.IsDir() {

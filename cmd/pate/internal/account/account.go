@@ -84,7 +84,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	byEpsilon := cmd.Flags().Changed("epsilon")
 	if err := shell.Refuse("account", err, wrong,
 		shell.If(f.rdp && len(orders) == 0, "--rdp needs --orders"),
-		shell.If(byEpsilon && cmd.Flags().Changed("delta"), "--delta and --epsilon: give one, the other is the answer"),
+		shell.If(byEpsilon && cmd.Flags().Changed("delta"), "give --delta or --epsilon, not both: the other one is computed"),
 		shell.If(byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)),
 			"--epsilon %v: must be a finite number, at least 0", f.epsilon)); err != nil {
 		return err
@@ -177,15 +177,15 @@ func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, e
 	case path == "-":
 	case is == filekind.Ledger:
 		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path),
-			"it says itself what was charged, and what that costs",
-			"what it spent: pate ledger show "+shell.ShellWord(path)+"; its events alone: pate ledger "+
-				"statement "+shell.ShellWord(path)+" --format json, in the field events", "account")
+			"a ledger already contains its events and their cost",
+			"to see the cost: pate ledger show "+shell.ShellWord(path)+"; to list the events: pate ledger "+
+				"statement "+shell.ShellWord(path)+" --format json, field \"events\"", "account")
 	default:
 		if wrong := shell.WrongKind(path, "a list of events", "account", filekind.Events, filekind.JSON); wrong != nil {
 			return accountant.Schedule{}, wrong
 		}
 	}
-	why, fix := "every field of every event must be there, known, and in range", "pate account --help lists the types of events and their fields"
+	why, fix := "an event must have all fields of its type, no others, and values in range", "pate account --help lists the types of events and their fields"
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		why = "an event that does not mean exactly the same here is refused, not guessed"

@@ -104,7 +104,7 @@ func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountan
 		return result, nil
 	}
 	if b.AtGridEdge {
-		g.Logf("pate: the best order, %v, is at the edge of the orders tried: wider --orders may give a smaller bound", b.Order)
+		g.Logf("pate: the best order, %v, is the smallest or largest that was tried: a wider range of --orders may give a smaller bound", b.Order)
 	}
 	if curve {
 		values, _, err := rdp.RDP(cfg.Orders)

@@ -45,7 +45,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 		return err
 	}
 	if f.answers != "" && f.Mechanism != "confident" {
-		return shell.Usagef("votes", "--answers is for --mechanism confident: the others answer everything")
+		return shell.Usagef("votes", "--answers needs --mechanism confident: the other mechanisms answer every query")
 	}
 	orders, err := shell.ParseOrders(f.orders)
 	if err != nil {

@@ -52,7 +52,7 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	return cmp.Or(
 		positive("order", f.order), positive("beta", f.beta), positive("sigma-ss", f.sigmaSS), positive("epsilon", f.epsilon),
 		shell.Refuse("mechanisms", shell.If(f.Mechanism == "lnmax",
-			"--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can be released")),
+			"--mechanism lnmax: its smooth sensitivity is not known; use gnmax or confident")),
 		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty: it names the release on the ledger")))
 }
 
@@ -170,9 +170,9 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	err = one.Do(ctx, func(_ *run.Session, done []run.Done) error {
 		switch {
 		case done[0].Complete:
-			r.globals.Logf("%s is what was released; nothing was drawn or charged", r.flags.out)
+			r.globals.Logf("%s is unchanged since its release; nothing was drawn or charged", r.flags.out)
 		case done[0].Recorded:
-			r.globals.Logf("went on with the release that was charged before, at no further cost")
+			r.globals.Logf("resumed the release that was charged before, at no further cost")
 		}
 		return nil
 	})

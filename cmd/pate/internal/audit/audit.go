@@ -34,7 +34,7 @@ func New(g *shell.Globals) *cobra.Command {
 		}
 		if err := shell.Refuse("",
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
-				"--samples %d: must be from 2 to 2^30, on each input", f.samples),
+				"--samples %d: must be from 2 to 2^30 (for each input)", f.samples),
 			shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
 		); err != nil {
 			return err
@@ -80,7 +80,7 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	}
 	broken, err := namedTargets(controls.Broken(), controls.BrokenTrained(), f.broken, "broken", "all")
 	if targets = append(targets, broken...); err == nil && len(targets) == 0 {
-		err = errors.New("--suite: nothing is named")
+		err = errors.New("--suite is empty")
 	}
 	return targets, err
 }
@@ -112,7 +112,7 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 		}
 		switch {
 		case !r.Finding.Refuted() && r.Target.Mistake != "":
-			g.Logf("%s by %s is not refuted, although it is wrong: more --samples may show it", r.Target.Name, r.Target.Method)
+			g.Logf("%s by %s is wrong but was not refuted: more --samples may refute it", r.Target.Name, r.Target.Method)
 		case r.Finding.Refuted() && !slices.Contains(*where, r.Target.Name):
 			*where = append(*where, r.Target.Name)
 		}

@@ -202,18 +202,18 @@ func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
 	names := strings.Join(m.searched(), ", --")
 	left := append(slices.DeleteFunc(m.searched(), given), "")
 	return left[0], shell.Refuse("calibrate",
-		shell.If(given("noise") && (!(p.noise > 0) || math.IsInf(p.noise, 1)), "--noise %v: a finite number above 0", p.noise),
-		shell.If(given(m.count) && p.count < 1, "--%s %d: at least 1", m.count, p.count),
+		shell.If(given("noise") && (!(p.noise > 0) || math.IsInf(p.noise, 1)), "--noise %v: must be a finite number above 0", p.noise),
+		shell.If(given(m.count) && p.count < 1, "--%s %d: must be at least 1", m.count, p.count),
 		shell.If(m.sampled && given("probability") && !(p.probability > 0 && p.probability <= 1),
-			"--probability %v: above 0 and at most 1", p.probability),
-		shell.If(len(left) == 1, "leave out one of --%s: it is what is searched for", names),
-		shell.If(len(left) > 2, "--%s: give all but one of --%s", left[0], names))
+			"--probability %v: must be above 0 and at most 1", p.probability),
+		shell.If(len(left) == 1, "omit one of --%s: the omitted value is computed", names),
+		shell.If(len(left) > 2, "give all but one of --%s: the omitted value is computed", names))
 }
 
 func (m calibration) refused(err error, f budgetFlags) error {
-	why, fix := "no usable value lands on this budget", "ask for another --epsilon"
+	why, fix := "no usable value gives this budget", "choose another --epsilon"
 	if f.found > 0 {
-		why, fix = "no usable noise leaves an attacker as little as that", "ask for another --found"
+		why, fix = "no usable noise limits an attacker to this share", "choose another --found"
 	}
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):

@@ -48,11 +48,11 @@ type report struct {
 
 func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string) error {
 	if len(args) == 0 && len(f.manifests) == 0 {
-		return shell.Usagef("votes", "check what? a votes file, or --manifest")
+		return shell.Usagef("votes", "pate votes check needs a votes file or --manifest")
 	}
 	for _, flag := range []string{"join", "salt"} {
 		if cmd.Flag(flag).Value.String() != "" && (len(args) == 0 || len(f.manifests) == 0) {
-			return shell.Usagef("votes", "--%s binds manifests to votes: give both", flag)
+			return shell.Usagef("votes", "--%s compares manifests with votes: give --manifest and a votes file", flag)
 		}
 	}
 	var salt manifest.Salt
@@ -87,7 +87,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			return shell.FaultError(err, "votes")
 		}
 		if f.salt != "" && salt.ID() != r.silos.Head.SaltID {
-			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt",
+			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos must hash with the same salt",
 				"give the file that they were made with", "votes")
 		}
 		r.findings = append(r.findings, r.silos.Findings(r.votes, salt)...)
@@ -100,7 +100,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			return shell.FaultError(err, "votes")
 		}
 		if f.salt == "" {
-			g.Logf("%s is bound to numbers of teachers and classes; with --salt it would be to these votes", f.join)
+			g.Logf("%s is bound only to the numbers of teachers and classes; with --salt it is bound to these votes", f.join)
 		}
 	}
 	if err := r.write(g, ok); err != nil {
@@ -111,7 +111,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 		return r.failure()
 	}
 	if r.votes != nil {
-		g.Logf("labels of them: %s", labelCommand(cmd, args))
+		g.Logf("to label with these votes: %s", labelCommand(cmd, args))
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 	if err := durable.WriteBytes(f.salt, 0o600, append(text, '\n')); err != nil {
 		return salt, err
 	}
-	g.Logf("%s holds a new salt: hand it to the silos and nobody else", f.salt)
+	g.Logf("%s holds a new salt: give it to the silos only", f.salt)
 	return salt, nil
 }
 
@@ -291,8 +291,8 @@ func readSalt(path string) (manifest.Salt, error) {
 		err = salt.UnmarshalText(text)
 	}
 	if err != nil {
-		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt",
-			"get the file from whoever made it, or make one with --new-salt", "votes")
+		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos must hash with the same salt",
+			"get the file from the silo that created it, or create a salt with --new-salt", "votes")
 	}
 	return salt, nil
 }

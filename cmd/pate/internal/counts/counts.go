@@ -81,8 +81,8 @@ func (f *flags) report(g *shell.Globals, r result, names []string) error {
 		w.Flush()
 		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
 	}
-	g.Logf("keep the counts to yourself: they are as secret as the votes")
-	g.Logf("labels of them: pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv",
+	g.Logf("keep the counts private: they are as secret as the votes")
+	g.Logf("to label with these counts: pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv",
 		shell.ShellWord(f.out),
 		r.teachers, classes)
 	return nil

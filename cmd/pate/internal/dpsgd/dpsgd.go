@@ -75,16 +75,16 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 	}
 	return targets, cmp.Or(
 		shell.Positive(given("noise-multiplier"), "noise-multiplier", f.noise),
-		shell.If(given("spend") && f.ledger == "", "--spend is for --ledger; without it that is --epsilon"),
+		shell.If(given("spend") && f.ledger == "", "--spend needs --ledger; without a ledger use --epsilon"),
 		shell.Positive(given("spend"), "spend", f.spend),
-		shell.If(given("spend") && given("noise-multiplier"), "--spend, --noise-multiplier: one follows from the other"),
+		shell.If(given("spend") && given("noise-multiplier"), "give --spend or --noise-multiplier, not both: each determines the other"),
 		shell.If(given("epsilon") && given("noise-multiplier") && f.ledger == "",
-			"--epsilon, --noise-multiplier: one follows from the other"),
+			"give --epsilon or --noise-multiplier, not both: each determines the other"),
 		shell.If(f.without && (given("epsilon") || given("noise-multiplier") || f.ledger != ""),
-			"--no-privacy has neither --epsilon nor --noise-multiplier nor --ledger"),
-		shell.If(f.ledger != "" && len(targets) > 1, "--epsilon is the budget of a ledger, one number"),
-		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out: what is charged must not be lost"),
-		shell.If(given("mode") && f.ledger == "", "--mode is for a new --ledger"),
+			"--no-privacy excludes --epsilon, --noise-multiplier and --ledger"),
+		shell.If(f.ledger != "" && len(targets) > 1, "--epsilon must be one number, the budget of the --ledger"),
+		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out: the model that the budget pays for must be saved"),
+		shell.If(given("mode") && f.ledger == "", "--mode needs --ledger"),
 	)
 }
 
@@ -217,19 +217,19 @@ func (f *ownFlags) check(given func(string) bool) error {
 	if f.private == "" {
 		for _, name := range []string{"public", "public-labels", "accept-differences"} {
 			if given(name) {
-				return fmt.Errorf("--%s is for PRIVATE, the file of private rows: pate dpsgd PRIVATE --public PUBLIC", name)
+				return fmt.Errorf("--%s needs PRIVATE, the file of private rows: pate dpsgd PRIVATE --public PUBLIC", name)
 			}
 		}
 		return shell.CheckUnits(given, f.size, f.rows)
 	}
 	for _, name := range []string{"data", "split", "quick"} {
 		if given(name) {
-			return fmt.Errorf("--%s is for one file that is cut in two, and not for %s", name, f.private)
+			return fmt.Errorf("--%s is for a single file that is split in two, so it cannot be combined with %s", name, f.private)
 		}
 	}
 	if f.public == "" {
-		return errors.New("--public is required beside PRIVATE: columns, scales and classes come from public rows, as anything fitted on " +
-			"private ones would have to be charged")
+		return errors.New("--public is required with PRIVATE: columns, scales and classes are taken from public rows, because anything fitted to " +
+			"private rows would have to be charged")
 	}
 	return shell.CheckUnits(given, f.size, f.rows)
 }

@@ -205,16 +205,16 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	var over *label.BudgetError
 	if errors.As(err, &over) {
 		e := &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError, Topic: "privacy",
-			Why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
+			Why: "the worst case of all queries is charged before the first answer; nothing was charged or written",
 			Fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries)}
 		_, refusals := c.Setting.Values["failures"]
 		switch {
 		case over.Queries > 0:
 		case refusals:
-			e.Why = "the worst case is charged before the first query is asked; nothing was charged or written"
+			e.Why = "the worst case is charged before the first answer; nothing was charged or written"
 			e.Fix = "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta"
 		default:
-			e.Fix = "not one query fits: add noise, or leave mechanism and noise out, and a plan is made"
+			e.Fix = "not even one query fits: add noise, or omit --mechanism and its noise to get a plan"
 		}
 		return e
 	}
@@ -227,21 +227,21 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	}
 	switch {
 	case r.Complete:
-		g.Logf("%s is what was released; nothing was drawn or charged", f.out)
+		g.Logf("%s is unchanged since its release; nothing was drawn or charged", f.out)
 	case r.Resumed:
-		g.Logf("went on with the run that was charged before, at no further cost")
+		g.Logf("resumed the run that was charged before, at no further cost")
 	}
 	if !r.Releasable {
 		g.Logf("NOT releasable: %s", cmp.Or(r.Account.Withheld(), "the noise comes from a seed"))
 	}
 	switch {
 	case r.Account.Mode == ledger.Reserved && r.By == accountant.ByPLD:
-		g.Logf("epsilon follows from the privacy loss distributions of all that was reserved: pate help privacy")
+		g.Logf("epsilon is computed from the privacy loss distributions of all reservations: pate help privacy")
 	case r.Lack != nil:
-		g.Logf("the claim is by Rényi divergences: %v", r.Lack)
+		g.Logf("epsilon is computed by Rényi divergences: %v", r.Lack)
 	}
 	if r.Account.Mode == ledger.Filter {
-		g.Logf("together with all else that %s charges: at most epsilon %g, its budget", filepath.Base(f.ledger), r.Claim)
+		g.Logf("all charges of %s together are at most its budget, epsilon %g", filepath.Base(f.ledger), r.Claim)
 	}
 }
 

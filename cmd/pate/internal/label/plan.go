@@ -32,11 +32,11 @@ func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	if err := f.CheckAgreement(cmd); err != nil || f.CalibrateOn == "" || f.force.has(waiveCalibration) {
 		return err
 	}
-	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("--calibrate-on: the plan would follow from private votes"),
-		Why: "its mechanism, noise and queries stand in the ledger, the labels and the statement, and no epsilon covers what they show of " +
+	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("--calibrate-on: the plan would depend on private votes"),
+		Why: "ledger, labels and statement would show the plan, and epsilon does not cover what the plan reveals about " +
 			"the teachers",
-		Fix: "pate plan --calibrate-on shows the plan to the owner of the data; declare --teacher-accuracy from public data; or " +
-			"--force=calibration goes on, and nothing of it may be released", Topic: "mechanisms"}
+		Fix: "either declare --teacher-accuracy from public data, or only look at the plan with pate plan --calibrate-on, or " +
+			"continue with --force=calibration and release nothing from the run", Topic: "mechanisms"}
 }
 
 type refusalRemedies struct {
@@ -63,7 +63,7 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if would.queries > 0 {
 		ways = append(ways, fmt.Sprintf("%d queries", would.queries))
 	}
-	fix := "have more teachers, or a larger budget; what is left of a ledger may be left unspent"
+	fix := "use more teachers or a larger budget; you need not spend the rest of a ledger"
 	if ways != nil {
 		fix = "this would do: " + strings.Join(ways, ", or ")
 		if would.accuracy > 0 {
@@ -92,11 +92,11 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	c.Plan.Accept = func(ctx context.Context, a plan.Alternative) error {
 		from := "public numbers alone"
 		if f.CalibrateOn != "" {
-			from = "public numbers and these three, which are private"
+			from = "public numbers and the three private numbers above"
 		}
-		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "),
+		g.Logf("plan for %d teachers, computed from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "),
 			shell.LabelFlags(a.Setting, first))
-		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for all that is left of the budget",
+		g.Logf("the plan spends the rest of the budget on %d of %d queries, for about %s labels, %.0f %% of them equal to the plurality",
 			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
 		if err := f.tellAssumption(ctx, g, c, a); err != nil {
 			return err
@@ -115,11 +115,11 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	if f.Accuracy == 0 {
 		would.accuracy = plan.UsualAccuracy
 	}
-	why := fmt.Sprintf("no plan gives labels that are what the plurality says %.0f %% of the time, with %d teachers and what is left of epsilon %g",
+	why := fmt.Sprintf("no plan gives labels that equal the plurality %.0f %% of the time with %d teachers and the rest of epsilon %g",
 		100*f.minAccuracy, c.Votes.Teachers(), none.Goal.Epsilon)
 	if none.Best.Queries > 0 {
-		why = fmt.Sprintf("what is left of epsilon %g carries %s labels that are what the plurality says %.0f %% of the time, with %d "+
-			"teachers: fewer than %d for each of %d classes",
+		why = fmt.Sprintf("the rest of epsilon %g pays for %s labels that equal the plurality %.0f %% of the time with %d "+
+			"teachers: that is fewer than %d for each of %d classes",
 			none.Goal.Epsilon, shell.FormatExpected(none.Best.ExpectedCorrect,
 				false), 100*f.minAccuracy, c.Votes.Teachers(), plan.LeastPerClass, c.Votes.Classes())
 	}
@@ -138,8 +138,8 @@ func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *la
 	if err != nil {
 		return err
 	}
-	g.Warn(fmt.Sprintf("the plan takes teachers to be right %.0f %% of the time; with teachers right %.0f %%, %.0f %% of these labels would "+
-		"be what the plurality says: --teacher-accuracy, from public data, plans for yours",
+	g.Warn(fmt.Sprintf("the plan assumes that teachers are right %.0f %% of the time; if they are right %.0f %% of the time, %.0f %% of these labels "+
+		"will equal the plurality: give the accuracy of your teachers on public data as --teacher-accuracy",
 		100*plan.UsualAccuracy, 100*weak, 100*e.Accuracy()))
 	return nil
 }
@@ -193,13 +193,13 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		chosen := f.Mechanism != "" && !d.Settled(c.Setting)
 		switch {
 		case clear.Unanimous < least:
-			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered right %.0f %% of the time",
+			return refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered correctly only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
 		case clear.Answered < leastAnswered:
-			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered %.0f %% of the time",
+			return refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
 		case chosen && clear.Right < f.minAccuracy:
-			return refuse(g, fmt.Sprintf("with %s a clear vote, %.0f %% of %d teachers for one class, would be right %.0f %% of the time",
+			return refuse(g, fmt.Sprintf("with %s, a clear vote (%.0f %% of %d teachers for one class) would be answered correctly only %.0f %% of the time",
 				describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
 		}
 		return nil

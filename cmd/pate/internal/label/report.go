@@ -77,9 +77,9 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 		}
 		switch {
 		case f.force.has(waiver):
-			g.Warn(fmt.Sprintf("waived, so that epsilon may not be true: %s: %s", finding.Check, finding.Detail))
+			g.Warn(fmt.Sprintf("a failed check was waived, so epsilon may be wrong: %s: %s", finding.Check, finding.Detail))
 		default:
-			return shell.FailedVotes(finding, "see pate votes check; --force="+waiver+" charges nevertheless, and nothing of it may be released")
+			return shell.FailedVotes(finding, "see pate votes check; --force="+waiver+" charges in spite of the failed check, and then no result may be released")
 		}
 	}
 	given := cmd.Flags().Changed("teachers") // and opening the votes compared it
@@ -88,9 +88,9 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	}
 	switch {
 	case f.stated.Teachers > 0:
-		g.Logf("%d teachers, as %s says", f.stated.Teachers, f.stated.Where)
+		g.Logf("%d teachers, according to %s", f.stated.Teachers, f.stated.Where)
 	case !given && !report.Counts:
-		g.Logf("%d teachers and %d queries, as the file has columns and rows: --teachers %d confirms it", report.Teachers, report.Queries,
+		g.Logf("the votes were read as %d teachers and %d queries: confirm this with --teachers %d", report.Teachers, report.Queries,
 			report.Teachers)
 	}
 	return nil
@@ -113,8 +113,8 @@ func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	if err != nil {
 		return err
 	}
-	const cost = "mode filter: others may charge this ledger later, so Rényi divergences claim, and with this noise epsilon %g carries %d " +
-		"queries; --mode reserved would carry %s and take no other run"
+	const cost = "mode filter: later runs may charge this ledger, so epsilon is computed by Rényi divergences, and epsilon %g pays for %d " +
+		"queries with this noise; --mode reserved would pay for %s queries and allow no later run"
 	if here > countedQueries {
 		g.Logf(cost, account.Epsilon, here, "more")
 		return nil

@@ -70,8 +70,8 @@ func readPrivateKey(path string) (key ed25519.PrivateKey, err error) {
 	}
 	if err != nil {
 		return nil, shell.InputError(fmt.Errorf("--key %s: %w", path, err),
-			"it must hold an Ed25519 private key that nobody else can read: PEM, PKCS#8, not encrypted",
-			"(umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or chmod 600 on yours", "ledger")
+			"the file must hold an unencrypted Ed25519 private key (PEM, PKCS#8) that only you can read",
+			"create a key with (umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or protect yours with chmod 600", "ledger")
 	}
 	return key, nil
 }
@@ -81,7 +81,7 @@ func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, erro
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return key, errors.New("it is not a PEM file")
+		return key, errors.New("not a PEM file")
 	case block.Type != kind:
 		return key, fmt.Errorf("it holds a block %q, not %q", block.Type, kind)
 	case len(bytes.TrimSpace(rest)) > 0:

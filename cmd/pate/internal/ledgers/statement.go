@@ -84,7 +84,7 @@ func (f *statementFlags) options() (statement.Options, error) {
 	for _, path := range slices.Concat(f.labels, f.models) {
 		sum, err := shell.HashFile(path)
 		if err != nil {
-			return opt, shell.InputError(err, "the page says which entry released this file", "check its name", "ledger")
+			return opt, shell.InputError(err, "the statement lists the entry that released this file", "check its name", "ledger")
 		}
 		opt.Files = append(opt.Files, statement.File{Name: filepath.Base(path), SHA256: sum})
 	}
@@ -104,8 +104,8 @@ func (f *statementFlags) options() (statement.Options, error) {
 		return opt, wrong
 	}
 	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),
-		"it is a JSON object with the fields data_set, controller, purpose, contact and date, each a text",
-		`such as {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
+		"the file must be a JSON object with the fields data_set, controller, purpose, contact and date, all of them strings",
+		`for example {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
 }
 
 // statementWriter returns how a statement is to be written.
@@ -119,7 +119,7 @@ func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, i
 	case out == "" && format == table.JSON, ending == ".json":
 		return (*statement.Statement).WriteJSON, nil
 	case out == "":
-		return nil, errors.New("--format: a statement is table (Markdown), md or json; --out takes .html too")
+		return nil, errors.New("--format: a statement is table (Markdown), md or json; for HTML give an --out that ends in .html")
 	}
 	return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
 }

@@ -34,7 +34,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 		given := cmd.Flags().Changed("signature") // also as ""
 		if given != cmd.Flags().Changed("public-key") {
 			return shell.Usagef("ledger",
-				"--signature and --public-key go together: a signature is checked with the key of a signer you know")
+				"give --signature and --public-key together: a signature is checked with the public key of its signer")
 		}
 		var signed *signedBy
 		if given {
@@ -163,7 +163,7 @@ func (f fileFlags) read() (*released, error) {
 			sum, err := shell.HashFile(path)
 			if err != nil {
 				return nil, shell.InputError(fmt.Errorf("--%s %s: %w", group.kind, path, err),
-					"it is compared with what the ledger committed", "check its name", "ledger")
+					"the file is compared with the entries of the ledger", "check its name", "ledger")
 			}
 			file := &fileReport{Path: path, Kind: group.kind, SHA256: hex.EncodeToString(sum[:])}
 			r.files = append(r.files, file)
@@ -202,11 +202,11 @@ func (r *released) finish(ledgerPath string) error {
 				return err
 			}
 		case !file.Matches:
-			file.Says = "no entry of this ledger released it: it was changed, or comes from elsewhere"
+			file.Says = "no entry of this ledger released the file: it was changed, or belongs to another ledger"
 		default:
-			file.Says = fmt.Sprintf("it is what entry %d released, byte for byte", file.Entry)
+			file.Says = fmt.Sprintf("entry %d released this file, byte for byte", file.Entry)
 			if file.Entries > 1 {
-				file.Says = fmt.Sprintf("it is what entry %d and %d more released, byte for byte", file.Entry, file.Entries-1)
+				file.Says = fmt.Sprintf("entry %d and %d more entries released this file, byte for byte", file.Entry, file.Entries-1)
 			}
 		}
 		if file.Entries == 1 {
@@ -219,7 +219,7 @@ func (r *released) finish(ledgerPath string) error {
 func (f *fileReport) readStatement(ledgerPath string) error {
 	page, err := durable.OpenRegular(f.Path)
 	if err != nil {
-		return shell.InputError(fmt.Errorf("--statement %s: %w", f.Path, err), "it is compared with the ledger",
+		return shell.InputError(fmt.Errorf("--statement %s: %w", f.Path, err), "the file is compared with the ledger",
 			"check its name", "ledger")
 	}
 	defer page.Close()
@@ -232,14 +232,14 @@ func (f *fileReport) readStatement(ledgerPath string) error {
 		return err
 	}
 	f.Matches, f.Lines = true, found.Lines
-	f.Says = fmt.Sprintf("it says what this ledger says at line %d", found.Lines)
+	f.Says = fmt.Sprintf("the statement agrees with this ledger at line %d", found.Lines)
 	switch {
 	case found.Ledgers > 1:
-		f.Says = fmt.Sprintf("it is unchanged and about %d ledgers, of which this is one, at line %d; verify the others too", found.Ledgers,
+		f.Says = fmt.Sprintf("the statement is unchanged and agrees with this ledger at line %[2]d; it has %[1]d ledgers: verify the others too", found.Ledgers,
 			found.Lines)
 	case !found.Rewritten:
-		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon hold; pate %s wrote it, whose words this version does "+
-			"not repeat", found.Lines, statement.Plain(found.Program.String()))
+		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon are right; pate %s wrote it, and this version writes other "+
+			"words", found.Lines, statement.Plain(found.Program.String()))
 	}
 	return nil
 }
@@ -287,9 +287,9 @@ func (r *released) failure() error {
 		bad[0] += " is not"
 	default:
 		bad[len(bad)-1] += " are not"
-		why = "what this ledger charged says nothing about such files"
+		why = "the ledger contains nothing about these files"
 	}
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s of this ledger", strings.Join(bad, ", ")),
-		Why: "the ledger itself is whole; " + why,
-		Fix: "restore the file that was released, or give the ledger that it belongs to", Topic: "ledger"}
+		Why: "the ledger itself is intact; " + why,
+		Fix: "restore the released file, or give the ledger that the file belongs to", Topic: "ledger"}
 }

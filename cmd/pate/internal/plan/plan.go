@@ -119,12 +119,12 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error {
 	given := cmd.Flags().Changed
 	rules := []error{
-		shell.If(reverse && given("epsilon"), "--epsilon asks for a plan, --mechanism for what a setting costs: give one"),
+		shell.If(reverse && given("epsilon"), "give --epsilon for a plan or --mechanism for the cost of a setting, not both"),
 		shell.If(!reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)),
-			"--epsilon %v: a finite number above 0 is required, or --mechanism for the reverse", f.epsilon),
+			"--epsilon %v: give a finite number above 0, or give --mechanism to compute epsilon", f.epsilon),
 	}
-	if err := f.checkVotes(cmd, args, "plan on what? --teacher-accuracy (or --simulate-accuracy) or --calibrate-on for "+
-		"synthetic votes, or a votes file", rules...); err != nil {
+	if err := f.checkVotes(cmd, args, "pate plan needs a votes file or, for synthetic votes, --teacher-accuracy (or "+
+		"--simulate-accuracy) or --calibrate-on", rules...); err != nil {
 		return err
 	}
 	if !reverse || given("min-accuracy") {
@@ -150,7 +150,7 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 	}
 	return shell.Refuse("mechanisms", append(append([]error{
 		shell.If(len(args) == 0 && !simulated, "%s", without),
-		shell.If(len(args) > 0 && simulated, "--simulate-accuracy or a votes file, not both"),
+		shell.If(len(args) > 0 && simulated, "give --simulate-accuracy or a votes file, not both"),
 	}, rules...),
 		shell.If(f.queries < 0, "--queries %d: must be at least 1", f.queries),
 		shell.If(!(f.minAccuracy >= 0 && f.minAccuracy < 1), "--min-accuracy %v: must be in [0, 1)", f.minAccuracy),
@@ -299,7 +299,7 @@ func (s source) warn(g *shell.Globals) {
 	if g.Prose() {
 		fmt.Fprintf(g.Stdout, "\nPrivate: made from the votes themselves, which no epsilon above covers.\n")
 	}
-	g.Logf("planning on real votes is itself a use of the private data: keep this output private")
+	g.Logf("the plan used private votes, and epsilon does not cover this use: keep this output private")
 }
 
 func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, reverse bool) error {
@@ -345,11 +345,11 @@ func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, r
 		fmt.Fprintf(g.Stdout, "\n%s\n", plans[0].filterCost())
 	}
 	if !f.all && !exact && others > 0 {
-		g.Logf("the best plan of %d: --all prints the others", others+1)
+		g.Logf("only the best of %d plans is shown: --all prints all of them", others+1)
 	}
 	votes.warn(g)
 	if best := plans[0].Accuracy(); !reverse && best < 0.8 {
-		g.Logf("labels of the first plan are right %.0f %% of the time: --min-accuracy 0.9 plans fewer and better ones", 100*best)
+		g.Logf("%.0f %% of the labels of the first plan are expected to be right: --min-accuracy 0.9 plans fewer and better labels", 100*best)
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 }
 
 func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
-	if err := f.checkVotes(cmd, args, "a table of what? --simulate-accuracy for synthetic votes, or a votes file",
-		shell.If(f.labels != "" && len(args) == 0, "--labels are of a votes file"),
+	if err := f.checkVotes(cmd, args, "pate plan table needs a votes file, or --simulate-accuracy for synthetic votes",
+		shell.If(f.labels != "" && len(args) == 0, "--labels needs a votes file"),
 		shell.If(len(f.epsilons) == 0, "--epsilon: at least one budget is required")); err != nil {
 		return err
 	}

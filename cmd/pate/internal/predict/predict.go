@@ -217,9 +217,9 @@ func (r report) warning() string {
 	case r.releasable:
 		return "releasable"
 	case r.public:
-		return "not releasable: the model is not"
+		return "not releasable: the model must not be released"
 	}
-	return "not releasable: the rows may be private, even those of the training (--public-rows)"
+	return "not releasable: the rows may be private, or even training rows (--public-rows declares them public)"
 }
 
 // checkOut refuses an --out that could not be written after the work, or that is an input.
@@ -245,13 +245,13 @@ func modelError(path string, err error) error {
 	case errors.As(err, &ce):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return shell.InputError(err, "", "name a model: the --out of pate student, or a file of public/models in the --out of pate dpsgd", "predict")
+		return shell.InputError(err, "", "give a model: the --out of pate student, or a file in public/models of the --out of pate dpsgd", "predict")
 	case errors.Is(err, published.ErrFile), errors.Is(err, recipe.ErrModelFile):
 		if wrong := shell.WrongKind(path, "a model", "predict", filekind.Model); wrong != nil {
 			return wrong
 		}
-		return shell.InputError(err, "nothing of such a file can be trusted",
-			"copy the file again, or repeat the command that made it: it makes the same model at no further cost", "predict")
+		return shell.InputError(err, "nothing in a damaged file can be trusted",
+			"copy the file again, or repeat the command that made it: the same model results at no further cost", "predict")
 	case errors.Is(err, recipe.ErrRows):
 		return shell.InputError(err, "a model can be asked about rows of the kind it was trained on alone", "name data of that kind", "data")
 	}

@@ -58,14 +58,14 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		shell.If(dpsgd && f.size == 0, "--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; "+
 			"sampling and noise follow from it, so their number must not be private"),
 		shell.If(f.method == publish.PATE && given("rows-per-unit"),
-			"--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units"),
+			"--rows-per-unit needs --method dpsgd; a teacher of --method pate learns from all rows of its units"),
 		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1),
 			"--teacher-accuracy and --min-accuracy must lie between 0 and 1"),
 		shell.CheckTeachers(given, f.teachers, f.size),
 	}
 	if dpsgd {
 		for _, name := range []string{"teachers", "learner", "teacher-accuracy", "min-accuracy"} {
-			rules = append(rules, shell.If(given(name), "--%s is about teachers, of which --method dpsgd has none", name))
+			rules = append(rules, shell.If(given(name), "--%s does not apply to --method dpsgd, which has no teachers", name))
 		}
 		rules = append(rules, shell.CheckUnits(given, f.size, f.rows))
 	}

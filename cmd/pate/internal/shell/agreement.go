@@ -35,11 +35,11 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	share := func(name string, v float64) error {
 		return cmp.Or(If(given(name) && !(v > 0 && v < 1), "--%s %v: must lie between 0 and 1, such as 0.85", name, v),
-			If(given(name) && f.CalibrateOn != "", "--%s or --calibrate-on, which finds it, not both", name))
+			If(given(name) && f.CalibrateOn != "", "give --%s or --calibrate-on, not both: --calibrate-on estimates it", name))
 	}
 	return Refuse("mechanisms", share("teacher-accuracy", f.Accuracy), share("correlation", f.Correlation),
 		If(given("confusion") && !(f.Confusion > 0 && f.Confusion <= 1), "--confusion %v: must be above 0 and at most 1", f.Confusion),
-		If(given("confusion") && f.CalibrateOn != "", "--confusion or --calibrate-on, which finds it, not both"),
+		If(given("confusion") && f.CalibrateOn != "", "give --confusion or --calibrate-on, not both: --calibrate-on estimates it"),
 		If(given("calibrate-on") && !strings.Contains(f.CalibrateOn, ","),
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
@@ -81,8 +81,8 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 			"let the teachers vote on more labelled public rows", "votes")
 	}
 	g.Logf("on %d labelled rows: --teacher-accuracy %g --correlation %g --confusion %g", len(examples), f.Accuracy, f.Correlation, f.Confusion)
-	g.Warn("these three numbers come from votes: where the teachers are private, they are a use of private data that no epsilon covers, and " +
-		"the plan shows them; teachers of the same kind and size, trained on public rows, avoid that")
+	g.Warn("these three numbers come from votes: if the teachers are private, epsilon does not cover the numbers, and " +
+		"the plan shows them; to avoid this, train teachers of the same kind and size on public rows")
 	return max(teachers, source.Teachers()), nil
 }
 

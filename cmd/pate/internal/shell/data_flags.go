@@ -94,7 +94,7 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	case f.Classes > 0 && rule.Names == nil && f.Classes <= 1<<16:
 		rule.Names = dataset.Numbers(f.Classes)
 	case f.Classes > 0 && f.Classes != len(rule.Names):
-		return rule, errors.New("--classes, --class-names: name as many as there are, or leave one out")
+		return rule, errors.New("--classes, --class-names: give as many names as classes, or omit one of the two")
 	}
 	if err := rule.Validate(); err != nil {
 		return rule, fmt.Errorf("--classes, --class-names: %w", err)
@@ -138,7 +138,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
-			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near),
+			return InputError(fmt.Errorf("%s: is not a data set, folder or file%s", f.Data, near),
 				"known data sets are "+strings.Join(namedsets.Names(), ", "),
 				"give one of them, a folder or a file", "data")
 		}
@@ -230,7 +230,7 @@ func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
 	}
-	what := "%s is given as private and as public"
+	what := "%s is given both as private and as public"
 	if same, err := durable.Same(private, f.Public); err != nil || !same {
 		a, err := unpack.Sum(private)
 		if err != nil {
@@ -242,7 +242,7 @@ func (f *PairFlags) CheckApart(private string) error {
 		what = "%s is a copy of the public file"
 	}
 	return InputError(fmt.Errorf(what, private),
-		"nothing protects public rows: whatever is in them may be known to anybody", "name a file of other rows with --public", "data")
+		"public rows are not protected: anybody may come to know them", "give a file of other rows as --public", "data")
 }
 
 func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }

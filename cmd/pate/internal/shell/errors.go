@@ -106,22 +106,22 @@ type Remedy struct {
 }
 
 var remedies = []Remedy{
-	{context.Canceled, ExitInterrupted, errors.New("interrupted"), "nothing half-written is left behind",
-		"run the same command again to go on where it stopped", ""},
-	{ledger.ErrBudgetExceeded, ExitOverBudget, nil, "the whole worst case is charged before anything is asked; nothing was spent",
-		"ask for less, add noise, or raise the budget", "privacy"},
+	{context.Canceled, ExitInterrupted, errors.New("interrupted"), "no incomplete file remains",
+		"run the same command again to resume", ""},
+	{ledger.ErrBudgetExceeded, ExitOverBudget, nil, "the whole worst case is charged before the first query; nothing was spent",
+		"ask fewer queries, add noise, or raise the budget", "privacy"},
 	{run.ErrOtherRun, ExitInvalidInput, nil, otherRun, "choose another --out, or repeat that command", ""},
 	{ledger.ErrOtherConfig, ExitInvalidInput, nil, otherRun, "choose another --out, or repeat that command", ""},
 	{ledger.ErrSealed, ExitInvalidInput, nil,
-		"the ledger was made in mode reserved: everything is charged before anything is released; nothing was spent",
-		"name another ledger, and add up the two; one of mode filter can be shared", "ledger"},
-	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be made durable, so nothing was released under it",
-		"make room or repair the disk, and run the same command again", ""},
-	{ledger.ErrCorrupt, ExitCheckFailed, nil, "what was charged can no longer be told, so nothing more may be released",
-		"restore the newest copy; under an older one nothing may be released: what was charged since is spent", "ledger"},
+		"the ledger is in mode reserved, which allows no charge after the first release; nothing was spent",
+		"choose another ledger, and add up the two budgets; several runs can charge a ledger of mode filter", "ledger"},
+	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under it",
+		"free disk space or repair the disk, and run the same command again", ""},
+	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the charges are no longer known for certain, so nothing more may be released",
+		"restore the newest copy; release nothing under an older copy, because it lacks later charges", "ledger"},
 }
 
-const otherRun = "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen"
+const otherRun = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
 
 // Explain turns an error of a command into its exit code and the lines for stderr. Each of what,
 // why and fix is one line, of which a terminal obeys nothing: names of files and flags, and the
@@ -153,15 +153,15 @@ func Explain(command string, err error) (int, string) {
 
 // trainings are the remedies of errors of a training.
 var trainings = []Remedy{
-	{recipe.ErrSpent, ExitOverBudget, nil, "what was charged to a ledger stays spent; nothing more was",
-		"name another ledger, and add up the two, or take features that learn nothing from private rows", "privacy"},
-	{recipe.ErrBudget, ExitOverBudget, nil, "no noise brings the whole within the budget; nothing was spent",
-		"raise --epsilon, or take features that learn nothing from private rows", "privacy"},
+	{recipe.ErrSpent, ExitOverBudget, nil, "the charges to the ledger stay spent; nothing more was charged",
+		"choose another ledger, and add up the two budgets, or choose features that learn nothing from private rows", "privacy"},
+	{recipe.ErrBudget, ExitOverBudget, nil, "no noise brings the total within the budget; nothing was spent",
+		"raise --epsilon, or choose features that learn nothing from private rows", "privacy"},
 	{ledger.ErrBudgetExceeded, ExitOverBudget, nil,
-		"all of a training is charged before a private row is looked at; nothing was spent",
-		"leave --noise-multiplier out to have it chosen, add noise, or train fewer --steps", "privacy"},
-	{dpsgd.ErrCheckpoint, ExitCheckFailed, nil, "the training cannot go on from there; its charge stays",
-		"remove the checkpoint to train again from the start, to the same model at no further cost", "dpsgd"},
+		"the whole training is charged before a private row is read; nothing was spent",
+		"omit --noise-multiplier to get the smallest noise that fits, add noise, or train fewer --steps", "privacy"},
+	{dpsgd.ErrCheckpoint, ExitCheckFailed, nil, "the training cannot resume from this checkpoint; its charge stays",
+		"remove the checkpoint to train the same model again from the start, at no further cost", "dpsgd"},
 }
 
 // TrainingError adds to an error of a training what a person can do about it.
@@ -178,7 +178,7 @@ func Remedied(err error, of []Remedy) error {
 }
 
 // general are remedies that are less specific than the operating system's reason.
-var general = []string{"", "check its name", "name another file", "make its folder, or name another file",
+var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - and pipe them in"}
 
 // advise adds to an error that comes from the operating system what a person can do.
@@ -198,26 +198,26 @@ func adviceOn(err error) (why, fix string) {
 	var link *os.LinkError
 	switch {
 	case isHeld(err):
-		return "another process has that file open, as a run has its ledger", "wait until it ends, and run the same command again"
+		return "another process has the file open", "wait until the process ends, and run the same command again"
 	case errors.Is(err, fs.ErrPermission):
-		return "this user may not do that there", "see with ls -l whose file or folder it is and what its mode allows, or name another place"
+		return "this user has no permission for the file or folder", "check its owner and mode with ls -l, or choose another place"
 	case errors.Is(err, syscall.ENOSPC), isQuota(err):
-		return "the disk is full; nothing half-written is left behind", "make room, or name a place on another disk, and run the same command again"
+		return "the disk is full; no incomplete file remains", "free disk space, or choose a place on another disk, and run the same command again"
 	case errors.Is(err, syscall.EROFS):
-		return "that file system cannot be written to", "name another place"
+		return "the file system is read-only", "choose another place"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return "too many files are open at once", "raise the limit (ulimit -n 4096), or give fewer files"
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return "the name is too long", "name another file"
+		return "the name is too long", "choose another file"
 	case errors.Is(err, syscall.ENOTDIR):
 		return "a part of the path is a file, not a folder", "check the path"
 	case errors.As(err, &link):
-		return "the finished file could not get its name; what was there is unchanged", "see that nothing else uses the file, and run the " +
+		return "the finished file could not be renamed; the old file is unchanged", "check that no other program uses the file, and run the " +
 			"same command again"
 	case errors.Is(err, syscall.EIO):
-		return "the disk or the network failed", "see that it works, and run the same command again"
+		return "the disk or the network failed", "check the disk and the network, and run the same command again"
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such file or folder", "check its name, and that its folder is there"
+		return "no file or folder has this name", "check its name, and that its folder exists"
 	}
 	return "", ""
 }

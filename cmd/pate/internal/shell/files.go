@@ -33,7 +33,7 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 	return InputError(fmt.Errorf("%s %s"+format, append([]any{t.Flag, t.Path}, args...)...), why, fix, t.Topic)
 }
 
-func (t Target) unread(err error) error { return t.refused("", "name another file", ": %w", err) }
+func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
 // CheckDistinct refuses a target that is one of the named files, by whatever link; what describes them.
 func (t Target) CheckDistinct(what string, paths ...string) error {
@@ -43,7 +43,7 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 			return t.unread(err)
 		}
 		if same {
-			return t.refused("it would be overwritten; nothing was written", "name another file", " is %s", what)
+			return t.refused("the file would be overwritten; nothing was written", "choose another file", " is %s", what)
 		}
 	}
 	return nil
@@ -54,7 +54,7 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 func (t Target) CheckWritable() error {
 	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
-		return t.refused("nothing was written or charged", "make its folder, or name another file", " cannot be written: %w", err)
+		return t.refused("nothing was written or charged", "create its folder, or choose another file", " cannot be written: %w", err)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	}
 	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-", "-----BEGIN "} {
 		if strings.HasPrefix(string(start[:n]), kept) {
-			return t.refused("it would be lost; nothing was written", "name another file", " is a ledger or a key")
+			return t.refused("the file would be lost; nothing was written", "choose another file", " is a ledger or a key")
 		}
 	}
 	return t.CheckWritable()
@@ -97,8 +97,8 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	if there {
 		holds, err := durable.Holds(t.Path, write)
 		if err == nil && !holds {
-			err = t.refused("this command did not write it as it is, and does not overwrite it",
-				"move it away, or name another file", " is there already")
+			err = t.refused("this command did not write this content, and does not overwrite it",
+				"move the file away, or choose another file name", " exists already")
 		}
 		return err
 	}
@@ -120,24 +120,24 @@ func ExpandPaths(paths []string) []string {
 
 // instead advises on a file of a kind where another kind is wanted.
 var instead = map[filekind.Kind]string{
-	filekind.Empty:     "whatever wrote it did not finish: make it again",
+	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
-	filekind.Parquet:   "in Python: pandas.read_parquet(FILE).to_csv('file.csv', index=False)",
-	filekind.Arrow:     "in Python: pandas.read_feather(FILE).to_parquet('file.parquet', index=False)",
-	filekind.HDF5:      "in Python: pandas.read_hdf(FILE).to_csv('file.csv', index=False)",
-	filekind.NPY:       "in Python: numpy.savetxt('file.csv', numpy.load(FILE), delimiter=',', fmt='%g')",
-	filekind.Pickle:    "in Python: numpy.save('file.npy', pickle.load(open(FILE, 'rb')))",
+	filekind.Parquet:   "convert the file in Python: pandas.read_parquet(FILE).to_csv('file.csv', index=False)",
+	filekind.Arrow:     "convert the file in Python: pandas.read_feather(FILE).to_parquet('file.parquet', index=False)",
+	filekind.HDF5:      "convert the file in Python: pandas.read_hdf(FILE).to_csv('file.csv', index=False)",
+	filekind.NPY:       "convert the file in Python: numpy.savetxt('file.csv', numpy.load(FILE), delimiter=',', fmt='%g')",
+	filekind.Pickle:    "convert the file in Python: numpy.save('file.npy', pickle.load(open(FILE, 'rb')))",
 	filekind.Gzip:      "unpack it: gzip -d FILE",
 	filekind.Zstandard: "unpack it: zstd -d FILE",
-	filekind.Zip:       "unpack it; of an .npz: numpy.save('file.npy', numpy.load(FILE)['arr_0']), of an .xlsx: save it as CSV",
+	filekind.Zip:       "unpack the file; for an .npz: numpy.save('file.npy', numpy.load(FILE)['arr_0']), for an .xlsx: save it as CSV",
 	filekind.UTF16:     "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE",
-	filekind.Ledger:    "for what it spent: pate ledger show FILE; as a page: pate ledger statement FILE",
-	filekind.Head:      "it belongs to the ledger beside it: leave out the .head",
-	filekind.Key:       "keep it secret, and name another file",
-	filekind.Model:     "for its answers: pate predict FILE",
-	filekind.Labels:    "which entry of a ledger it is: pate ledger verify LEDGER --labels FILE",
-	filekind.Statement: "whether it is that of a ledger: pate ledger verify LEDGER --statement FILE",
-	filekind.Events:    "what they cost: pate account FILE",
+	filekind.Ledger:    "to see what the ledger spent: pate ledger show FILE; to write a statement: pate ledger statement FILE",
+	filekind.Head:      "the file belongs to the ledger beside it: give the name without .head",
+	filekind.Key:       "keep the key secret, and choose another file",
+	filekind.Model:     "to predict labels with the model: pate predict FILE",
+	filekind.Labels:    "to find the ledger entry of these labels: pate ledger verify LEDGER --labels FILE",
+	filekind.Statement: "to compare the statement with a ledger: pate ledger verify LEDGER --statement FILE",
+	filekind.Events:    "to compute the cost of the events: pate account FILE",
 }
 
 // WrongKind returns an error that names the kind of a file that was wanted to be something, such as "a
@@ -147,8 +147,8 @@ func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	if is == filekind.Unknown || is == filekind.Binary || slices.Contains(right, is) {
 		return nil
 	}
-	fix := strings.ReplaceAll(cmp.Or(instead[is], "name another file"), "FILE", pathIn(is, path))
-	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from it or charged", fix, topic)
+	fix := strings.ReplaceAll(cmp.Or(instead[is], "choose another file"), "FILE", pathIn(is, path))
+	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from the file or charged", fix, topic)
 }
 
 // pathIn writes a path for the advice about a kind: quoted for Python or for a shell.
@@ -177,11 +177,11 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	case err != nil:
 		return nil, err
 	case account.Unit != unit:
-		return nil, InputError(fmt.Errorf("%s is for one %s, and this model for one %s", path, account.Unit, unit),
-			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
+		return nil, InputError(fmt.Errorf("the privacy unit of %s is %q, but the unit of this model is %q", path, account.Unit, unit),
+			"each row is its own unit unless --unit gives a column of units", "give the column as --unit, and the name of the unit as --unit-name", "ledger")
 	case account.Relation != accountant.AddRemove:
 		return nil, InputError(fmt.Errorf("%s is for relation %v", path, account.Relation),
-			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
+			"DP-SGD is accounted for records added or removed alone", "choose another ledger", "ledger")
 	}
 	return &recipe.Shared{File: file, Account: account}, nil
 }

@@ -163,7 +163,7 @@ func (v Values) oneOf() string {
 	if all := "one of " + strings.Join(v[1:], ", "); len(all) < 2*Columns {
 		return all
 	}
-	return "one of those that the help lists"
+	return "one of the values in the help"
 }
 
 // values is the annotation of a flag with its Values.

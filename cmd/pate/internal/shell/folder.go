@@ -83,7 +83,7 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 		for _, path := range written {
 			if in, err := durable.Within(input, path); err == nil && in { // what cannot be read is refused where it is read
 				return InputError(fmt.Errorf("%s is an input, and %s is where this command writes", input, path),
-					"it would be overwritten; nothing was written", "name another place", topic)
+					"the file would be overwritten; nothing was written", "choose another place", topic)
 			}
 		}
 	}
@@ -98,10 +98,10 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {
 		if !is.IsDir() {
-			return InputError(fmt.Errorf("--out %s is a file", dir), "it is a folder of several files", "name a folder", topic)
+			return InputError(fmt.Errorf("--out %s is a file", dir), "--out must be a folder, because several files are written", "give the name of a folder", topic)
 		}
 		if err := durable.Exposed(dir, is); err != nil {
-			g.Warn(fmt.Sprintf("%s %v: they can take its private half away, or put something else in place of what is published", dir, err))
+			g.Warn(fmt.Sprintf("%s %v: other users can remove the private half, or replace the public half", dir, err))
 		}
 	}
 	folder := results.Folder(dir)
@@ -110,7 +110,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	}
 	for _, input := range inputs(cmd) {
 		if same, err := durable.Same(input, dir); err == nil && same {
-			return InputError(fmt.Errorf("--out %s is an input", dir), "what is written there would be read as data", "name another folder", topic)
+			return InputError(fmt.Errorf("--out %s is an input", dir), "the results would be read as data", "choose another folder", topic)
 		}
 	}
 	err := folder.Vacant()
@@ -147,14 +147,14 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 		if result, err = r.Read(dir); err != nil {
 			return result, err
 		}
-		g.Logf("this run is complete and its key destroyed; its results are")
+		g.Logf("this run is complete and its key is destroyed; the results follow")
 		return result, PrintFolder(g, dir, show)
 	}
 	if result, err = r.Run(folder); err != nil {
 		if ctx.Err() != nil {
-			g.Logf("what is done so far, secrets included, is in %s", dir)
+			g.Logf("the unfinished run, with its secrets, is in %s", dir)
 			if r.Out == "" {
-				g.Logf("the same command goes on; to throw it away instead: rm -r %s", ShellWord(dir))
+				g.Logf("the same command resumes the run; to discard the run: rm -r %s", ShellWord(dir))
 			}
 		}
 		return result, err
@@ -190,13 +190,13 @@ func PrintFolder(g *Globals, dir string, print func() error) error {
 	}
 	err = print()
 	if some {
-		g.Logf("%s: may be published, whole as it is", folder.Public())
+		g.Logf("%s: may be published as a whole", folder.Public())
 	}
-	kept := "keys, votes, what was charged"
+	kept := "keys, votes and charges"
 	unreleased, _ := folder.Result(false)
 	if there, err := durable.Exists(unreleased); err == nil && there {
-		kept += "; what is not releasable is in " + unreleased
+		kept += "; results that must not be released are in " + unreleased
 	}
-	g.Logf("%s: keep it to yourself: %s", folder.Private(), kept)
+	g.Logf("%s: keep private: %s", folder.Private(), kept)
 	return err
 }

@@ -227,7 +227,7 @@ func ParseOrders(text string) ([]float64, error) {
 			return nil, fmt.Errorf("--orders: %q is not FIRST:LAST:STEP", part)
 		}
 		if !(lo > 1) || hi < lo || !(step > 0) || (hi-lo)/step > maxOrders {
-			return nil, fmt.Errorf("--orders: %q: orders are above 1, ranges go up, at most %d orders", part, maxOrders)
+			return nil, fmt.Errorf("--orders %q: orders must be above 1, ranges must increase, and at most %d orders are allowed", part, maxOrders)
 		}
 		for i := 0; ; i++ {
 			// Decimal steps are rounded, so that 1.1:10.9:0.1 has 2, not 2.0000000000000004.
@@ -311,7 +311,7 @@ func Targets(text string) ([]float64, error) {
 		case err != nil || !(x > 0 && x <= math.MaxFloat64):
 			return nil, fmt.Errorf("--epsilon %s: must be finite numbers above 0", word)
 		case slices.Contains(targets, x):
-			return nil, fmt.Errorf("--epsilon %s: it is there twice", word)
+			return nil, fmt.Errorf("--epsilon %s: the value is listed twice", word)
 		}
 		targets = append(targets, x)
 	}

@@ -66,7 +66,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if typed, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
 		if typed == "format" || typed == "seed" || typed == "delta" {
-			return fmt.Errorf("%s takes no --%s: it would change nothing there", cmd.CommandPath(), typed)
+			return fmt.Errorf("%s has no --%s: the flag would have no effect", cmd.CommandPath(), typed)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -100,7 +100,7 @@ func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		return UsageError(topic, fmt.Errorf("%s what? one of %s", use, strings.Join(commandNames(cmd), ", ")))
+		return UsageError(topic, fmt.Errorf("%s needs a subcommand: one of %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", ")))
 	}
 	Without(cmd, "format", "seed", "delta")
 	return cmd
@@ -123,7 +123,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	case strings.HasPrefix(text, "unknown command ") && cmd.HasSubCommands():
 		return SuggestCommand(cmd, cmd.Flags().Args())
 	case strings.HasPrefix(text, "unknown command "):
-		return fmt.Errorf("%s takes no argument, and %q was given", cmd.CommandPath(), cmd.Flags().Args())
+		return fmt.Errorf("%s takes no arguments, but %q was given", cmd.CommandPath(), cmd.Flags().Args())
 	case !strings.Contains(text, " arg(s), "):
 		return err
 	}

@@ -28,7 +28,7 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 // that it may follow from.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
 	return cmp.Or(If(given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers),
-		"--teachers %d: must be from 2 to %d; left out, it follows from --size, or is 100", teachers, votes.MaxTeachers),
+		"--teachers %d: must be from 2 to %d; the default is computed from --size, or is 100 without --size", teachers, votes.MaxTeachers),
 		checkSize(given, size))
 }
 
@@ -47,15 +47,15 @@ func SayRecords(g *Globals, cfg recipe.Config) {
 		g.Logf("units: %d, as declared", n)
 		return
 	}
-	g.Logf("units: %d, a number that the noise and what is said of the model will tell; --size says another one in its place", n)
+	g.Logf("units: %d, which noise and model card will reveal; --size gives a public number instead", n)
 }
 
 func SayRows(g *Globals, cfg recipe.Config) {
 	if cfg.RowsPerUnit <= 1 {
-		g.Logf("rows of one %s: the first alone; --rows-per-unit takes more, at the same epsilon", cfg.Unit)
+		g.Logf("rows of one %s: only the first is used; --rows-per-unit uses more, at the same epsilon", cfg.Unit)
 		return
 	}
-	g.Logf("rows of one %s: up to %d, as given; their gradients are averaged and count as one, so epsilon is for all of them", cfg.Unit,
+	g.Logf("rows of one %s: up to %d are used; their gradients are averaged and count as one, so epsilon covers all of them", cfg.Unit,
 		cfg.RowsPerUnit)
 }
 
@@ -81,7 +81,7 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	if !f.on {
 		names := TypicalNames()[1:]
 		if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
-			return nil, Usagef("bayes", "--%s is for --bayes", names[i])
+			return nil, Usagef("bayes", "--%s needs --bayes", names[i])
 		}
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 		c.Between = dpsgd.Records
 	}
 	if err := Refuse("bayes", If(!(f.delta > 0 && f.delta < 1), "--bayes-delta %v: must lie between 0 and 1", f.delta),
-		If(f.most < 0 || f.most == 1, "--bayes-samples: at least 2")); err != nil {
+		If(f.most < 0 || f.most == 1, "--bayes-samples: must be at least 2")); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -185,8 +185,8 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 		g.Logf("  %s", line)
 	}
 	if len(repeated) > 0 {
-		g.Warn(fmt.Sprintf("ids repeat in column %s, and every row counts as a unit of its own; if a person has several rows, name the "+
-			"column with --unit",
+		g.Warn(fmt.Sprintf("ids repeat in column %s, but every row counts as its own unit; if a person has several rows, give the "+
+			"column of persons as --unit",
 			strings.Join(repeated, ", ")))
 	}
 }
@@ -195,7 +195,7 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 // released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
-		g.Warn("not releasable: " + why + " (the ε of a run on the default split covers nothing that is learned or chosen by these rows)")
+		g.Warn("not releasable: " + why + " (the ε of a run on the default split does not cover what is learned from these rows or chosen with them)")
 	}
 	readEncoder(g, t.Encoder, t.Grouped)
 }

@@ -78,7 +78,7 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 		opt.Header = votes.Header(f.header)
 	}
 	if err := Refuse("votes",
-		If(f.Classes == 0 && !f.counts, "--classes is required: how many classes votes may name, 0 to classes-1; or --class-names"),
+		If(f.Classes == 0 && !f.counts, "--classes (the number of classes, which are numbered from 0) or --class-names is required"),
 		If(f.first < 0 || f.first > votes.MaxClasses,
 			"--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first),
 		If(f.index && f.transpose, "--index-column is for files with a row for each query, not with --transpose"),
@@ -208,7 +208,7 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	for _, finding := range report.Findings() {
 		switch finding.Level {
 		case votes.LevelNote:
-			g.Logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
+			g.Logf("private note on the votes (%s): %s", finding.Check, finding.Detail)
 		case votes.LevelFail:
 			failed = append(failed, finding)
 		}
@@ -220,7 +220,7 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
 		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
-			"tells of private votes and is for their owner alone", Fix: fix, Topic: "votes"}
+			"may reveal private votes: show it to their owner alone", Fix: fix, Topic: "votes"}
 }
 
 // CountedTeachers compares the number of teachers of votes with a manifest beside them, and

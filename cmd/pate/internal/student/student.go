@@ -183,10 +183,10 @@ func warning(c published.Card) string {
 	case c.Labels.Releasable:
 		return "the model has the guarantee of its labels and may be published"
 	case len(c.Labels.Waived) > 0:
-		return fmt.Sprintf("NOT releasable: refusals were waived for the labels (%s), so that epsilon may not be true",
+		return fmt.Sprintf("NOT releasable: refusals were waived for the labels (%s), so epsilon may be wrong",
 			strings.Join(c.Labels.Waived, ", "))
 	case c.Labels.Entry > 0:
 		return "NOT releasable: the noise of the labels comes from a seed"
 	}
-	return "not marked as releasable: --ledger shows that the labels were released"
+	return "not marked as releasable: give --ledger to prove that the labels were released"
 }

@@ -47,7 +47,7 @@ func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Set
 	}
 	switch {
 	case f.file != "" && len(grid) > 0:
-		return nil, shell.UsageError("tune", errors.New("--settings has all settings: leave out the lists"))
+		return nil, shell.UsageError("tune", errors.New("--settings contains all settings: omit the flags that list values"))
 	case f.file != "":
 		return readSettings(f.file)
 	case len(grid) == 0:
@@ -72,8 +72,8 @@ func readSettings(path string) ([]tuned.Setting, error) {
 	}
 	settings, err := tuned.ParseSettings(text)
 	if err != nil {
-		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err), "settings are a JSON list of objects, or CSV with a header",
-			"mend the file", "tune")
+		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err), "settings must be a JSON list of objects, or CSV with a header",
+			"fix the file", "tune")
 	}
 	return settings, nil
 }

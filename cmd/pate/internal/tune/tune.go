@@ -53,9 +53,9 @@ func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
 	}
-	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("students are not tuned at a charge"),
-		Why: "a choice on released labels is computed from what was released, and costs nothing; private rows that score would be one more release",
-		Fix: "pate student PUBLIC --labels LABELS --out MODEL compares kinds by cross-validation", Topic: "tune"}
+	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("pate tune does not tune students"),
+		Why: "to choose a student by released labels costs nothing; to score it on private rows would be one more release",
+		Fix: "use pate student PUBLIC --labels LABELS --out MODEL, which compares kinds of students by cross-validation", Topic: "tune"}
 }
 
 func (f *flags) check(cmd *cobra.Command) error {
@@ -71,12 +71,12 @@ func (f *flags) check(cmd *cobra.Command) error {
 	}
 	return cmp.Or(
 		shell.If(f.score != "private" && (given("score-share") || given("score-noise")),
-			"--score-share and --score-noise are for --score private; public rows need no noise"),
+			"--score-share and --score-noise need --score private; scores on public rows need no noise"),
 		shell.If(f.ledger == "" && (given("spend") || given("mode")),
-			"--spend and --mode are for --ledger; without it the search costs --epsilon"),
-		shell.If(f.plan && f.ledger != "", "--plan reads no ledger: give as --epsilon what the search may cost"),
-		shell.If(f.plan && f.out != "", "--plan writes nothing: leave out --out"),
-		shell.If(!f.plan && f.out == "", "--out is missing: what is charged must not be lost (or look first with --plan)"),
+			"--spend and --mode need --ledger; without a ledger the search costs --epsilon"),
+		shell.If(f.plan && f.ledger != "", "--plan reads no ledger: give the budget of the search as --epsilon"),
+		shell.If(f.plan && f.out != "", "--plan writes nothing: omit --out"),
+		shell.If(!f.plan && f.out == "", "--out is required: the model that the budget pays for must be saved (--plan needs no --out)"),
 	)
 }
 
@@ -181,11 +181,11 @@ func explain(err error) error {
 			Why: "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
 			Fix: "give settings with features that learn the same statistics"},
 		{Of: recipe.ErrBudget, Code: shell.ExitOverBudget, Topic: "tune",
-			Why: "no noise of the training brings the whole within the budget; nothing was spent",
+			Why: "no training noise brings the total within the budget; nothing was spent",
 			Fix: "raise --epsilon or --score-noise, or ask for fewer --runs"},
 		{Of: ledger.ErrBudgetExceeded, Code: shell.ExitOverBudget, Topic: "tune",
-			Why: "all of a search is charged before its first run; nothing was spent",
-			Fix: "leave --spend out to take what is left, or name another ledger"},
+			Why: "the whole search is charged before its first run; nothing was spent",
+			Fix: "omit --spend to use the rest of the budget, or choose another ledger"},
 		{Of: tuned.ErrConfig, Code: shell.ExitUsage, Topic: "tune"},
 	}))
 }
@@ -211,7 +211,7 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 	_, err = shell.FolderRun[*tuned.Result]{
 		Id: g.CommandLine("tune", data, command, cfg.Settings), Out: f.out, Data: cfg.Task.Hash, Read: readResult, Write: writeResult,
 		Run: func(folder run.Folder) (*tuned.Result, error) {
-			g.Logf("searching; how far it is would tell how many runs there are, and is not shown")
+			g.Logf("searching; progress is not shown, because it would reveal the number of runs")
 			cfg.Key, cfg.Dir = folder.Key, folder.Path
 			return tuned.Run(ctx, cfg)
 		},
