@@ -153,7 +153,7 @@ func (c leaving) holds(path string) bool {
 func messages(stderr string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(stderr) {
-		if !strings.Contains(line, ", private: ") {
+		if !strings.Contains(line, "private note on the votes (") {
 			kept.WriteString(line)
 		}
 	}

@@ -304,7 +304,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 	}{
 		"labels gone":             {"", removeLabels, true, "is missing, and the run that released it is complete"},
 		"labels edited":           {"", func(t *testing.T, c *Config) { testkit.Write(t, c.Out, read(t, c.Out)+"60,1\n") }, true, "is not the file that was released"},
-		"labels edited, key left": {"named", otherLabels, true, "move it away"},
+		"labels edited, key left": {"named", otherLabels, true, "move the file away"},
 		"key gone before answers": {"reserved", removeKey, true, "key of the unfinished run is missing"},
 		"key gone after commit":   {"committed", removeKey, true, "run that released it is complete"},
 		"another key": {"reserved", func(t *testing.T, c *Config) {
