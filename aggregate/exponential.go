@@ -94,9 +94,9 @@ func exponentialDescription() Description {
 
 // The exponential mechanism and permute-and-flip both go through the classes in a random order and stop at
 // the first that is accepted. Class j is accepted with probability exp(-(max - n_j)/Scale), so a class with
-// the largest count always is. If D has the geometric distribution P[D >= d] = exp(-d/Scale), then D >= max
-// - n_j has exactly that probability. So the order and the distances D can be drawn as integers before the
-// votes are read, and the votes only decide where to stop.
+// the largest count always is. If D has the geometric distribution P[D >= d] = exp(-d/Scale), then
+// D >= max - n_j has exactly that probability. So the order and the distances D can be drawn as integers
+// before the votes are read, and the votes only decide where to stop.
 
 // turns is what the rules of the two mechanisms have in common.
 type turns struct {

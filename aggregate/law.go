@@ -100,7 +100,6 @@ func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 // where T_i(x) is the probability that all other classes lose to i at x. With ties to the lowest index this
 // is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as
 // logarithms.
-// of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as logarithms.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1

@@ -13,6 +13,7 @@
 //     call take memory from a pool: [AddATB] a megabyte, the others 50 kB.
 //
 // # Row exactness
+//
 // A private mechanism sums contributions of records. Its proof needs a record's contribution to be a function
 // of that record and of public state alone, to the last bit. If rounding depended on the other rows of a
 // batch, removing one record would change the contributions of all other records.

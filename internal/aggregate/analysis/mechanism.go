@@ -179,7 +179,7 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 }
 
 // lnmaxWorst returns the published bound of the divergence of order a of one LNMax query on any data: a
-// 2/scale- differentially private mechanism has divergences of at most 2/scale, and a (2/scale)^2/2 (Bun,
+// 2/scale-differentially private mechanism has divergences of at most 2/scale, and a (2/scale)^2/2 (Bun,
 // Steinke 2016). The accountant's LNMax has the tight curve, which is lower and which claims use.
 func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)

@@ -21,6 +21,7 @@
 // since the best of several scores is too optimistic. If public rows are few, or unlike the private rows, a
 // part of the private units can choose ([Private]): the number of their correct predictions gets discrete
 // Gaussian noise, which is charged as part of every run. There is no score on private rows without noise.
+//
 // # Caveats
 //
 // The public parts of a task are public here too: see package recipe. The base recipe and the list of
