@@ -35,7 +35,7 @@ const (
 
 const (
 	chunkWords = 128 // in sixteen blocks
-	keyWords   = 4   // in the next key, which the last words of a key's blocks are
+	keyWords   = 4   // in the next key: the last words of a key's blocks
 	keyBlocks  = 16  // computed with one key
 )
 

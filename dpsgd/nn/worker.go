@@ -365,7 +365,7 @@ type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
 	cols  int
-	asked int // how many values of each row have been requested
+	asked int // number of values of these rows requested so far
 }
 
 func (a *ahead) ask(numbers int) {

@@ -65,7 +65,7 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	case p >= 1:
 		return 0
 	case float64(k) <= float64(n)*p:
-		return 0 // a larger bound would be worth no more than 1
+		return 0 // below the mean the bound 1 is good enough
 	}
 	logp, logq := math.Log(p), math.Log1p(-p)
 	first := LogBinomial(k, n, logp, logq)
