@@ -20,23 +20,23 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// File is a ledger to charge.
+// File is a ledger that runs charge.
 type File struct {
 	Path   string        // required
-	New    ledger.Config // of a ledger that does not exist yet
-	Expect Expect        // of a ledger that exists
-	// Warn, if not nil, receives warnings.
+	New    ledger.Config // for a ledger that does not exist yet
+	Expect Expect        // for a ledger that exists
+	// Warn, if not nil, is called with each warning.
 	Warn func(string)
 }
 
-// Expect is an expectation about a ledger. Zero fields allow anything.
+// Expect is what an existing ledger is expected to have. A zero field allows any value.
 type Expect struct {
 	Unit       string
 	Relation   accountant.Relation
 	Epsilon    float64
 	Delta      float64
 	Mode       *ledger.Mode
-	Accountant accountant.Method // that makes its claim
+	Accountant accountant.Method // that proves the claim of the ledger
 }
 
 func (f File) warn(format string, args ...any) {
@@ -45,14 +45,14 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns the configuration to open the ledger with, and whether the ledger is new. A lost ledger and
-// an unexpected one are refused with an [*fault.Error]. Nothing is written.
+// Look returns the configuration to open the ledger with, and whether the ledger is new. If the ledger is
+// lost or is not as expected, Look returns a [*fault.Error]. It writes nothing.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
 			Why: "the head, the secret and the keys of a ledger must lie beside the file itself", Fix: "give " + is}
 	}
-	// First: each of these was made after the whole ledger.
+	// Before the ledger: each of these files was made after the whole ledger.
 	traces, err := f.traces()
 	if err != nil {
 		return f.New, false, err
@@ -66,7 +66,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	}
 	defer file.Close()
 	first, err := bufio.NewReader(io.LimitReader(file, 1<<21)).ReadBytes('\n')
-	if err == io.EOF { // no ledger, or opening it explains
+	if err == io.EOF { // there is no ledger, or opening it gives the reason
 		return f.New, true, f.lost(traces)
 	}
 	if err != nil {
@@ -119,7 +119,7 @@ func (f File) agrees(is ledger.Config) error {
 		Why: "the budget, the unit and whether results may be released are fixed when a ledger is created", Fix: fix}
 }
 
-// traces returns the files that prove that the ledger existed.
+// traces returns the existing files that prove that the ledger existed.
 func (f File) traces() ([]string, error) {
 	keys, err := Keys(f.Path)
 	if err != nil {
@@ -138,7 +138,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost refuses a ledger that is missing or empty although there are traces.
+// lost returns an error if the ledger is missing or empty although traces of it exist.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
@@ -150,14 +150,14 @@ func (f File) lost(traces []string) error {
 
 // Book is a ledger held open for releases.
 type Book struct {
-	Ledger *ledger.Ledger // for queries
+	Ledger *ledger.Ledger // to be read
 	file   File
-	shared bool // not made for one run
-	lacks  bool // no IDFile, although inputs may have been recognised by it
+	shared bool // the ledger was not made for one run
+	lacks  bool // IDFile is missing, although inputs may have been recognised by it
 }
 
-// Open opens the ledger with an account from Look, waiting for another holder until ctx ends. It refuses a
-// ledger that contradicts its kept heads: see the package comment.
+// Open opens the ledger with the configuration from Look. While another process holds the ledger, Open waits
+// until ctx ends. It refuses a ledger that contradicts its kept heads: see the package comment.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -226,7 +226,7 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin makes the id, the secret and the head of an accepted ledger.
+// begin creates the id, the secret and the head of an accepted ledger.
 func (b *Book) begin(known Heads) error {
 	f := b.file
 	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // of killed processes: the ledger is ours
@@ -266,7 +266,7 @@ func (f File) warnOfMode() {
 	}
 }
 
-// Key returns the secret key in a file that its owner alone can read, and makes one if there is no such file.
+// Key returns the secret key in a file that only its owner can read, and creates the file if it is missing.
 func Key(path string) (rng.Key, error) {
 	key, ok, err := keyfile.Read(path)
 	if err != nil || ok {
@@ -278,8 +278,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret under which the inputs of the ledger are recognised. used: inputs were
-// recognised by it before, so it must exist.
+// secret returns the secret by which the inputs of the ledger are recognised. If used is set, earlier inputs
+// were recognised by it, so it must exist.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {
@@ -293,5 +293,4 @@ func (b *Book) secret(used bool) (rng.Key, error) {
 	return secret, err
 }
 
-// Close releases the ledger.
 func (b *Book) Close() error { return b.Ledger.Close() }

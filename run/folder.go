@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Identity is everything a run in a folder is a function of, apart from its key and its data: runs with
-// equal identities repeat each other and may share the folder.
+// Identity is everything that a run in a folder depends on, apart from its key and its data: runs with equal
+// identities repeat each other and may share the folder.
 type Identity struct {
 	Kind     string // such as "compare"
 	Settings any    // written as JSON
@@ -33,8 +33,8 @@ func (id Identity) encode() (identity, error) {
 	return is, err
 }
 
-// Name returns a short name for the identity, usable as a file name. It is empty if the settings are no
-// JSON; then no folder is made.
+// Name returns a short name for the identity, usable as a file name. It is empty if the settings have no JSON
+// form; then no folder is made.
 func (id Identity) Name() string {
 	is, err := id.encode()
 	if err != nil {
@@ -44,8 +44,8 @@ func (id Identity) Name() string {
 	return name
 }
 
-// Folder holds the results of a run and, under private/, its secrets for resuming: configuration, key and
-// the teachers' votes. One process at a time may hold it.
+// Folder holds the results of a run and, in private/, the secrets needed to resume it: configuration, key and
+// the teachers' votes. Only one process at a time may hold it.
 type Folder struct {
 	Path     string
 	Key      rng.Key
@@ -53,9 +53,9 @@ type Folder struct {
 	unlock   func()
 }
 
-// Finish destroys the key of a complete run, after all results are on disk: a person who finds the key
-// later could take the noise off. The key of a seeded run is no secret and stays, so that the run can be
-// repeated. The hash of the data is kept under its own salt, to recognise them later.
+// Finish destroys the key of a complete run after all results are on disk, because anybody who later finds
+// the key could remove the noise. The key of a seeded run is not secret and stays, so that the run can be
+// repeated. The hash of the data is kept, with a salt of its own, to recognise the data later.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
@@ -74,7 +74,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf refuses a finished run that had other data; what names the complete part.
+// CheckMadeOf refuses a finished run that used other data; what describes the complete part.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -95,7 +95,7 @@ func salted(salt []byte, data [32]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Files under private/.
+// Files in private/.
 const (
 	keyName      = "run.key"
 	finishedName = "finished"
@@ -104,9 +104,9 @@ const (
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder makes path, or resumes its run, and locks it: it waits while another process has the folder,
-// until ctx ends. newKey is called for a new run. A folder with another identity gives [ErrOtherRun], and
-// nothing is written. Close it in the end.
+// OpenFolder creates the folder at path, or resumes its run, and locks it. While another process holds the
+// folder, it waits until ctx ends. newKey is called for a new run. For a folder with another identity
+// OpenFolder returns [ErrOtherRun] and writes nothing. The caller must close the folder.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -125,7 +125,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rn
 	return f, nil
 }
 
-// openRun returns the key of the run in a locked folder, or starts one; the zero key if the run is
+// openRun returns the key of the run in a locked folder, or starts a run. The key is zero if the run is
 // finished.
 func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.Key, err error) {
 	folder := results.Folder(path)
@@ -141,7 +141,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 			return key, err
 		}
 		if _, err := os.Stat(folder.Private(finishedName)); err == nil {
-			if err := keyfile.Destroy(keyFile); err != nil { // if it was cut off while finishing
+			if err := keyfile.Destroy(keyFile); err != nil { // in case the process was killed while finishing
 				return key, fmt.Errorf("run: %w", err)
 			}
 			return key, nil
@@ -165,7 +165,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 		return key, fmt.Errorf("run: %w", err)
 	case ok && kept.Releasable() && !key.Releasable():
 		return key, fmt.Errorf("run: %s is a key that is not of this run: %w", keyFile, fs.ErrExist)
-	case ok && kept.Releasable(): // of a process that was killed before it wrote the configuration
+	case ok && kept.Releasable(): // from a process that was killed before it wrote the configuration
 		key = kept
 	default:
 		if err := keyfile.Write(keyFile, key); err != nil {
@@ -176,18 +176,18 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	if err != nil {
 		return key, fmt.Errorf("run: %w", err)
 	}
-	// Last, so that a folder with a configuration always has a key.
+	// The configuration is written last, so that a folder with a configuration always has a key.
 	if err := durable.WriteBytes(config, 0o600, append(data, '\n')); err != nil {
 		return key, fmt.Errorf("run: %w", err)
 	}
 	return key, nil
 }
 
-// another refuses the folder of another run; mixes is the reason why a folder has one run.
+// another begins the refusal of another run's folder; mixes is the reason why a folder has only one run.
 const another = "the folder holds another run: "
 const mixes = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
 
-// isRun refuses a folder with the configuration of another run.
+// isRun returns an error if the configuration in the folder is of another run.
 func isRun(path string, config []byte, asked identity) error {
 	var held identity
 	if err := strictly(config, &held); err != nil {
@@ -206,10 +206,10 @@ func isRun(path string, config []byte, asked identity) error {
 	return err
 }
 
-// ReadState reads the file with the progress of a run, if it exists. The file is an object with the [ID] of
-// its run as id; the file of another run is refused.
+// ReadState reads the file with the progress of a run, if it exists. The file is a JSON object whose field id
+// is the [ID] of its run. The file of another run is refused.
 func ReadState(path, id string, state any) error {
-	durable.Sweep(path, "") // of killed processes: the folder is the caller's
+	durable.Sweep(path, "") // left by killed processes: the caller holds the folder
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -233,7 +233,7 @@ func ReadState(path, id string, state any) error {
 	return nil
 }
 
-// WriteState writes the file for [ReadState]. It is as secret as the data.
+// WriteState writes the file that [ReadState] reads. The file is as secret as the data.
 func WriteState(path string, state any) error {
 	text, err := json.Marshal(state)
 	if err == nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// HeadFile returns the name of the file with the head that the ledger at a path had at its last release.
+// HeadFile returns the name of the file with the head of the ledger at path at its last release.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of the secret under which inputs of the ledger at a path are recognised. It is
-// never removed.
+// IDFile returns the name of the file with the secret by which inputs of the ledger at path are recognised.
+// The file is never removed.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file that a link points to; path where it is no link.
+// target returns the file to which a link points, or path if it is no link.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -31,10 +31,10 @@ func target(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
 	}
-	return path // to nothing: opening it fails
+	return path // the link is broken: opening it fails
 }
 
-// Keys returns the keys of unfinished runs on the ledger at a path.
+// Keys returns the files with the keys of unfinished runs on the ledger at path.
 func Keys(path string) ([]string, error) {
 	beside, err := os.ReadDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,11 +52,11 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// stateDir returns the folder in which heads are kept a second time, by the ids of ledgers: pate/ledgers in
+// stateDir returns the folder with the second copy of heads, by the ids of ledgers: pate/ledgers in
 // $XDG_STATE_HOME, or in ~/.local/state.
 func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // as its specification demands
+	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("run: %w", err)
@@ -66,13 +66,13 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the file of the head kept under the id of a ledger.
+// markFile returns the file with the head kept under the id of a ledger.
 func markFile(id string) (string, error) {
 	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file with the id of the ledger last charged under a path.
+// indexFile returns the file with the id of the last ledger charged at a path.
 func indexFile(path string) (string, error) {
 	dir, err := stateDir()
 	if err != nil {
@@ -85,7 +85,7 @@ func indexFile(path string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
 }
 
-// replaces reports whether another ledger was charged under this path before.
+// replaces reports whether a ledger was charged at this path before.
 func replaces(path string) bool {
 	index, err := indexFile(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func replaces(path string) bool {
 	return there && err == nil
 }
 
-// readHead reads a head; the zero Head if there is no such file.
+// readHead reads a head from a file; the zero Head if the file does not exist.
 func readHead(path string) (ledger.Head, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +116,7 @@ func readHead(path string) (ledger.Head, error) {
 	return head, nil
 }
 
-// ParseHead reads LINES:HASH.
+// ParseHead parses the text LINES:HASH.
 func ParseHead(text string) (ledger.Head, error) {
 	lines, hash, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(lines, 10, 64)
@@ -128,26 +128,26 @@ func ParseHead(text string) (ledger.Head, error) {
 
 func formatHead(head ledger.Head) []byte { return fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash) }
 
-// Heads are the known heads of the ledger at a path.
+// Heads are the known heads of the ledger at path.
 type Heads struct {
 	path   string
-	Beside ledger.Head // of HeadFile; zero if there is none
-	Mark   ledger.Head // kept under the ledger's id in the user's state folder; zero if there is none
+	Beside ledger.Head // from HeadFile; zero if the file does not exist
+	Mark   ledger.Head // from the user's state folder, under the ledger's id; zero if none
 	Given  ledger.Head // kept elsewhere, or zero
 }
 
-// ReadHeads reads the heads of the ledger at a path, before the ledger itself is read, to which somebody
-// may be appending. Its method Of is for [ledger.VerifyOptions].
+// ReadHeads reads the heads of the ledger at path. Call it before the ledger is read, as another process may
+// be appending. Its method Of is for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
 	return &Heads{path: path, Beside: beside}, err
 }
 
-// Of returns the heads of the ledger with that id.
+// Of returns the known heads of the ledger with this id.
 func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	if id != "" {
-		if path, err := markFile(id); err == nil { // without a home there is none
+		if path, err := markFile(id); err == nil { // without a home there is no such file
 			if h.Mark, err = readHead(path); err != nil {
 				return nil, err
 			}
@@ -157,7 +157,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 }
 
 // keep writes the head of a ledger beside it and, if the ledger has an id, into the user's state folder.
-// The first must succeed; for the second there is a warning.
+// Failing to write the first is an error; failing to write the second is a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {
@@ -176,7 +176,7 @@ func (b *Book) mark(head ledger.Head) {
 		err = durable.PrivateFolder(filepath.Dir(path))
 	}
 	if err == nil {
-		durable.Sweep(path, "") // of a process that was killed: the ledger is ours
+		durable.Sweep(path, "") // left by a process that was killed: this one holds the ledger
 		err = durable.WriteBytes(path, 0o600, formatHead(head))
 	}
 	if index, wrong := indexFile(b.file.Path); err == nil && wrong == nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun is in the chain of every error that refuses a ledger, a folder or a file of another run.
-// [OtherRun] makes one.
+// ErrOtherRun is wrapped by every error that refuses a ledger, a folder or a file because it belongs to
+// another run. [OtherRun] makes such an error.
 var ErrOtherRun = errors.New("run: it belongs to another run")
 
-// OtherRun refuses something that belongs to another run, with the differences.
+// OtherRun returns the error for something that belongs to another run, and lists the differences.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
 		what += ": " + strings.Join(differ, "; ")
@@ -26,13 +26,13 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity is everything public that a run is a function of. Its one form as JSON is the name of the run on
-// a ledger, and lies in its folder.
+// identity is all public input that a run depends on. Its only JSON form is the name of the run on a ledger,
+// and is written to the run's folder.
 type identity struct {
-	Version  int             `json:"run"` // of this form
+	Version  int             `json:"run"` // version of this form
 	Kind     string          `json:"kind"`
 	Settings json.RawMessage `json:"settings,omitempty"`
-	Inputs   string          `json:"inputs,omitempty"`  // a hash of them, under a secret
+	Inputs   string          `json:"inputs,omitempty"`  // hash of the private inputs, under a secret
 	Seeded   bool            `json:"seeded,omitempty"`  // the noise comes from a seed
 	Key      string          `json:"key,omitempty"`     // public name of the key
 	Command  string          `json:"command,omitempty"` // repeats the run; not part of the identity
@@ -59,7 +59,7 @@ func (id identity) encode() (string, error) {
 	return string(text), nil
 }
 
-// tag names everything but the key and the command, in 16 digits.
+// tag returns 16 digits that depend on everything but the key and the command.
 func (id identity) tag() (string, error) {
 	id.Key, id.Command = "", ""
 	text, err := id.encode()
@@ -67,7 +67,7 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity reads the name of a run; ok is false for a name of another form.
+// parseIdentity parses the name of a run; ok is false if the name has another form.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -81,14 +81,14 @@ func parseIdentity(name string) (id identity, ok bool, err error) {
 	return id, true, nil
 }
 
-// strictly reads JSON without unknown fields.
+// strictly decodes JSON and refuses unknown fields.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the settings, as JSON, of the run with a name on a ledger; "" for a name of
+// Kind returns the kind and the settings, as JSON, in the name of a run on a ledger; "" if the name has
 // another form.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
@@ -98,9 +98,9 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID names a run on a ledger made for it alone, or on one whose runs lie in folders, by everything that its
-// outcome depends on: its key, the hash of its private inputs, and the rest as JSON. It is a pseudorandom
-// function of the inputs under the key and reveals nothing about them.
+// ID returns the name of a run on a ledger made for it alone, or on a ledger whose runs lie in folders. The
+// name depends on everything that the outcome depends on: the key, the hash of the private inputs, and the
+// rest as JSON. It is a pseudorandom function of the inputs under the key, and reveals nothing about them.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -113,7 +113,7 @@ func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	return publicName(key.DeriveBytes("run inputs", inputs).DeriveBytes("run", []byte(text)))
 }
 
-// publicName returns a name for a key that reveals nothing about it.
+// publicName returns a name for a key that reveals nothing about the key.
 func publicName(key rng.Key) (string, error) {
 	text, err := key.MarshalText()
 	if err != nil {
@@ -123,12 +123,12 @@ func publicName(key rng.Key) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// Recorded is a run that a shared ledger has charged.
+// Recorded is a run that was charged to a shared ledger.
 type Recorded struct {
 	Settings  json.RawMessage
-	Committed bool // an outcome may have left
-	// Differs lists the differences between the sources of its noise and of the noise of the run that is
-	// asked for.
+	Committed bool // an outcome may have been released
+	// Differs lists the differences between the source of its noise and the noise source of the run requested
+	// now.
 	Differs []string
 
 	id     identity
@@ -142,7 +142,7 @@ func (r *Recorded) Of(inputs []byte) (bool, error) {
 	return name == r.id.Inputs, err
 }
 
-// Read reads the settings of the run, and refuses unknown ones.
+// Read decodes the settings of the run into settings, and refuses unknown fields.
 func (r *Recorded) Read(settings any) error {
 	if err := strictly(r.Settings, settings); err != nil {
 		return fmt.Errorf("run: the ledger holds a run of kind %s that this version cannot read: %w", r.id.Kind, err)
@@ -150,13 +150,13 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName names private inputs under the secret of a ledger. Their bare hash would confirm a guess, and
-// a ledger is made to be shown.
+// inputsName returns a name for private inputs, under the secret of a ledger. Their bare hash would confirm a
+// guess, and a ledger is meant to be shown.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
 
-// recordedRuns returns the runs of a kind that a ledger has charged.
+// recordedRuns returns the runs of this kind that were charged to a ledger.
 func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	var runs []Recorded
 	for _, r := range book.Runs() {
@@ -171,7 +171,7 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between the sources of noise. key is "" where the key is not given.
+// noiseDiffers lists the differences between two sources of noise. key is "" if no key is given.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

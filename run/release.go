@@ -17,34 +17,34 @@ import (
 // Done is the result of a stage.
 type Done struct {
 	Recorded bool // the run had been charged before
-	Complete bool // and the file was there, as committed: nothing was drawn
-	// Entry is the number of the stage's first reservation, and SHA256 the hash of the file, which is
+	Complete bool // the file exists as committed: nothing was drawn
+	// Entry is the number of the stage's first reservation. SHA256 is the hash of the file, which is
 	// committed for all reservations of the stage.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }
 
-// charged are the reservations of stages, and the key of their noise if it is still there.
+// charged has the reservations of all stages, and the key of their noise if the key still exists.
 type charged struct {
 	reservations []*ledger.Reservation
 	key          rng.Key
 	hasKey       bool
 }
 
-// charge puts the key on disk and reserves all events of the run in one batch, or finds the reservations
-// made before.
+// charge puts the key on disk and reserves all events of the run in one batch, or finds the earlier
+// reservations of the run.
 func (s *Session) charge(ctx context.Context) (err error) {
 	var c charged
 	for _, stage := range s.run.Stages {
 		if stage.Out != "" {
-			durable.Sweep(stage.Out, "") // probes of a killed process
+			durable.Sweep(stage.Out, "") // left by a killed process that checked whether Out can be written
 		}
 	}
 	if c.key, c.hasKey, err = s.readKey(); err != nil {
 		return err
 	}
 	if !s.Recorded {
-		// Before anything is written: otherwise a failed attempt leaves a key file behind.
+		// Checked before anything is written: otherwise a failed attempt would leave a key file behind.
 		for _, stage := range s.run.Stages {
 			if err := stage.clear(); err != nil {
 				return err
@@ -75,8 +75,8 @@ func (s *Session) charge(ctx context.Context) (err error) {
 	return crash.Point(ctx, "reserved")
 }
 
-// keyFile returns the file of the run's own key, and "" if the key is given: others keep and destroy that
-// one.
+// keyFile returns the file of the run's own key. It returns "" if the caller gave a key, which the caller
+// keeps and destroys.
 func (s *Session) keyFile() string {
 	if !s.run.given().IsZero() {
 		return ""
@@ -122,7 +122,7 @@ func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 	return run.ReserveBatch(events)
 }
 
-// leave draws a stage that was charged, or checks that it has left.
+// leave draws a charged stage, or checks that its file was released.
 func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done) error {
 	if len(c.reservations) > 0 {
 		done.Entry = c.reservations[0].Entry()
@@ -151,7 +151,7 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws, commits, keeps the head and gives the file its name. It returns the hash of the file.
+// draw draws, commits, keeps the head and renames the file to Out. It returns the hash of the file.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()
@@ -161,7 +161,7 @@ func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256
 		if err := crash.Point(ctx, "drawn"); err != nil {
 			return err
 		}
-		if !stage.Redraw { // another release may have written it meanwhile
+		if !stage.Redraw { // another process may have written the file meanwhile
 			if there, err := stage.there(); err != nil {
 				return err
 			} else if there {
@@ -192,14 +192,14 @@ func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256
 	default:
 		mode = 0o644
 	}
-	durable.Sweep(stage.Out, tag) // of this run when it was killed: the ledger is ours
+	durable.Sweep(stage.Out, tag) // left by this run when it was killed: the ledger is held
 	if err := durable.WriteTagged(stage.Out, tag, mode, release); err != nil {
 		return sum, err
 	}
 	return sum, crash.Point(ctx, "named")
 }
 
-// commit commits the file as the outcome of all reservations.
+// commit commits the file as the outcome of all these reservations.
 func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	outcomes := make([]ledger.Outcome, len(of))
 	for i := range of {
@@ -224,7 +224,7 @@ func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err err
 	return sum, nil
 }
 
-// read returns the hash of the file, and lets the caller read it.
+// read returns the hash of the file, and passes the file to Stage.Read.
 func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	f, err := durable.OpenRegular(s.Out)
 	if err != nil {
@@ -237,15 +237,15 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 			return sum, err
 		}
 	}
-	_, err = io.Copy(hash, f) // the rest
+	_, err = io.Copy(hash, f) // hash what Read did not read
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name for a key, or for a value derived from it, that reveals nothing: keys are
-// derived one way.
+// nameOfKey returns a public name for a key, or for a value derived from the key. It reveals nothing about
+// the key: derivation is one-way.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
-// there reports whether the file has its name.
+// there reports whether the file Out exists.
 func (s Stage) there() (bool, error) {
 	if s.Out == "" {
 		return false, nil
@@ -253,7 +253,7 @@ func (s Stage) there() (bool, error) {
 	return durable.Exists(s.Out)
 }
 
-// clear refuses a file that exists, and one that could not be made.
+// clear returns an error if the file exists or could not be created.
 func (s Stage) clear() error {
 	there, err := s.there()
 	if there {
@@ -270,7 +270,7 @@ func (s Stage) errExists() error {
 		Fix: "move the file away, or choose another file name"}
 }
 
-// writable refuses a file that could not be made.
+// writable returns an error if the file could not be created.
 func writable(path string) error {
 	if err := durable.Writable(path); err != nil {
 		return &fault.Error{What: path + " cannot be written", Why: "nothing was written or charged",

@@ -15,34 +15,33 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Run releases files once, in one stage or in several, under one ledger.
+// Run releases files once, in one or several stages, under one ledger.
 //
-// A ledger is shared by runs, unless New.Run names it: then it is made for this run alone, and [ID] gives
-// the name. New.Noise is ignored.
+// Other runs may share the ledger, unless New.Run is set: then the ledger is made for this run alone, and
+// New.Run comes from [ID]. New.Noise is ignored.
 type Run struct {
 	File
-	Kind  string // such as "label"; ignored on a ledger made for the run alone
+	Kind  string // such as "label"; ignored if the ledger is made for this run alone
 	Units Units  // whose data are protected
-	// Seed, if not nil, makes a repeatable experiment; nothing may be released.
+	// Seed, if not nil, makes the experiment repeatable; nothing of it may be released.
 	Seed *uint64
-	// Key is the key of a run's folder, from which the noise comes, and which the folder keeps and
-	// destroys. If it is zero and there is no seed, a secret one lies beside the ledger until the run is
-	// complete.
+	// Key is the key in the run's folder, which is the source of the noise; the folder keeps and destroys it.
+	// If Key is zero and Seed is nil, a secret key is kept beside the ledger until the run is complete.
 	Key rng.Key
-	// Plan returns the cost of the run. It is called once, on the ledger that is then charged; a new ledger
-	// is in memory until the plan fits.
+	// Plan returns the cost of the run. It is called with the ledger that is then charged; a new ledger is
+	// only in memory until the plan fits.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
-	// Stages follow each other. All are charged before the first is drawn.
+	// Stages are drawn in order. All are charged before the first is drawn.
 	Stages []Stage
 }
 
-// Units is a public number of those whose data are protected, or a bound; 0 if unknown.
+// Units is the public number of units whose data are protected, or a bound; 0 if unknown.
 type Units struct {
 	N    int
-	Noun string // "teachers"
+	Noun string // plural, such as "teachers"
 }
 
-// Check refuses a delta of 1/N or more, which allows giving one of the units away.
+// Check refuses a delta of 1/N or more, which would allow publishing the data of one unit.
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -51,28 +50,28 @@ func (u Units) Check(delta float64) error {
 		Why: "with such a delta, a method that publishes all data of one of them would still meet the guarantee", Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 
-// Stage is one file that leaves.
+// Stage is one file to release.
 type Stage struct {
-	// Name separates the stages of a run. It may be empty if there is one.
+	// Name distinguishes the stages of a run. It may be empty if the run has one stage.
 	Name string
-	Out  string // path of the file; "" if the outcome leaves by other means
-	// Mode of the file; if zero, 0644 if the run may be released, else 0600.
+	Out  string // path of the file; "" if the outcome is released by other means
+	// Mode of the file; if zero, 0644 for a run that may be released, else 0600.
 	Mode os.FileMode
-	// Key derives the key of the stage from the key of the run; nil takes that one.
+	// Key derives the key of the stage from the key of the run; nil means the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw draws a complete stage again, for later work that needs the outcome. It needs the key.
+	// Redraw draws a complete stage again, because later work needs the outcome. It needs the key.
 	Redraw bool
 	// Draw uses the reservations, one for each event of the stage, and writes the file, whose hash is
-	// committed. The same arguments give the same bytes.
+	// committed. Equal arguments must give equal bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
-	// Read reads the file of a complete stage. It may be nil.
+	// Read, if not nil, reads the file of a complete stage.
 	Read func(file io.Reader) error
 }
 
-// Before is a ledger before a run is charged to it.
+// Before is the state of a ledger before a run is charged to it.
 type Before struct {
 	*ledger.Ledger
-	// Recorded are the runs of the same kind that the ledger has charged; none if it is made for this run
+	// Recorded are the runs of the same kind charged to the ledger; none if the ledger is made for this run
 	// alone.
 	Recorded []Recorded
 	Fresh    bool // the ledger is new, and in memory
@@ -80,15 +79,15 @@ type Before struct {
 	tried bool
 }
 
-// Try checks that events fit. It charges nothing.
+// Try checks that events fit the budget. It charges nothing.
 func (b *Before) Try(events ...accountant.Event) error {
 	err := b.Ledger.Try(events...)
 	b.tried = b.tried || err == nil
 	return err
 }
 
-// Find returns the recorded run that had the private inputs with this hash, and reads its settings; nil if
-// there is none.
+// Find returns the recorded run that had the private inputs with this hash, and decodes its settings. It
+// returns nil if no run had these inputs.
 func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	for i := range b.Recorded {
 		r := &b.Recorded[i]
@@ -103,17 +102,16 @@ func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 
 // Plan is the cost and the identity of a run.
 type Plan struct {
-	// Events are the worst-case costs, by stage.
+	// Events are the worst-case costs of each stage.
 	Events [][]accountant.Event
-	// Settings are everything the run is a function of besides its private inputs and its key, written as
-	// JSON into the ledger. They are public.
+	// Settings are everything public that the outcome depends on. They are written to the ledger as JSON.
 	Settings any
 	Inputs   []byte // a hash of the private inputs
-	// Same is the recorded run that this one repeats; nil if it is new. It has its settings and inputs.
+	// Same is the recorded run that this run repeats, with its settings and inputs; nil if the run is new.
 	Same *Recorded
 }
 
-// Session is a run with its ledger held open and its plan made.
+// Session is a planned run that holds its ledger open.
 type Session struct {
 	Account  ledger.Config // of the ledger
 	Recorded bool          // the run was charged before
@@ -124,8 +122,8 @@ type Session struct {
 	id    identity
 	tag   string
 	tried bool
-	paid  *charged // once it is charged
-	next  int      // stage
+	paid  *charged // nil before the run is charged
+	next  int      // index of the next stage
 }
 
 // look returns the configuration to open the ledger with, and whether the ledger is new.
@@ -140,7 +138,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 	if r.own() {
 		is := account.Epsilon
 		if account = r.New; math.Abs(is-account.Epsilon) <= 1e-9*account.Epsilon {
-			account.Epsilon = is // computed elsewhere, to other last digits
+			account.Epsilon = is // was computed on another machine, with other last digits
 		}
 	}
 	return account, fresh, r.Units.Check(account.Delta)
@@ -149,7 +147,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns a key that others keep; zero if there is none.
+// given returns the key that the caller keeps; zero if the run has its own key.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)
@@ -157,8 +155,8 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and holds its ledger open. Nothing is charged, and a new ledger is not written before
-// the plan fits.
+// Open plans the run and holds its ledger open. It charges nothing. A new ledger is written only if the plan
+// fits.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -185,7 +183,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	}
 	settled := false
 	defer func() {
-		if !settled { // also where the plan panics: the lock must not stay
+		if !settled { // also if the plan panics: the lock must be released
 			s.Close()
 		}
 	}()
@@ -199,7 +197,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// Try checks that the plan of a new run fits the ledger. A new ledger is not written.
+// Try checks that the plan of a new run fits the ledger. It does not write a new ledger.
 func (r Run) Try(ctx context.Context) error {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -219,7 +217,7 @@ func (r Run) Try(ctx context.Context) error {
 	return s.Ledger.Try(s.events()...)
 }
 
-// tryNew plans on a ledger in memory, made like the future one.
+// tryNew plans on a ledger in memory with the configuration of the new one.
 func (s *Session) tryNew(ctx context.Context) error {
 	trial, err := ledger.New(s.Account)
 	if err != nil {
@@ -253,7 +251,7 @@ func (s *Session) events() (all []accountant.Event) {
 	return all
 }
 
-// settle plans on the open ledger, unless the plan for a new one still holds, and names the run.
+// settle plans on the open ledger, unless the plan for a new ledger still holds, and sets the run's identity.
 func (s *Session) settle(ctx context.Context, planned bool) error {
 	if s.run.own() {
 		s.Recorded = s.Ledger.State().Entries > 0
@@ -276,7 +274,7 @@ func (s *Session) settle(ctx context.Context, planned bool) error {
 	for i := range recorded {
 		recorded[i].secret, recorded[i].Differs = secret, recorded[i].id.noiseDiffers(s.run.seeded(), key)
 	}
-	if !planned || s.Ledger.State().Entries > 0 { // charged by somebody else meanwhile
+	if !planned || s.Ledger.State().Entries > 0 { // another process has charged it meanwhile
 		if err := s.planOn(ctx, &Before{Ledger: s.Ledger, Recorded: recorded}); err != nil {
 			return err
 		}
@@ -284,7 +282,7 @@ func (s *Session) settle(ctx context.Context, planned bool) error {
 	return s.identify(secret, key)
 }
 
-// identify names the run on a shared ledger.
+// identify sets the name of the run on a shared ledger.
 func (s *Session) identify(secret rng.Key, key string) (err error) {
 	if same := s.plan.Same; same != nil {
 		if len(same.Differs) > 0 {
@@ -307,9 +305,9 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out the next stage, resumes it, or checks that it is complete, in the order of the package
-// comment. On an error nothing has left uncommitted, and nothing more is charged, unless the error came
-// after the charge: then repeating the run costs nothing more.
+// Next carries out, resumes or checks the next stage, in the order given in the package comment. On an error
+// nothing was released uncommitted, and nothing more was charged, unless the error came after the charge;
+// then repeating the run costs nothing more.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {
@@ -340,8 +338,8 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages of the run and closes its ledger. Before that it calls after with the results;
-// after may be nil.
+// Do carries out all stages of the run and then closes its ledger. Before closing it calls after, if that is
+// not nil, with the results.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

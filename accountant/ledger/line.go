@@ -32,17 +32,17 @@ const (
 //
 //	"prev":"…","check":"…"}
 //
-// the SHA-256 of the line before, and the CRC-32C of this one up to there: the first reveals changes of
-// lines that have a successor, the second changes of the last. A line has one form, without spaces;
-// anything else is not a line.
+// Prev is the SHA-256 of the line before, and reveals changes of lines that have a successor; check is the
+// CRC-32C of this line up to there, and reveals changes of the last line. A line has a single form, without
+// spaces; anything else is refused.
 type line struct {
 	number  int64
 	kind    kind
-	run     int64  // of runLine: its number; of reserveLine: whose it is, 0 of none
-	entry   int64  // of reserveLine: its number; commitLine: which; sealLine: how many there are
+	run     int64  // of runLine: its number; of reserveLine: the number of its run, 0 for none
+	entry   int64  // of reserveLine: its number; commitLine: the committed entry; sealLine: the number of entries
 	text    []byte // JSON of the header, the event, the id of a run or ledger, or the torn fragment
 	epsilon float64
-	by      accountant.Method // of sealLine; "" unless the ledger's accountant leaves a choice
+	by      accountant.Method // of sealLine; "" if the ledger's accountant leaves no choice
 	outcome [sha256.Size]byte
 	prev    [sha256.Size]byte
 }
@@ -90,7 +90,7 @@ func (l *line) encode(dst []byte) []byte {
 	return append(dst, `"}`...)
 }
 
-// claim writes the claim of a ledger with that header into a seal.
+// claim puts the claim of a ledger with header h into a seal.
 func (l *line) claim(total Claim, h header) {
 	if l.epsilon = total.Epsilon; h.Accountant != accountant.ByRDP {
 		l.by = total.By
@@ -102,7 +102,7 @@ var (
 	errMore  = errors.New("something follows the entry") // the text is a line and something else
 )
 
-// decode reads one line without its newline. The slices of the result point into text. On errShort the
+// decode parses one line without its newline. The slices of the result point into text. On errShort the
 // fields before the cut are filled in.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
@@ -110,7 +110,7 @@ func decode(text []byte) (line, error) {
 	s.literal(`{"line":`)
 	l.number = s.integer()
 	s.literal(`,"`)
-	// A line that is cut off after its first letter may be a charge or not, by that letter.
+	// A line that was cut off after its first letter may or may not be a charge, depending on that letter.
 	switch {
 	case bytes.HasPrefix(s.rest, []byte("c")):
 		l.kind = commitLine
@@ -175,8 +175,8 @@ func decode(text []byte) (line, error) {
 	return l, nil
 }
 
-// scanner takes a line apart. It stops at the first error; errShort means that the text ended within
-// something right.
+// scanner parses the parts of a line in order. It stops at the first error; errShort means that the text
+// ended where everything so far was valid.
 type scanner struct {
 	rest []byte
 	last []byte // of quoted
@@ -201,7 +201,7 @@ func (s *scanner) literal(want string) {
 	}
 }
 
-// key takes one of the names, with the quote and the colon after it.
+// key reads one of the names, with the quote and the colon after the name.
 func (s *scanner) key(names ...string) string {
 	if s.err != nil {
 		return ""
@@ -222,7 +222,7 @@ func (s *scanner) key(names ...string) string {
 	return ""
 }
 
-// integer takes a number that is not negative and has no leading zero.
+// integer reads a number that is not negative and has no leading zero.
 func (s *scanner) integer() int64 {
 	if s.err != nil {
 		return 0
@@ -247,7 +247,7 @@ func (s *scanner) integer() int64 {
 	return n
 }
 
-// number takes a float64, not negative and finite, in its shortest form.
+// number reads a float64, not negative and finite, in its shortest form.
 func (s *scanner) number() float64 {
 	if s.err != nil {
 		return 0
@@ -270,7 +270,7 @@ func (s *scanner) number() float64 {
 	return x
 }
 
-// method takes the accountant of a seal, if there is one.
+// method reads the accountant of a seal, if the seal has one.
 func (s *scanner) method() accountant.Method {
 	const name = `,"accountant":`
 	if s.err != nil || !bytes.HasPrefix(s.rest, []byte(name[:3])) {
@@ -304,14 +304,14 @@ func (s *scanner) hex(dst []byte) {
 		s.fail(errShort)
 		return
 	}
-	_, _ = hex.Decode(dst, src) // digits all
+	_, _ = hex.Decode(dst, src) // all digits were checked
 	s.rest = s.rest[n:]
 }
 
-// quoted takes a JSON string, quotes included.
+// quoted reads a JSON string, including the quotes.
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent takes a JSON string or, by its braces and strings, an object.
+// extent reads a JSON string or, by matching braces and strings, an object.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil
@@ -343,7 +343,7 @@ func (s *scanner) extent(open byte) []byte {
 	return nil
 }
 
-// reservation takes the rest of a reservation, whose run is known even where the rest is cut off.
+// reservation reads the rest of a reservation, whose run is set even if the rest is cut off.
 func (s *scanner) reservation(l *line) {
 	l.kind = reserveLine
 	l.entry = s.integer()

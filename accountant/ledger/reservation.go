@@ -12,24 +12,24 @@ import (
 )
 
 var (
-	// ErrNotReserved is returned by Begin when the mechanism's worst case is not the event that was
-	// reserved, or when the reservation was used before.
+	// ErrNotReserved is returned by Begin if the mechanism's worst case is not the reserved event, or if the
+	// reservation was used before.
 	ErrNotReserved = errors.New("ledger: not reserved")
-	// ErrUnfit is returned by Begin when the event is charged, but the ledger does not admit the [Use].
-	// Nothing ran; the reservation can still be used.
+	// ErrUnfit is returned by Begin if the event is charged, but the ledger does not admit the [Use]. Nothing
+	// ran; the reservation can still be used.
 	ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
 )
 
-// Use describes a mechanism where its event does not: the same event may bound one mechanism under both
-// relations and another under a single one.
+// Use describes what the event of a mechanism leaves open: the same event may bound one mechanism under both
+// relations and another mechanism under one relation only.
 type Use struct {
-	// Relation is the only one for which the event bounds the mechanism; 0 if it does for both.
+	// Relation is the only relation under which the event bounds the mechanism; 0 if it does under both.
 	Relation accountant.Relation
-	// Renyi: the event bounds the Rényi divergences of the mechanism, and perhaps not its privacy loss
-	// distribution. A ledger on which privacy loss distributions may claim is refused.
+	// Renyi: the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy loss
+	// distribution. A ledger whose claim may use privacy loss distributions refuses the mechanism.
 	Renyi bool
-	// Secret: all noise comes from a secret key. Without it a ledger of SecretNoise, whose statement allows
-	// release, is refused.
+	// Secret: all noise comes from a secret key. Without Secret, a ledger of SecretNoise, whose statement
+	// allows release, refuses the mechanism.
 	Secret bool
 }
 
@@ -47,8 +47,8 @@ func (u Use) fits(c Config) error {
 	return nil
 }
 
-// Reservation is budget that has been charged and may be used once. Only a Ledger makes one. A mechanism
-// asks for one before it reads any vote, so that no run can be uncharged by accident.
+// Reservation is budget that was charged and may be used once. Only a Ledger creates reservations. A
+// mechanism needs one before it reads any vote, so that no run can be uncharged by accident.
 type Reservation struct {
 	ledger *Ledger
 	index  int64
@@ -71,10 +71,10 @@ func (r *Reservation) Entry() int64 { return r.index }
 // Relation returns the ledger's relation.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
-// Begin marks the reservation as used by a mechanism whose worst case is e. It refuses an event that
-// differs from the one charged and a second use with ErrNotReserved, and a use that the ledger does not
-// admit with ErrUnfit. In mode Reserved the first use seals the ledger, on disk: on an error the mechanism
-// must not start.
+// Begin marks the reservation as used by a mechanism with worst case e. It returns ErrNotReserved if e
+// differs from the charged event or the reservation was used before, and ErrUnfit if the ledger does not
+// admit the use. In mode Reserved the first use seals the ledger, on disk. On an error the mechanism must not
+// start.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -97,7 +97,7 @@ func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	return nil
 }
 
-// is reports whether e is the event that is charged.
+// is reports whether e is the charged event.
 func (c *charge) is(e accountant.Event) bool {
 	if e == nil {
 		return false
@@ -110,18 +110,18 @@ func (c *charge) is(e accountant.Event) bool {
 type Outcome struct {
 	Of    *Reservation
 	Bytes []byte // only their SHA-256 is written
-	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held; nil with Bytes.
+	// Hash is the SHA-256 of an outcome that is too long to be held, instead of Bytes; nil with Bytes.
 	Hash *[sha256.Size]byte
 }
 
-// Commit records, before the outcome is handed out, that the reservation led to an outcome with these
-// bytes; only their hash is written. On an error, such as ErrBroken, the outcome must not leave. The same
-// outcome may be committed again, which writes nothing; another one is refused.
+// Commit records the outcome of the reservation; only the SHA-256 of its bytes is written. Release the
+// outcome after Commit has returned without an error: on an error, such as ErrBroken, it must not be
+// released. Committing the same outcome again writes nothing; another outcome is refused.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
 
-// CommitBatch commits several outcomes at the cost of one sync. On an error no outcome may leave.
+// CommitBatch commits several outcomes at the cost of one sync. On an error no outcome may be released.
 func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +177,8 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome returns the committed outcome of a reservation. Outcomes that were in the file when it was opened
-// are read at the first call that needs one.
+// outcome returns the committed outcome of a reservation. The outcomes that were in the file when it was
+// opened are read by the first call that needs one.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.file == nil {
 		return r.outcome, nil
@@ -204,7 +204,7 @@ func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	return sum, nil
 }
 
-// Committed reports whether the outcomes of all these reservations were committed.
+// Committed reports whether the outcomes of all the given reservations were committed.
 func (l *Ledger) Committed(reservations ...*Reservation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,19 +213,19 @@ func (l *Ledger) Committed(reservations ...*Reservation) bool {
 	})
 }
 
-// Run is one resumable run on a ledger that others charge too. As for Config.Run, the same name means the
-// same private input, the same secret key and the same program of reservations, and entries that were in
-// the file when it was opened are handed out again, in order, at no cost.
+// Run is one resumable run on a ledger that other runs charge too. As for Config.Run, an equal id means the
+// same private input, the same secret key and the same sequence of reservations. Entries that were in the
+// file when it was opened are returned again, in order, at no cost.
 type Run struct {
 	ledger *Ledger
-	id     string // "" of the ledger's own
-	number int64  // 0 of the ledger's own, and of a run not yet in the file
-	left   int64  // recorded entries not yet handed out again
+	id     string // "" for the ledger's own run
+	number int64  // 0 for the ledger's own run, and for a run not yet in the file
+	left   int64  // number of recorded entries not yet returned again
 	replay *lineReader
-	back   []*Reservation // recorded entries read from the file and not handed out
+	back   []*Reservation // entries read from the file and not yet returned
 }
 
-// Run starts or continues the run of that name. A run can be open once.
+// Run starts or continues the run with this id. A run can be open only once.
 func (l *Ledger) Run(id string) (*Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +249,7 @@ func (l *Ledger) Run(id string) (*Run, error) {
 	return r, nil
 }
 
-// resume makes the run hand out its recorded entries first. They are read from the file once more, so that
+// resume makes the run return its recorded entries first. They are read from the file once more, so that
 // resuming takes no memory.
 func (r *Run) resume(entries int64) {
 	r.left = entries
@@ -265,7 +265,7 @@ func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	return reservations[0], nil
 }
 
-// ReserveBatch reserves events for this run. After a resumption the first may be recorded and the rest new.
+// ReserveBatch reserves events for this run. When a run resumes, the first may be recorded and the rest new.
 func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	l := r.ledger
 	l.mu.Lock()
@@ -297,20 +297,20 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return append(reservations, fresh...), nil
 }
 
-// putBack undoes calls of next.
+// putBack undoes calls of next for these reservations.
 func (r *Run) putBack(reservations []*Reservation) {
 	r.back = append(reservations, r.back...)
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns the number of entries of the run that are in the file and were not asked for again.
+// Recorded returns the number of the run's entries in the file that have not been reserved again so far.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	return r.left
 }
 
-// next returns the next recorded entry. The lines were checked when the file was opened, and nobody else
+// next returns the next recorded entry. The lines were checked when the file was opened, and no other process
 // has written to the file since.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {

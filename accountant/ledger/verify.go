@@ -17,26 +17,26 @@ import (
 type Entry struct {
 	Number  int64 // from 1
 	Line    int64
-	Run     string // "" of the ledger's own
+	Run     string // "" for the ledger's own run
 	Event   accountant.Event
-	Epsilon float64 // the total with it, recomputed
-	Left    Left    // after it
+	Epsilon float64 // the total including this entry, recomputed
+	Left    Left    // the rest of the budget after this entry
 }
 
-// Summary is the contents of a whole ledger.
+// Summary describes the contents of a ledger that verifies.
 type Summary struct {
 	Config    Config
-	Orders    []float64 // on which every epsilon is computed
-	Library   string    // that made the file
+	Orders    []float64 // with which every epsilon is computed
+	Library   string    // version of the library that made the file
 	ID        string    // see State
 	Entries   int64
 	Commits   int64
 	Sealed    bool // mode Reserved: the charges are complete
 	Exhausted bool // an unreadable reservation took what was left
-	// Torn is the reading of a last line that is cut off; empty if none is. The numbers here count it the
-	// way opening the file will.
+	// Torn describes a last line that is cut off; empty if the last line is whole. The fields of the Summary
+	// count that line as opening the file would.
 	Torn     string
-	Head     Head                // of the whole lines; zero if there is none
+	Head     Head                // of the whole lines; zero if the file has none
 	Epsilon  float64             // see Ledger.Epsilon
 	Claimed  Claim               // Epsilon, and the accountant that proved it
 	Left     Left                // see Ledger.Left
@@ -47,17 +47,17 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass, in memory that does not grow with its length: it checks the chain and
-// recomputes every epsilon with package accountant. Anything that does not follow, or contradicts the
-// options, is a *CorruptError with its line. Verify changes nothing and takes no lock; of a file that is
-// being written it sees a beginning.
+// recomputes every epsilon with package accountant. A line that does not follow, or contradicts the options,
+// is reported by a *CorruptError. Verify changes nothing and takes no lock; of a file that is being written
+// it reads a beginning.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
 	if err != nil {
 		return Summary{}, err
 	}
-	// The head leaves out a line that is cut off: heads are kept to be found again, and the line may be
-	// mended otherwise.
+	// The head leaves out a line that is cut off: a kept head must be found again, and opening the file may
+	// replace that line.
 	torn, head := "", c.head()
 	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
@@ -122,9 +122,9 @@ func (c *chain) summary() (Summary, error) {
 // Committed reports whether the outcome of a reservation was committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim returns an epsilon that holds, at any delta in (0, 1), for everything released under the ledger;
-// +Inf if none is known. In mode Reserved it covers everything reserved, and in mode Filter the whole
-// budget, since a total that was reached by choice is no bound; in both used or not.
+// Claim returns an epsilon that holds, at any delta in (0, 1), for everything released under the ledger; +Inf
+// if none is known. In mode Reserved it covers everything reserved, used or not. In mode Filter it covers the
+// whole budget, used or not, since a total that was reached by choice is no bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -161,8 +161,8 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig returns the Config in the first line of a ledger, with which the ledger can be opened; the
-// rest is not read.
+// ReadConfig returns the Config in the first line of a ledger, with which the ledger can be opened. It does
+// not read the rest.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {
@@ -175,14 +175,14 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c.header.config(), nil
 }
 
-// Head identifies a ledger up to its last line. A file that lost lines at its end is a whole ledger with
-// fewer lines; only a head that was kept elsewhere reveals the loss: see [VerifyOptions].
+// Head identifies a ledger up to its last line. A file that lost lines at its end looks like a shorter
+// ledger; only a head that was kept elsewhere reveals the loss: see [VerifyOptions].
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
 }
 
-// Head returns the head of the file now; zero in memory.
+// Head returns the current head of the file; zero for a ledger in memory.
 func (l *Ledger) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,15 +197,14 @@ func (c *chain) head() Head {
 }
 
 // VerifyOptions hold outside knowledge of a ledger, and functions that receive the contents of its file.
-// Every field may be left out.
+// Every field is optional.
 type VerifyOptions struct {
-	// Heads returns the heads that the ledger is known to have had. It is called at the first line, with
-	// the id of the ledger. A zero Head is ignored. The chain of hashes cannot show that lines were cut off
-	// at the end, nor that the file is an older copy: a ledger that lacks the line of a head is a
-	// *CorruptError.
+	// Heads returns the heads that the ledger is known to have had. It is called at the first line, with the
+	// id of the ledger. A zero Head is ignored. The chain of hashes cannot reveal lost lines at the end or an
+	// older copy, but a known head can: a ledger without the line of that head is a *CorruptError.
 	Heads func(id string) ([]Head, error)
-	// Signature must be by the holder of PublicKey, which has to come from the signer, not from the
-	// signature. A signature by somebody else or for another ledger is ErrSignature. A ledger that lacks
+	// Signature must be made with the private key of PublicKey, which has to come from the signer, not from
+	// the signature. A signature by another key or for another ledger is ErrSignature. A ledger that lacks
 	// the signed line is a *CorruptError.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
@@ -217,15 +216,15 @@ type VerifyOptions struct {
 	Outcome func(entry int64, hash [sha256.Size]byte)
 }
 
-// State sums up a file.
+// State summarises a ledger.
 type State struct {
 	ID      string // of the ledger; "" in memory
-	Lines   int64  // whole ones; 0 of a file that never became a ledger
+	Lines   int64  // whole lines; 0 for a file that never became a ledger
 	Entries int64
 	Commits int64
 }
 
-// State sums up the file.
+// State summarises the file.
 func (l *Ledger) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,15 +235,15 @@ func (c *chain) state() State {
 	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
 }
 
-// reading follows a file, and compares it with outside knowledge.
+// reading reads a file and compares it with the options.
 type reading struct {
 	*chain
 	VerifyOptions
-	header func(Config) error // refuses the first line; may be nil
+	header func(Config) error // may refuse the Config in the first line; may be nil
 	heads  []Head
 }
 
-// read follows the file up to its last newline, and returns the rest.
+// read reads the file up to its last newline, and returns the bytes after it.
 func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	if r.Signature != nil {
 		if err := r.Signature.check(r.PublicKey); err != nil {
@@ -268,7 +267,7 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	return fragment, nil
 }
 
-// line compares the line just followed with the kept heads, and hands out its contents.
+// line compares the line just appended with the kept heads, and passes its contents to the options.
 func (r *reading) line(l line) error {
 	if l.kind == headerLine {
 		if err := r.first(); err != nil {
@@ -289,7 +288,7 @@ func (r *reading) line(l line) error {
 	return nil
 }
 
-// first gets the known heads, once the header names the ledger.
+// first gets the known heads, once the header has given the id of the ledger.
 func (r *reading) first() (err error) {
 	if r.header != nil {
 		if err := r.header(r.chain.header.config()); err != nil {
@@ -315,10 +314,10 @@ var ErrSignature = errors.New("ledger: signature does not hold")
 
 const signatureSchema = "pate.ledger-signature/1"
 
-// Signature vouches, by the holder of a key, for a ledger up to the line of Head, which the chain of
-// hashes, having no key, cannot do. It stays valid when lines are appended, and does not cover them.
+// Signature shows that the holder of a key vouches for a ledger up to the line of Head; the chain of hashes
+// has no key and cannot show that. It stays valid when lines are appended, and does not cover them.
 //
-// It is an Ed25519 signature of the text
+// Signature.Signature is an Ed25519 signature of the text
 //
 //	pate.ledger-signature/1
 //	ID
@@ -330,7 +329,7 @@ type Signature struct {
 	ID     string `json:"id"` // see State
 	Head
 	Signature []byte `json:"signature"`  // base64 in JSON
-	PublicKey []byte `json:"public_key"` // of the signer, 32 bytes; to find it, not to trust it
+	PublicKey []byte `json:"public_key"` // of the signer, 32 bytes; identifies the key, and must not be trusted
 }
 
 // Sign signs the head of a ledger that was verified; id is the id of the ledger.
@@ -346,7 +345,7 @@ func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	return s, nil
 }
 
-// check returns an error if s is no signature by the holder of the key.
+// check returns an error unless the holder of key made the signature s.
 func (s Signature) check(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("an Ed25519 public key has %d bytes, not %d", ed25519.PublicKeySize, len(key))

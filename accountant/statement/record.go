@@ -18,8 +18,8 @@ import (
 const recordSchema = "pate.statement-record/1"
 
 // record is the last line of a page, for programs: the sources of the page and its digest. Anybody can
-// compute a digest, so it finds accidents alone; writing the page a second time shows that it agrees with
-// its ledger.
+// compute a digest, so it reveals only accidents; writing the page again shows that it agrees with its
+// ledger.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -27,7 +27,7 @@ type record struct {
 	Ledgers []recordLedger `json:"ledgers"`
 	Epsilon *bound         `json:"epsilon"` // the first claim
 	Delta   float64        `json:"delta"`
-	Digest  string         `json:"digest"` // last: see seal
+	Digest  string         `json:"digest"` // the last field: see seal
 }
 
 type recordLedger struct {
@@ -35,7 +35,7 @@ type recordLedger struct {
 	ID       string       `json:"id,omitempty"`
 	Head     ledger.Head  `json:"head"`
 	Compared *bool        `json:"head_compared,omitempty"`
-	Files    []recordFile `json:"files,omitempty"` // that were named
+	Files    []recordFile `json:"files,omitempty"` // files named on the page
 }
 
 type recordFile struct {
@@ -60,8 +60,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as an invisible line of Markdown or HTML. JSON escapes < and >, so nothing
-// ends the line early.
+// comment returns the record as an invisible comment of Markdown or HTML. JSON escapes < and >, so the record
+// cannot end the comment early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns the position of the digest of a page, or -1: a string of JSON has no such quote.
+// digestAt returns the position of the digest of a page, or -1. No JSON string contains the quotes of field.
 func digestAt(page []byte) int {
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
@@ -88,7 +88,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page whose digest field is at.
+// digest returns the digest of a page whose digest field is at position at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))
@@ -107,25 +107,25 @@ func seal(page []byte) []byte {
 // another run.
 var ErrPage = errors.New("statement: the page does not hold")
 
-// Checked describes a page that holds.
+// Checked describes a page that passed Check.
 type Checked struct {
 	Lines int64 // of the ledger when the page was written
-	// Rewritten: this program wrote the page a second time, to the same bytes. Otherwise its digest, its
-	// head and its first claim were compared: the page is of another version, or of several ledgers, of
-	// which this is one.
+	// Rewritten: this program wrote the page again with the same bytes. Otherwise only its digest, its head
+	// and its first claim were compared, because the page is by another version, or covers several ledgers
+	// including this one.
 	Rewritten bool
-	Program   Program // that wrote the page
+	Program   Program // the program that wrote the page
 	Ledgers   int
 }
 
 const (
 	maxPage    = 16 << 20 // bytes
-	maxLedgers = 1000     // of one page
+	maxLedgers = 1000     // on one page
 )
 
-// Check reports whether a page is an unchanged statement of a ledger. open returns the ledger, as often as
-// needed, from its first line; lines after the page do not matter. An error about the page matches
-// [ErrPage].
+// Check reports whether a page is an unchanged statement of a ledger. It calls open, perhaps several times,
+// to read the ledger from its first line; lines newer than the page do not matter. An error about the page
+// matches [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {
@@ -144,7 +144,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	for _, l := range r.Ledgers {
 		again, err := r.again(l, open)
 		switch {
-		case errors.Is(err, ledger.ErrCorrupt): // of another ledger
+		case errors.Is(err, ledger.ErrCorrupt): // the page's other ledger
 			continue
 		case errors.Is(err, errNotReleased), err == nil && again.Head != l.Head:
 			return bad("the statement lists a release that is not in the ledger")
@@ -156,7 +156,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	return bad("the statement is about another ledger: line %d of this ledger is different", r.Ledgers[0].Head.Lines)
 }
 
-// again states a ledger as it was when the page was written.
+// again makes the statement of a ledger as it was when the page was written.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
 	for _, f := range l.Files {
@@ -231,7 +231,7 @@ func (f *firstLines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readRecord reads the record of a page, and the position of its digest.
+// readRecord returns the record of a page, and the position of its digest.
 func readRecord(page []byte) (record, int, error) {
 	var r record
 	if len(page) > maxPage {

@@ -16,35 +16,35 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// errNotReleased: no ledger has committed this file.
+// errNotReleased: no ledger has a commit of this file.
 var errNotReleased = errors.New("not released")
 
 // File is a released file.
 type File struct {
-	Name   string // as it is printed; it is not opened
+	Name   string // printed on the page; the file is not opened
 	SHA256 [sha256.Size]byte
 }
 
 // Released is a committed outcome.
 type Released struct {
 	SHA256  string `json:"sha256"`         // of the file, as sha256sum prints it
-	Name    string `json:"name,omitempty"` // empty unless the file was shown
+	Name    string `json:"name,omitempty"` // empty unless the file was given in Options
 	Run     string `json:"run,omitempty"`
-	Entries string `json:"entries"` // that paid for it, such as "3" or "3-5"
+	Entries string `json:"entries"` // the entries that paid for the file, such as "3" or "3-5"
 	entries []int64
 }
 
-// mostReleased bounds the outcomes that a page lists.
+// mostReleased bounds the number of outcomes listed on a page.
 const mostReleased = 100
 
-// outcomes gathers the committed outcomes of a ledger while it is verified. Its memory is bounded: beyond
-// mostReleased only the named files are listed.
+// outcomes collects the committed outcomes of a ledger while it is verified. Its memory is bounded: beyond
+// mostReleased only the files in Options are listed.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int
 	wanted map[[sha256.Size]byte]File
 	found  map[[sha256.Size]byte]bool // by the hash of a wanted file
-	runs   map[int64]string           // of an entry
+	runs   map[int64]string           // the run of an entry
 	more   int64                      // committed and not listed
 }
 
@@ -57,7 +57,7 @@ func newOutcomes(files []File) *outcomes {
 	return o
 }
 
-// entry notes the run of an entry.
+// entry records the run of an entry.
 func (o *outcomes) entry(e ledger.Entry) error {
 	if e.Run != "" && len(o.runs) < 10*mostReleased {
 		o.runs[e.Number] = e.Run
@@ -91,7 +91,7 @@ func (o *outcomes) released() []Released {
 	return o.list
 }
 
-// spanOf writes entries as 3, 3-5 or 3, 7.
+// spanOf formats entries as 3, 3-5 or 3, 7.
 func spanOf(entries []int64) string {
 	var parts []string
 	for i := 0; i < len(entries); {
@@ -117,8 +117,8 @@ const (
 	maxField    = 500            // letters of one field
 )
 
-// About is what the ledger does not hold: whose data they are, and what for. It is printed as given, and
-// nobody checks it. Every field may be empty.
+// About holds what the ledger does not: whose data they are, and what they are used for. It is printed as
+// given and not checked. Every field may be empty.
 type About struct {
 	DataSet    string `json:"data_set,omitempty"`
 	Controller string `json:"controller,omitempty"` // who decides about the data
@@ -132,8 +132,8 @@ type About struct {
 //	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
 //	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
 //
-// The schema may be left out. Unknown fields, fields beyond 500 letters and a date that is none are
-// refused. Characters that steer a terminal or the order of letters, such as line ends, become replacement
+// The schema may be left out. Unknown fields, fields longer than 500 letters and an invalid date are refused.
+// Characters that control a terminal or the order of letters, such as line ends, become replacement
 // characters.
 func ParseAbout(text []byte) (About, error) {
 	var in struct {

@@ -19,7 +19,7 @@ import (
 
 const schema = "pate.statement/1"
 
-// Statement describes everything charged to one ledger, or to several together.
+// Statement describes everything charged to one ledger, or to several ledgers together.
 type Statement struct {
 	Schema   string              `json:"schema"`
 	Ledger   string              `json:"ledger"` // name of the file
@@ -27,17 +27,17 @@ type Statement struct {
 	Relation accountant.Relation `json:"relation"`
 	Mode     ledger.Mode         `json:"mode"`
 	Budget   Claim               `json:"budget"`
-	Claims   []Claim             `json:"claims"` // at three deltas, the budget's first
+	Claims   []Claim             `json:"claims"` // at three deltas, the budget's delta first
 	Attacker Attacker            `json:"attacker"`
 
 	Accountant string    `json:"accountant"`
 	Conversion string    `json:"conversion"`
-	Orders     []float64 `json:"orders,omitempty"` // of a filter; +Inf is left out
-	Pure       bool      `json:"pure,omitempty"`   // +Inf is one of the orders of the filter
+	Orders     []float64 `json:"orders,omitempty"` // of a filter, without +Inf
+	Pure       bool      `json:"pure,omitempty"`   // the filter has the order +Inf
 	Library    string    `json:"library"`
-	Seal       string    `json:"seal,omitempty"` // words, where another version sealed another epsilon
+	Seal       string    `json:"seal,omitempty"` // explains that another version sealed another epsilon
 
-	Charged   []accountant.Part    `json:"charged"` // equal parts together
+	Charged   []accountant.Part    `json:"charged"` // equal parts are counted together
 	Entries   int64                `json:"entries"`
 	Committed int64                `json:"committed"`
 	Complete  bool                 `json:"complete"` // closed to further charges
@@ -50,20 +50,20 @@ type Statement struct {
 	Data      string               `json:"data,omitempty"`
 	Head      ledger.Head          `json:"head"`
 	ID        string               `json:"id,omitempty"`            // random, of the ledger
-	Released  []Released           `json:"released"`                // committed, equal outcomes together
-	More      int64                `json:"released_more,omitempty"` // outcomes that are not listed
+	Released  []Released           `json:"released"`                // equal outcomes are listed together
+	More      int64                `json:"released_more,omitempty"` // number of outcomes that are not listed
 	Program   Program              `json:"program"`                 // that wrote the statement
 	About     *About               `json:"about,omitempty"`
-	Warning   string               `json:"warning,omitempty"` // of a guarantee that protects next to nothing
-	// Of are the ledgers of a statement about several.
+	Warning   string               `json:"warning,omitempty"` // the guarantee protects next to nothing
+	// Of has the statement of each ledger, if there are several.
 	Of []*Statement `json:"ledgers,omitempty"`
-	// Compared: the ledger was compared with a kept head, which it holds; nil if that is not known.
+	// Compared: the ledger contains the head it was compared with; nil if unknown whether it was compared.
 	Compared *bool `json:"head_compared,omitempty"`
 
 	sum ledger.Summary
 }
 
-// Program names the build that wrote a statement.
+// Program identifies the build that wrote a statement.
 type Program struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -87,21 +87,21 @@ func thisProgram() Program {
 	return p
 }
 
-// Options are the contents of a statement that its ledger does not hold.
+// Options are the contents of a statement that come from outside its ledger.
 type Options struct {
-	About *About // nil if nothing is known
-	Files []File // files that were released, to be named; another is refused
-	// Program wrote the statement; by default this one.
+	About *About // nil if not given
+	Files []File // released files to list by name; New refuses a file that was not released
+	// Program is the program that writes the statement, by default this one.
 	Program Program
 }
 
-// Source is a ledger to state.
+// Source is a ledger for which a statement is made.
 type Source struct {
-	Name   string // is printed, and not opened
+	Name   string // printed on the page, not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared reports, once the ledger was read, whether it was compared with a kept head; nil if that is
-	// not known.
+	// Compared reports, after the ledger was read, whether it was compared with a kept head. It is nil if
+	// that is unknown.
 	Compared func() bool
 }
 
@@ -111,7 +111,7 @@ type Claim struct {
 	Delta   float64 `json:"delta"`
 }
 
-// bound is an upper bound of an epsilon; infinite is null in JSON.
+// bound is an upper bound of an epsilon; +Inf is null in JSON.
 type bound float64
 
 func (b bound) MarshalJSON() ([]byte, error) {
@@ -121,21 +121,21 @@ func (b bound) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(b))
 }
 
-// Attacker bounds somebody who has all data but whether one unit took part, at the delta of the budget.
+// Attacker bounds an attacker who has all data except whether one unit took part, at the budget's delta.
 type Attacker struct {
-	Right float64 `json:"right"` // chance of a right guess at most, from even odds
-	Curve bool    `json:"curve"` // from the whole trade-off curve, not from one (epsilon, delta)
+	Right float64 `json:"right"` // largest probability of a right guess, from even odds
+	Curve bool    `json:"curve"` // computed from the whole trade-off curve, not from one (epsilon, delta)
 	Rates []Rate  `json:"rates"`
 }
 
-// Rate is the largest share of true members that any test finds when it wrongly accuses FPR of the others.
+// Rate is the largest share of members that a test can find if it wrongly accuses a share FPR of the others.
 type Rate struct {
 	FPR float64 `json:"fpr"`
 	TPR float64 `json:"tpr"`
 }
 
-// Right returns the largest chance to guess right which of two equally likely neighbours the data were:
-// (e^epsilon + delta)/(1 + e^epsilon).
+// Right returns the largest probability of guessing correctly which of two equally likely neighbours the data
+// were: (e^epsilon + delta)/(1 + e^epsilon).
 func Right(epsilon, delta float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
@@ -151,21 +151,21 @@ func TPR(epsilon, delta, fpr float64) float64 {
 		return 1
 	}
 	tpr := delta
-	if fpr > 0 { // or e^epsilon may overflow
+	if fpr > 0 { // otherwise 0 times an e^epsilon that may overflow
 		tpr += math.Exp(epsilon) * fpr
 	}
 	tpr = math.Min(tpr, 1-math.Exp(-epsilon)*(1-delta-fpr))
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and states it. The name is printed, and not opened. A ledger that does not
-// verify gives a *ledger.CorruptError.
+// FromReader verifies a ledger and makes its statement. The name is printed, not opened. For a ledger that
+// does not verify it returns a *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies ledgers and states each, and all together. Several must be for the same unit and relation,
-// and different. An error that a person can mend is a [*fault.Error].
+// New verifies the ledgers and makes a statement for each and one for all together. All must have the same
+// unit and relation, and none may be given twice. An error that the user can fix is a [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
@@ -200,7 +200,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one states one ledger, and notes in found the files that it released.
+// one makes the statement of one ledger, and marks in found the files that the ledger released.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -233,7 +233,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		s.Claims = append(s.Claims, Claim{&upper, delta})
 	}
 	s.Warning = Warning(s.epsilon())
-	// Of one ledger of mode reserved the events are fixed; else only the budget is known.
+	// For a single ledger of mode Reserved the events are fixed; otherwise only the budget is known.
 	var fixed []accountant.Event
 	if cfg.Mode == ledger.Reserved && !sum.Exhausted {
 		fixed = sum.Schedule.Events
@@ -254,11 +254,11 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta) and, where events are given, by their whole trade-off curve,
+// AttackerOf bounds an attacker by (epsilon, delta) and, if events are given, by their whole trade-off curve,
 // which is tighter.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
-	curve, err := curveOf(by, events) // an error leaves one point of the curve, which holds
+	curve, err := curveOf(by, events) // on an error the bound by one (epsilon, delta) remains, and holds
 	if a.Curve = curve != nil && err == nil; a.Curve {
 		if v, err := curve.Right(0.5); err == nil {
 			a.Right = math.Min(a.Right, v.Upper)
@@ -276,7 +276,7 @@ func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...acco
 	return a
 }
 
-// curveOf returns the trade-off curve of events, nil if there are none.
+// curveOf returns the trade-off curve of events, or nil without events.
 func curveOf(by accountant.AutoConfig, events []accountant.Event) (*accountant.Risk, error) {
 	if len(events) == 0 {
 		return nil, nil
@@ -293,7 +293,7 @@ func curveOf(by accountant.AutoConfig, events []accountant.Event) (*accountant.R
 	return account.Risk(context.Background())
 }
 
-// short returns a number near x with few digits, where x has more only by rounding.
+// short returns a number near x with few digits if only rounding gave x more digits.
 func short(x float64) float64 {
 	near, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	if err != nil || !(near > 0) {
@@ -302,10 +302,10 @@ func short(x float64) float64 {
 	return near
 }
 
-// Parts takes an event apart into the mechanisms that it runs.
+// Parts splits an event into the mechanisms that it runs.
 func Parts(e accountant.Event) []accountant.Part { return accountant.Describe(e, digits, most) }
 
-// charged adds up the equal parts of events, in order of first appearance.
+// charged combines the equal parts of events, in order of first appearance.
 func charged(events []accountant.Event) []accountant.Part {
 	parts := []accountant.Part{}
 	at := map[[2]string]int{}
@@ -324,11 +324,11 @@ func charged(events []accountant.Event) []accountant.Part {
 	return parts
 }
 
-// absurd is the epsilon above which a guarantee is true and nearly worthless: at 20, odds of 1 to 1 may
-// become 485 million to 1.
+// absurd is the epsilon above which a guarantee is true and nearly worthless: at epsilon 20, odds of 1 to 1
+// may become 485 million to 1.
 const absurd = 20
 
-// Warning returns a warning about a claim that protects next to nothing, and "" for others.
+// Warning returns a warning for an epsilon that protects next to nothing, and "" otherwise.
 func Warning(epsilon float64) string {
 	if !(epsilon > absurd) {
 		return ""

@@ -11,13 +11,13 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// together states several ledgers: the claim of each, and their total cost to the same people.
+// together makes one statement of several ledgers: each claim, and the total cost to the same people.
 //
 // Each claim is an (ε, δ) bound that was fixed before its ledger released anything: the budget of a filter,
-// or charges that were all made before the first use. By basic composition all together are (Σ ε, Σ δ)-DP,
-// also side by side. Where several ledgers have fixed charges, these are also composed as Rényi divergences
-// at the sum of their δ; both hold, and the smaller one is the total. It holds if the budget of no ledger
-// was chosen by the releases of another, and the page mentions that.
+// or charges that were all made before the first use. By basic composition all ledgers together are (Σ ε, Σ
+// δ)-DP, even if they are used side by side. Ledgers with fixed charges are also composed by Rényi
+// divergences at the sum of their δ; both bounds hold, and the total is the smaller one. It holds if no
+// ledger's budget was chosen after seeing another's releases; the page mentions that.
 func together(all []*Statement) (*Statement, error) {
 	first := all[0]
 	for i, b := range all {
@@ -47,7 +47,7 @@ func together(all []*Statement) (*Statement, error) {
 		if s.Noise != t.Noise {
 			t.Noise = "unknown"
 		}
-		if s.Mode != t.Mode { // the more careful words
+		if s.Mode != t.Mode { // the more cautious text
 			t.Mode = ledger.Filter
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Statement) claim() error {
 	return nil
 }
 
-// sumUp adds numbers that are not negative, rounded up to a float64. A sum that is a float64 is exact.
+// sumUp adds non-negative numbers and rounds up to a float64. A sum that is a float64 is exact.
 func sumUp(xs []float64) float64 {
 	total := new(big.Float).SetPrec(2200) // holds any sum of float64 without rounding
 	for _, x := range xs {
@@ -109,7 +109,7 @@ func sumUp(xs []float64) float64 {
 	return sum
 }
 
-// differ returns why two ledgers do not go together, if they do not.
+// differ returns why two ledgers cannot be combined in one statement, nil if they can.
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),

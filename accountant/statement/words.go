@@ -94,16 +94,16 @@ func (s *Statement) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// exact shows a number whole: a delta or a budget, without which a claim means nothing.
+// exact formats a number with all its digits: a claim is meaningless without its exact delta or budget.
 func exact(x float64) string { return number.Exact(x) }
 
-// digits shows a parameter with five digits; the ledger has them all.
+// digits formats a parameter with five digits; the ledger has all of them.
 func digits(x float64) string { return number.Digits(x, 5) }
 
-// most shows a part of a claim with five digits at most, rounded up.
+// most formats a part of a claim with at most five digits, rounded up.
 func most(x float64) string { return number.DigitsUp(x, 5) }
 
-// up shows a claim with four decimals, or four digits if it is small, rounded up.
+// up formats a claim with four decimals, or with four digits if it is below 0.1, rounded up.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "none known"
@@ -115,8 +115,8 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text from a ledger fit to be printed on one line: characters that steer a terminal or the
-// order of letters become replacement characters.
+// Plain makes text from a ledger safe to print on one line: characters that control a terminal or the order
+// of letters become replacement characters.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
@@ -126,11 +126,11 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed returns the statement with text from outside made plain. JSON has it as it is.
+// printed returns the statement with text from outside made plain. JSON keeps that text unchanged.
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
-	p.Seal = Plain(s.Seal) // has the Library of its header
+	p.Seal = Plain(s.Seal) // includes the Library of its header
 	p.NotShown = notCharged(ledger.Config{Unit: p.Unit})
 	p.Released = slices.Clone(s.Released)
 	for i, r := range p.Released {
@@ -143,7 +143,7 @@ func (s *Statement) printed() *Statement {
 	return &p
 }
 
-// quoted returns one word of a shell, which is no option.
+// quoted returns text as one shell word that cannot be read as an option.
 func quoted(word string) string {
 	if strings.HasPrefix(word, "-") {
 		word = "./" + word
@@ -172,7 +172,7 @@ func (s *Statement) title() string {
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the first thing a reader has to see.
+// verdict returns the most important sentence of the page, and whether it is a warning.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -237,7 +237,7 @@ func (s *Statement) each() []*Statement {
 //go:embed words.txt
 var words string
 
-// sections returns the parts of the page, by the template of its words.
+// sections returns the parts of the page, from the template in words.txt.
 func (s *Statement) sections() ([]section, error) {
 	sum := 0.0
 	for _, l := range s.Of {
@@ -264,7 +264,7 @@ func (s *Statement) sections() ([]section, error) {
 		*Statement
 		Each                                            []*Statement
 		Carried, Replaced, Filter, Losses, Seeded, Held bool
-		Composed                                        bool // the total is less than the sum
+		Composed                                        bool // composed as Rényi divergences, less than the sum
 		Sum                                             float64
 		AtOrders                                        string
 		Guesses                                         int
@@ -281,7 +281,7 @@ func (s *Statement) sections() ([]section, error) {
 	return layout(b.String()), nil
 }
 
-// row returns a line of a table. Text from outside has no tabs: see Plain.
+// row returns one line of a table. Text from outside contains no tabs: see Plain.
 func row(cells ...any) string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -290,9 +290,9 @@ func row(cells ...any) string {
 	return "| " + strings.Join(texts, "\t")
 }
 
-// layout reads sections: a line "## " is a title, "| " a row of cells with tabs between them, the first of which
-// is the header, "- " an item of the list, "$ " a command. Other lines are paragraphs, before the table or after
-// it. An item and a paragraph go on until an empty line or one of another kind.
+// layout parses sections. A line "## " is a title, "| " a row of cells with tabs between them (the first row
+// is the header), "- " an item of the list, "$ " a command. Other lines are paragraphs, before or after the
+// table. An item or paragraph continues until an empty line or a line of another kind.
 func layout(text string) []section {
 	var all []section
 	var s *section
@@ -327,8 +327,7 @@ func layout(text string) []section {
 	return all
 }
 
-// OfSeal explains the claim of a ledger that was sealed by another version at another epsilon; "" for other
-// ledgers.
+// OfSeal explains the claim of a ledger that another version sealed at another epsilon; "" for other ledgers.
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {
@@ -342,7 +341,7 @@ func OfSeal(s ledger.Summary) string {
 		exact(c.Sealed), s.Library, number.DigitsDown(c.Again.Lower, 8), number.DigitsUp(c.Again.Upper, 8), larger, number.DigitsUp(c.Epsilon, 8))
 }
 
-// notCharged lists what no ledger covers.
+// notCharged lists what a ledger with this Config does not cover.
 func notCharged(c ledger.Config) []string {
 	return []string{
 		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were " +
@@ -354,7 +353,7 @@ func notCharged(c ledger.Config) []string {
 	}
 }
 
-// percent shows a share, rounded up to a hundredth of a percent.
+// percent formats a share, rounded up to a hundredth of a percent.
 func percent(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(math.Min(100, 100*x), 2)) + " %"
 }
