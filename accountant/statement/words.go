@@ -97,7 +97,7 @@ func (s *Statement) WriteJSON(w io.Writer) error {
 // exact formats a number with all its digits: a claim is meaningless without its exact delta or budget.
 func exact(x float64) string { return number.Exact(x) }
 
-// digits formats a parameter with five digits; the ledger has all of them.
+// digits formats a parameter with five digits; the ledger has all digits.
 func digits(x float64) string { return number.Digits(x, 5) }
 
 // most formats a part of a claim with at most five digits, rounded up.
