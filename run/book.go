@@ -138,7 +138,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns an error if the ledger is missing or empty although traces of it exist.
+// lost returns an error if the ledger is missing or empty although traces exist.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil

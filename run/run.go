@@ -23,7 +23,7 @@ type Run struct {
 	File
 	Kind  string // such as "label"; ignored if the ledger is made for this run alone
 	Units Units  // whose data are protected
-	// Seed, if not nil, makes the experiment repeatable; nothing of it may be released.
+	// Seed, if not nil, makes the experiment repeatable; no result may be released.
 	Seed *uint64
 	// Key is the key in the run's folder, which is the source of the noise; the folder keeps and destroys it.
 	// If Key is zero and Seed is nil, a secret key is kept beside the ledger until the run is complete.

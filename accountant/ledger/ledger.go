@@ -119,7 +119,7 @@ func (l *Ledger) usable() error {
 // the same events and at no cost. Another event than the recorded one is an error.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
-// ReserveBatch reserves several events at the cost of one sync: all of them in order, or none and an error.
+// ReserveBatch reserves several events at the cost of one sync: all in order, or none and an error.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }
