@@ -1,5 +1,5 @@
-// Command pate labels public data with the knowledge in private data,
-// privately, beside DP-SGD and under one accountant. See `pate --help`.
+// Command pate labels public data, or trains a model, from private data by PATE or DP-SGD, with one privacy
+// accountant. See `pate --help`.
 package main
 
 import (
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-func init() { cobra.EnableCommandSorting = false } // help lists commands in the order of a task
+func init() { cobra.EnableCommandSorting = false } // help lists commands in the order in which they are used
 
 func newRootCommand(g *shell.Globals) *cobra.Command {
 	root := &cobra.Command{

@@ -12,16 +12,16 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent. A
-// number as output should be rounded coarsely: outputs seen once teach nothing.
+// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent. Round
+// a numeric output coarsely: an output that occurs only once teaches nothing.
 type Run[O comparable] func(run uint64) (O, error)
 
-// Config is the claim to audit, and the effort.
+// Config is the claim to audit, and the number of runs.
 type Config struct {
 	Claim Claim
 	Alpha float64 // chance that a true claim is refuted; [1e-12, 1/2]
 	Runs  int     // on each of the two inputs; [2, 2^31)
-	// Progress, if set, is called with the number of runs done, of both inputs.
+	// Progress, if set, is called with the number of runs done, on both inputs together.
 	Progress func(done int)
 }
 
@@ -35,19 +35,19 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs chooses an event, in the
+// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs chooses an event and the
 // better direction; the second half tests that one event, with the whole Alpha.
 //
-// The event is a set of outputs by likelihood ratio, as the best event is (Neyman, Pearson); which of these
-// sets is best depends on the confidence limits. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper) learn
-// events likewise.
+// The event is a set of outputs with large likelihood ratio, as the best event is (Neyman, Pearson); which of
+// these sets is best depends on the confidence limits. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper)
+// choose events in the same way.
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
 	}
 	half := cfg.Runs / 2
 	seen := map[O]*outcome[O]{}
-	var order []*outcome[O] // of first sight, so that equal runs give equal findings
+	var order []*outcome[O] // in order of first occurrence, so that equal runs give equal findings
 	p := progress{cfg.Progress, 0}
 	for side, run := range []Run[O]{one, two} {
 		err := repeat(ctx, run, 0, half, &p, func(o O) {
@@ -94,7 +94,7 @@ type progress struct {
 	done   int
 }
 
-// repeat calls see with the outputs of runs from, from+1, ... until to.
+// repeat calls see with the output of each run from from up to, but not including, to.
 func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *progress, see func(O)) error {
 	const every = 512
 	for i := from; i < to; i++ {
@@ -119,14 +119,14 @@ func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *prog
 	return nil
 }
 
-// outcome is an output with its count on each input.
+// outcome is an output with its number of occurrences on each input.
 type outcome[O comparable] struct {
 	output O
 	counts [2]int
 }
 
-// learn chooses the event, and whether it belongs to the second input. It uses Wilson's limits, which are
-// quick: the choice need not be best, only made before the test.
+// learn chooses the event, and whether it is likelier on the second input. It uses Wilson's limits, which are
+// quick: the choice need not be optimal, but must be made before the test.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)
@@ -156,7 +156,7 @@ func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]b
 	return event, swapped
 }
 
-// wilson returns the limits of a probability by Wilson's score interval.
+// wilson returns Wilson's score interval for a probability.
 func wilson(hits, runs int, z float64) (lower, upper float64) {
 	n, p := float64(runs), float64(hits)/float64(runs)
 	centre := p + z*z/(2*n)
@@ -164,9 +164,9 @@ func wilson(hits, runs int, z float64) (lower, upper float64) {
 	return (centre - width) / (1 + z*z/n), (centre + width) / (1 + z*z/n)
 }
 
-// Guesses is the outcome of a one-run audit: each of Canaries records was put into the data by a fair coin,
-// Made were guessed to be in or out from the release of one run, and Right guesses were right. Canaries and
-// Made are fixed before the run.
+// Guesses is the outcome of a one-run audit. A fair coin put each of Canaries records into the data or left
+// it out. From the release of one run, Made records were guessed to be in or out, and Right guesses were
+// right. Canaries and Made are fixed before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -195,7 +195,7 @@ func (g Guesses) PValue(claim Claim) float64 {
 	if claim.Delta == 0 {
 		return p
 	}
-	// log P[B = k] for k = v-1 downwards
+	// log P[B = k], for k from v-1 downwards
 	lg := func(x float64) float64 { l, _ := math.Lgamma(x); return l }
 	odds := claim.Epsilon // log(q/(1-q))
 	k := v - 1
@@ -210,8 +210,8 @@ func (g Guesses) PValue(claim Claim) float64 {
 	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
 }
 
-// OneRun returns the largest epsilon that the guesses refute at the claim's delta, each with a false alarm
-// of probability at most alpha.
+// OneRun returns the largest epsilon that the guesses refute at the claim's delta; each epsilon is tested
+// with false alarm probability at most alpha.
 func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	if err := cmp.Or(g.validate(), claim.validate(), validateAlpha(alpha)); err != nil {
 		return Finding{}, err
@@ -232,8 +232,8 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	return f, nil
 }
 
-// Guess makes guesses by scores, which are large for records that seem to be in: half "in" for the largest
-// scores, half "out" for the smallest, and none in between. It needs in to count the right ones.
+// Guess makes guesses from scores, which are large for records that seem to be in the data: half are "in",
+// for the largest scores, and half "out", for the smallest. It uses in only to count the right guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

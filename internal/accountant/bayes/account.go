@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Step is one step of a training.
+// Step describes one step of a training.
 type Step struct {
-	SamplingProbability float64 // q, of a record to be in the batch, in (0, 1]
+	SamplingProbability float64 // q, the probability that a record is in the batch, in (0, 1]
 	Noise               float64 // standard deviation, in the unit of the distances
 }
 
@@ -27,14 +27,14 @@ func (s Step) validate() error {
 	return nil
 }
 
-// Account adds up the costs of a run. It is no accountant.Accountant: it takes no events and answers with a
-// [Figure]. It is not safe for concurrent use.
+// Account adds up the costs of a run. It is not an accountant.Accountant: it accepts no events and its result
+// is a [Figure]. It is not safe for concurrent use.
 type Account struct {
 	cfg   Config
 	costs []float64 // of the steps so far, at each order
-	worst []float64 // the same for a record at Bound; nil without
+	worst []float64 // the same for a record at Bound; nil without Bound
 	state progress
-	// Kept from step to step: prices by sample size, the law, and the reference at Bound.
+	// Kept between steps: prices by sample size, the law, and the reference at Bound.
 	prices map[int]float64
 	law    *law
 	bound  *reference
@@ -42,9 +42,9 @@ type Account struct {
 
 // progress counts steps and distances.
 type progress struct {
-	steps, unseen int // of them unseen were counted at Bound
+	steps, unseen int // unseen of the steps were counted at Bound
 	distances     int64
-	fewest        int // distances of a step that was seen
+	fewest        int // smallest number of distances in a step with distances
 }
 
 // New starts an empty account.
@@ -64,11 +64,11 @@ func New(cfg Config) (*Account, error) {
 const slack = 1 + 0x1p-16
 
 // Add adds a step. The distances are a sample of the distances between the sums with and without one record
-// drawn from the law of the data. With Config.Bound a larger distance is an error, and less than two
+// drawn from the law of the data. With Config.Bound a larger distance is an error, and fewer than two
 // distances count as [Account.AddUnseen]. On an error nothing is added.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds equal steps that share one sample of distances.
+// AddRepeated adds several equal steps that share one sample of distances.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	for i, f := range ref.scan(squares, a.cfg.Steps) {
 		c := f.logMean(a.cfg.Estimator.surcharge(f, a.price(len(squares))), a.cfg.Steps)
 		if a.bound != nil {
-			c = math.Min(c, a.bound.costs[i]) // the mean does not exceed a bound of each record
+			c = math.Min(c, a.bound.costs[i]) // the mean cannot exceed the bound of each record
 			a.worst[i] += float64(times) * a.bound.costs[i]
 		}
 		a.costs[i] += float64(times) * math.Max(c, 0)
@@ -117,7 +117,7 @@ func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	return nil
 }
 
-// price returns the price of an estimate from m distances.
+// price returns the price of an estimate from m distances, as Estimator.price.
 func (a *Account) price(m int) float64 {
 	p, ok := a.prices[m]
 	if !ok {
@@ -127,7 +127,7 @@ func (a *Account) price(m int) float64 {
 	return p
 }
 
-// prepare computes the law and the reference of a step where the last step had others.
+// prepare computes the law and the reference of a step, if they differ from the last step.
 func (a *Account) prepare(s Step) {
 	if a.law == nil || a.law.probability != s.SamplingProbability {
 		a.law, a.bound = newLaw(s.SamplingProbability, a.cfg.Orders), nil
@@ -160,7 +160,7 @@ func (a *Account) addUnseen(s Step, times int) error {
 	return nil
 }
 
-// count adds steps with squared distances up to largest. It refuses more steps than were planned.
+// count counts steps with squared distances up to largest. It refuses more steps than were planned.
 func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")
@@ -183,7 +183,7 @@ func (a *Account) count(largest float64, distances, times int) error {
 // Steps returns the number of added steps.
 func (a *Account) Steps() int { return a.state.steps }
 
-// best returns the least (cost - log budget)/lambda, and its order. The result is rounded up.
+// best returns the smallest (cost - logDelta)/lambda, rounded up, and its order.
 func best(orders []int, costs []float64, logDelta float64) (value float64, order int) {
 	value = math.Inf(1)
 	for i, lambda := range orders {
@@ -194,7 +194,7 @@ func best(orders []int, costs []float64, logDelta float64) (value float64, order
 	return mathx.Up(value * (1 + 4e-16)), order
 }
 
-// MaxOrder is the largest lambda.
+// MaxOrder is the largest order lambda.
 const MaxOrder = 1024
 
 // DefaultOrders returns all orders up to 64, then four per doubling, up to MaxOrder.
@@ -209,22 +209,22 @@ func DefaultOrders() []int {
 	return orders
 }
 
-// Config fixes an account before the first step. Steps and Delta are required.
+// Config has the parameters that are fixed before the first step. Steps and Delta are required.
 type Config struct {
-	// Steps is the planned number T of steps. It stands in the exponent of every cost, so it must be fixed
-	// in advance. An upper bound is safe.
+	// Steps is the planned number T of steps. It is in the exponent of every cost, so it must be fixed in
+	// advance. An upper bound is safe.
 	Steps int
-	// Delta is delta_mu, in (0, 1), for the guarantee and the failures of all estimates together.
+	// Delta is delta_mu, in (0, 1): for the guarantee and for the failures of all estimates together.
 	Delta float64
-	// Orders are the lambda to try, from 1 to MaxOrder; default DefaultOrders. They are fixed in advance
-	// too, as the estimate of each may fail.
+	// Orders are the orders lambda to try, from 1 to MaxOrder; default DefaultOrders. They too are fixed in
+	// advance, as the estimate at each order may fail.
 	Orders []int
-	// Failure is the failure probability of the estimate of one step at one order. By default all together
-	// take a tenth of Delta. Steps x orders x Failure must be below Delta.
+	// Failure is the probability that the estimate of one step at one order fails. By default all failures
+	// together use a tenth of Delta. Steps x orders x Failure must be below Delta.
 	Failure float64
-	// Estimator is the rule; default Bernstein.
+	// Estimator bounds the mean from a sample; default Bernstein.
 	Estimator Estimator
-	// Bound is an upper bound of the distances, such as the clip norm. With it no step costs more than a
+	// Bound is an upper bound of the distances, such as the clip norm. With Bound no step costs more than a
 	// record at that distance, and the worst-case cost is known. 0 means no bound, which Bernstein does not
 	// allow.
 	Bound float64
@@ -271,13 +271,12 @@ func (c Config) complete() (Config, error) {
 // failures bounds the probability that any estimate fails: the union over steps and orders.
 func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.Steps) * c.Failure }
 
-// Estimator is a rule from a sample of distances to an upper limit of the mean of e^(T K).
+// Estimator computes an upper limit of the mean of e^(T K) from a sample of distances.
 type Estimator int
 
 const (
-	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for bounded distances.
-	// It is below the mean with probability at most Failure, for any law of the distances. It is the
-	// default.
+	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for bounded distances. It
+	// is below the mean with probability at most Failure, for any law of the distances. Default.
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
@@ -288,10 +287,10 @@ const (
 	//
 	//	mean + t S/sqrt(m-1)
 	//
-	// S is the population standard deviation, t the upper Failure quantile of Student's law with m-1
-	// degrees of freedom. Its promise needs e^(T K) to be normal, which it never is. With 0.1 % of records
-	// at distance 1 and all others at 0.1, 32 distances, T = 1000 and lambda = 8, it is below the mean with
-	// probability 0.968, where it promises 1e-15.
+	// S is the population standard deviation, t the upper Failure quantile of Student's law with m-1 degrees
+	// of freedom. Its guarantee needs e^(T K) to be normal, which it never is. With 0.1 % of records at
+	// distance 1 and all others at 0.1, 32 distances, T = 1000 and lambda = 8, it is below the mean with
+	// probability 0.968, instead of 1e-15.
 	StudentT
 )
 
@@ -325,8 +324,8 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns the cost of a failure probability for m distances: the quantile of Student's law, or
-// log(2/f).
+// price returns the factor that a failure probability needs for m distances: the quantile of Student's law,
+// or log(2/f).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)
@@ -343,8 +342,8 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t that a Student variable of these degrees of freedom exceeds with
-// probability tail, in (0, 1/2). It uses the upper tail alone, since 1 - tail would be 1.
+// studentQuantile returns the t that a Student variable with this many degrees of freedom exceeds with
+// probability tail, in (0, 1/2). It uses the upper tail alone, since 1 - tail would round to 1.
 func studentQuantile(tail float64, freedom int) float64 {
 	nu := float64(freedom)
 	exceeded := func(t float64) bool { // P[T > t] = I_x(nu/2, 1/2)/2 with x = nu/(nu + t^2)

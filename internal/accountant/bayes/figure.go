@@ -1,5 +1,5 @@
 // Package bayes bounds the privacy loss of a typical record in a training, by the Bayesian accountant of
-// Triastcyn and Faltings (ICML 2020). That is not differential privacy and cannot be mistaken for it: a
+// Triastcyn and Faltings (ICML 2020). This is not differential privacy, and cannot be mistaken for it: a
 // [Figure] is no number, no event and no bound of package accountant.
 //
 // A step of DP-SGD releases a sum with Gaussian noise. For a record whose presence moves the sum by d, with
@@ -8,7 +8,7 @@
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
-// Differential privacy takes the largest d, the clip norm. Here d is random, for one more record drawn from
+// Differential privacy uses the largest d, the clip norm. Here d is random, for one more record drawn from
 // the law of the data. The moment of T steps together is at most the sum over steps of
 //
 //	c = log(E e^(T K(d)))/T        (Hölder's inequality)
@@ -81,20 +81,20 @@ import (
 // Schema names the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the answer of an [Account]. It is no epsilon of differential privacy, and has no value that
-// could be used as one: it can only be printed, drawn by this module and written to JSON as an object. It
-// is an unpaid function of private gradients, so it is private.
+// Figure is the result of an [Account]. It is no epsilon of differential privacy, and no value in it can be
+// used as one: it can only be printed, drawn by this module and written to JSON as an object. It is computed
+// from private gradients without a charge, so it is private.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu. FailureDelta is its part for failing estimates: 1 - FailureDelta is the
-	// confidence.
+	// Delta is delta_mu. FailureDelta is the part of Delta for estimates that fail: the confidence is 1 -
+	// FailureDelta.
 	Delta, FailureDelta float64
 	Order               int // the lambda of the estimate
 	Estimator           Estimator
-	// Steps were added; Unseen had no distances and count as the worst case.
+	// Steps is the number of steps; Unseen of the steps had no distances and count as the worst case.
 	Steps, Unseen int
-	// Distances were seen in all, and Fewest in one step.
+	// Distances is the total number of distances, and Fewest the smallest number in one step.
 	Distances int64
 	Fewest    int
 }
@@ -127,11 +127,11 @@ func (f Figure) Opaque() opaque.Number { return f.mu }
 // OpaqueEstimate returns the estimate without the worst case.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns the epsilon of the moments accountant for every record at Config.Bound, +Inf without
-// a bound.
+// OpaqueWorst returns the epsilon of the moments accountant for every record at Config.Bound; +Inf without
+// Bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
-// text writes an opaque number rounded up to four digits.
+// text formats an opaque number with four digits, rounded up.
 func text(n opaque.Number) string {
 	x := opaque.Open(n)
 	if !mathx.IsFinite(x) || x <= 0 {
@@ -147,14 +147,14 @@ func (f Figure) String() string {
 		text(f.mu), number.Exact(f.Delta))
 }
 
-// Cell returns the figure for a column of its own, which must be named [Column].
+// Cell returns the figure for a table column of its own, which must have the title [Column].
 func (f Figure) Cell() string { return text(f.mu) }
 
-// Column is the name of a column of figures.
+// Column is the title of a table column of figures.
 const Column = "ε_µ (Bayesian, not DP)"
 
-// AttackSuccess returns the success rate of the best test for a typical record from even odds: (e^e + d)/(1
-// + e^e). At delta 0 the source's formula 1/(1 + e^-e) is the same.
+// AttackSuccess returns the success rate of the best test for a typical record, from even odds: (e^e + d)/(1
+// + e^e). At delta 0 this is the source's formula 1/(1 + e^-e).
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {
@@ -162,7 +162,7 @@ func success(epsilon, delta float64) float64 {
 }
 
 // ShareOutside returns the share of records, under the law of the data, for which the bound may fail at a
-// given delta, by Markov's inequality: Delta/delta.
+// given delta: Delta/delta, by Markov's inequality.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)
@@ -246,7 +246,7 @@ type form struct {
 	Caveats      []string  `json:"caveats"`
 }
 
-// MarshalJSON writes an object that names its kind, and never a number.
+// MarshalJSON writes an object that states its kind, never a bare number.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	out := form{
 		Schema: Schema, Private: true, Mu: opaque.Open(f.mu), Estimate: opaque.Open(f.estimate),

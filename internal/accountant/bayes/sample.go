@@ -10,12 +10,12 @@ import (
 // lanes is the number of distances processed together. The rows of 64 orders then fit the fastest cache.
 const lanes = 32
 
-// negligible is the share of the moment below which a term is left out. That makes a cost larger, by at
-// most 1e-20 for each of some 10^3 terms and 10^6 distances.
+// negligible is the share of the moment below which a term is omitted. An omitted term makes a cost larger,
+// by at most 1e-20 for each of about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
-// block holds the factors of some distances that all orders share: row k holds 1 - e^(-k(k-1)s/2) for each,
-// where s is the shortfall of its squared distance below the reference.
+// block holds factors that all orders share, for some distances. Row k has 1 - e^(-k(k-1)s/2) for each
+// distance, where s is how far its squared distance is below the reference.
 type block [][lanes]float64
 
 // fill computes the rows for shortfalls s >= 0, where unused lanes are 0.
@@ -53,7 +53,7 @@ type term struct {
 	row   *[lanes]float64 // of the block, for the k of the term
 }
 
-// law is the law of the number of draws that hit a record, for every order.
+// law is the distribution of the number of draws that hit a record, for every order.
 type law struct {
 	probability float64
 	orders      []int
@@ -68,7 +68,7 @@ func newLaw(probability float64, orders []int) *law {
 	return l
 }
 
-// costs returns the cost at squared distance r, for every order.
+// costs returns the cost of squared distance r at every order.
 func (l *law) costs(r float64) []float64 {
 	costs := make([]float64, len(l.orders))
 	for i := range costs {
@@ -99,8 +99,8 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// fine is the cost at the reference below which power keeps the relative error of shortfalls. Above, it
-// keeps the absolute one, in less than half the time. A cost then has an absolute error of some 4e-16: see
+// fine is the cost at the reference below which power keeps the relative error of shortfalls. Above it power
+// keeps the absolute error, in less than half the time; a cost then has an absolute error of about 4e-16: see
 // logMean.
 const fine = 0x1p-10
 
@@ -150,8 +150,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds the first and second moment of n numbers, as sums about the first number, with the losses of
-// the additions.
+// spread holds the first and second moment of n numbers, as sums relative to the first number, with the
+// rounding errors of the additions.
 type spread struct {
 	n                 int
 	at                float64

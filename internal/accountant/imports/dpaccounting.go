@@ -14,10 +14,10 @@ import (
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01,
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
-// Arguments must be named. The schedule is under add_remove, unless it holds a RandomizedResponseDpEvent or
-// a SampledWithoutReplacementDpEvent, which exist under replace_one only. There, Gaussian, Laplace,
-// discrete Laplace and Poisson sampled events are refused: their noise is relative to the clipping norm,
-// and replacing a record moves a clipped sum by up to twice that.
+// Arguments must be named. The schedule is under add_remove, unless it has a RandomizedResponseDpEvent or a
+// SampledWithoutReplacementDpEvent, which exist only under replace_one. Gaussian, Laplace, discrete Laplace
+// and Poisson sampled events are refused there: their noise is relative to the clipping norm, and replacing a
+// record moves a clipped sum by up to twice that norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -49,7 +49,7 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder turns values into events and keeps the first class that fixes the relation either way.
+// builder converts values to events, and keeps the first class that fixes each relation.
 type builder struct {
 	clipped  string // sensitivity known under add_remove only
 	replaced string // exists under replace_one only
@@ -94,7 +94,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event that means exactly the same as a. It is of no use when a.err is set.
+// read returns the event that means exactly the same as a. The result is meaningless if a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -144,9 +144,9 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip notes that the relation must be add_remove, replace that it must be replace_one.
+// clip records that the relation must be add_remove; replace, that it must be replace_one.
 func (b *builder) clip(a *arguments) {
-	// A mechanism is the better example than the sampling around it.
+	// For an error message, a mechanism is a better example than the sampling around it.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {
 		b.clipped = a.class
 	}
@@ -178,8 +178,8 @@ func whyNot(class string) string {
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each is that many Poisson sampled Gaussian steps, under add_remove. The history looks the same when
-// Poisson sampling was switched off (poisson_sampling=False); then the schedule is not what ran.
+// Each entry is steps Poisson sampled Gaussian steps, under add_remove. The history looks the same if Poisson
+// sampling was switched off (poisson_sampling=False); then the schedule is not what ran.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -234,17 +234,17 @@ func gaussian(noiseMultiplier float64) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: noiseMultiplier}
 }
 
-// discreteLaplace converts the law exp(-a|k|) to exp(-|k|/scale).
+// discreteLaplace converts the distribution exp(-a|k|) to exp(-|k|/scale).
 func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	scale := 1 / a
-	if math.FMA(scale, a, -1) > 0 { // rounded up: less noise is the safe side
+	if math.FMA(scale, a, -1) > 0 { // rounded up: less noise is the safe direction
 		scale = math.Nextafter(scale, 0)
 	}
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian, with the sensitivity of the function under the relation of
-// the account. Its dimension does not matter: the event here has noise on every coordinate.
+// discreteGaussian reads the discrete Gaussian, with the sensitivity under the relation of the account. Its
+// dimension does not matter: the event here has noise on every coordinate.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -254,8 +254,8 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns any (epsilon, delta)-private mechanism: a pure one that fails with probability delta
-// (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
+// epsilonDelta returns the event for any (epsilon, delta)-private mechanism: a pure mechanism that fails with
+// probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
 	case math.IsInf(epsilon, 1) && delta >= 0 && delta <= 1, delta == 1 && epsilon >= 0:
@@ -266,8 +266,8 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads the response that is uniform over k answers with probability p and true
-// otherwise. The true answer has probability 1 - p + p/k, each other p/k, a log-ratio of log(1 + k(1-p)/p).
+// randomizedResponse reads the response that is uniform over k answers with probability p and true otherwise.
+// The true answer has probability 1 - p + p/k, each other p/k, so epsilon is log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {
@@ -289,6 +289,6 @@ func randomizedResponse(a *arguments) accountant.Event {
 		fraction, exponent := math.Frexp(p)
 		epsilon = math.Log(float64(k)) + math.Log1p(-p) - math.Log(fraction) - float64(exponent)*math.Ln2
 	}
-	// The relative error of ratio becomes no larger one of epsilon.
+	// The relative error of epsilon is no larger than the relative error of ratio.
 	return accountant.KaryResponse{Epsilon: epsilon * (1 + 2e-15), Categories: k}
 }

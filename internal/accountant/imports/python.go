@@ -15,7 +15,7 @@ import (
 const (
 	maxBytes  = 16 << 20
 	maxValues = 1 << 20
-	maxNested = 200 // a composed event and its list count twice
+	maxNested = 200 // a composed event and its list count as two
 )
 
 // value is one Python value: number, list (or tuple), call or none.
@@ -24,12 +24,12 @@ type value interface{ kind() string }
 type number struct {
 	x     float64 // never NaN
 	n     int64
-	whole bool // n is exactly the number written
+	whole bool // n is exactly the number in the text
 }
 
 type list []value
 
-// call is Class(key=value, ...), or Class(value) with the key "".
+// call is Class(key=value, ...), or Class(value), where the key is "".
 type call struct {
 	class string // without the module
 	keys  []string
@@ -44,7 +44,7 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses the subset of Python's repr that events and histories use. JSON lists of numbers are in it.
+// reader parses the part of Python's repr that events and histories use; it includes JSON lists of numbers.
 type reader struct {
 	text   string
 	at     int
@@ -170,7 +170,7 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads a value that starts with a name: a constant, a call, or a number that numpy wrapped, as
+// named reads a value that begins with a name: a constant, a call, or a number in a numpy scalar, such as
 // np.float64(0.01).
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
@@ -209,7 +209,7 @@ func unwrap(c call, class string) (value, error) {
 	switch class {
 	case "float64", "int64", "int32":
 		return v, nil
-	case "float32": // its repr is the shortest that float32 reads back
+	case "float32": // its repr is the shortest text that float32 parses to the same value
 		v.x = float64(float32(v.x))
 		v.whole = v.whole && float64(v.n) == v.x
 		return v, nil
@@ -232,7 +232,7 @@ func (p *reader) call(word string, depth int) (call, error) {
 		if slices.Contains(c.keys, key) {
 			return c, failAt(back, "%s: argument %q is there twice, or without a name", shorten(c.class), shorten(key))
 		}
-		// A call has a handful of arguments; the search above is quadratic.
+		// A call has few arguments, and the search above is quadratic.
 		if len(c.keys) == 16 {
 			return c, failAt(back, "%s: too many arguments", shorten(c.class))
 		}
@@ -268,7 +268,7 @@ func shorten(s string) string {
 	return s
 }
 
-// arguments hands out the arguments of a call and keeps the first error, such as an argument left over.
+// arguments gives access to the arguments of a call. It keeps the first error, such as an unused argument.
 type arguments struct {
 	call
 	used []bool
@@ -359,11 +359,11 @@ func (a *arguments) events(b *builder) []accountant.Event {
 	return out
 }
 
-// ErrSyntax is wrapped in errors about text of another format: malformed, too large, too deep, an argument
-// that is missing, unknown, given twice or of the wrong kind, or a NaN.
+// ErrSyntax is wrapped by errors about text in another format: malformed, too large or nested too deeply; an
+// argument that is missing, unknown, repeated or of the wrong kind; or a NaN.
 var ErrSyntax = errors.New("imports: cannot be read")
 
-// UnsupportedError names a class without exact counterpart here. It matches accountant.ErrUnsupportedEvent.
+// UnsupportedError: an imported class has no exact counterpart. It matches accountant.ErrUnsupportedEvent.
 type UnsupportedError struct {
 	Class  string // as written, without its module
 	Reason string

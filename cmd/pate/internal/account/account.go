@@ -1,4 +1,4 @@
-// Package account is the command `pate account`: the cost of events by every accountant, and plots.
+// Package account is the command `pate account`: it prints and plots the cost of events by every accountant.
 package account
 
 import (
@@ -24,16 +24,16 @@ type accountFlags struct {
 	rdp, explain, risk                         bool
 }
 
-// accountReport is the JSON of `pate account`. One of Delta and Epsilon was asked for; the results have the
-// other.
+// accountReport is the JSON of `pate account`. Either Delta or Epsilon was requested; the results have the
+// other one.
 type accountReport struct {
 	Schema   string              `json:"schema"`
 	Relation accountant.Relation `json:"relation"`
 	Delta    *float64            `json:"delta,omitempty"`
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
-	Warning  string              `json:"warning,omitempty"` // of a claim that protects next to nothing
-	// Explained compares the accountants, with --explain at a delta.
+	Warning  string              `json:"warning,omitempty"` // the claim protects next to nothing
+	// Explained compares the accountants; set with --explain at a delta.
 	Explained *explained `json:"explained,omitempty"`
 }
 
@@ -48,9 +48,9 @@ type accountResult struct {
 	Orders       []float64      `json:"orders,omitempty"`
 	RDP          []shell.Number `json:"rdp,omitempty"`
 	Unsupported  string         `json:"unsupported,omitempty"`
-	Estimate     *shell.Number  `json:"estimate,omitempty"` // an epsilon that is no bound, instead of Epsilon
-	Flaw         string         `json:"flaw,omitempty"`     // Why it is none
-	Risk         *riskReport    `json:"risk,omitempty"`     // of pld and rdp
+	Estimate     *shell.Number  `json:"estimate,omitempty"` // an epsilon that is not a bound; replaces Epsilon
+	Flaw         string         `json:"flaw,omitempty"`     // why it is not a bound
+	Risk         *riskReport    `json:"risk,omitempty"`     // by pld and rdp only
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -158,10 +158,10 @@ func (r *accountReport) warn(g *shell.Globals) {
 	}
 }
 
-// maxEventsFile bounds the input; the accountant has the same bound.
+// maxEventsFile bounds the input, in bytes; package accountant has the same bound.
 const maxEventsFile = 16 << 20
 
-// readSchedule reads the events in path, or in stdin when that is "-".
+// readSchedule reads the events in path, or from stdin if path is "-".
 func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {
 	in, err := shell.OpenInput(cmd, path)
 	if err != nil {

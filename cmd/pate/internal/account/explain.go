@@ -20,10 +20,10 @@ import (
 )
 
 // explainAccount prints the same Rényi account under the conventions of other tools, then the differences
-// that no number shows. Where stdout holds data it goes to stderr.
+// that no number shows. If stdout is for data, it prints to stderr.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
-	if !g.Prose() { // prose is no data
+	if !g.Prose() { // the explanation is not data
 		out = g.Stderr
 	}
 	if report.Delta != nil {
@@ -67,7 +67,7 @@ type explainVariant struct {
 }
 
 func explainVariants() []explainVariant {
-	grid, _ := shell.ParseOrders("1.1:10.9:0.1,11:63") // well formed
+	grid, _ := shell.ParseOrders("1.1:10.9:0.1,11:63") // valid by construction
 	integers, _ := shell.ParseOrders("2:63")
 	return []explainVariant{
 		{"all real orders, improved conversion", nil, accountant.Improved, "what pate answers"},
@@ -78,12 +78,12 @@ func explainVariants() []explainVariant {
 	}
 }
 
-// explanations has a paragraph for each difference without a number to show it.
+// explanations has a paragraph for each difference that no number shows.
 //
 //go:embed explain.txt
 var explanations string
 
-// explanation returns what differs without a number to show it; of samplers only where one is.
+// explanation returns the differences that no number shows; if nothing is sampled, none about samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {
@@ -109,23 +109,23 @@ func hasSampling(events []accountant.Event) bool {
 }
 
 type explained struct {
-	// Tightest is the accountant with the least epsilon.
+	// Tightest is the accountant with the smallest epsilon.
 	Tightest string   `json:"tightest"`
 	Gaps     []gap    `json:"gaps"`
 	SaidAs   []saidAs `json:"said_as"`
 }
 
-// gap is how far one accountant is above the tightest.
+// gap is the distance of one accountant's epsilon to the tightest.
 type gap struct {
 	Accountant   string        `json:"accountant"`
 	Epsilon      *shell.Number `json:"epsilon,omitempty"`
-	EpsilonLower *shell.Number `json:"epsilon_lower,omitempty"` // what the dominating pairs cost at least
-	Above        *shell.Number `json:"above,omitempty"`         // the tightest
+	EpsilonLower *shell.Number `json:"epsilon_lower,omitempty"` // lower bound, from the dominating pairs
+	Above        *shell.Number `json:"above,omitempty"`         // difference to the tightest
 	Unsupported  string        `json:"unsupported,omitempty"`
-	Why          string        `json:"why"` // it is above
+	Why          string        `json:"why"` // reason for the difference
 }
 
-// gapAccountants lists all that claim, with both conversions of Rényi divergences.
+// gapAccountants lists all accountants that claim, with both conversions of Rényi divergences.
 func gapAccountants() []shell.AccountantEntry {
 	all := shell.Accountants()
 	for i, entry := range all {
@@ -141,7 +141,7 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule by an accountant, or why the accountant cannot hold it.
+// epsilonOf returns the epsilon of a schedule by an accountant, or why the accountant does not support it.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)
@@ -152,7 +152,7 @@ func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant
 	return b, "", err
 }
 
-// explain compares all accountants at delta, and the ways to state the result.
+// explain compares all accountants at delta, and the forms in which the result can be stated.
 func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
 	out := &explained{}
 	least := math.Inf(1)
@@ -193,7 +193,7 @@ func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.
 	return out, err
 }
 
-// tables prints an explanation; none if there is none.
+// tables returns the tables of an explanation, none if e is nil.
 func (e *explained) tables(format table.Format) []table.Table {
 	if e == nil {
 		return nil
@@ -214,7 +214,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 				row[4] = strconv.FormatFloat(100*share, 'f', 1, 64)
 			}
 		}
-		if format == table.Text && g.Unsupported != "" { // which may be long, and stands above
+		if format == table.Text && g.Unsupported != "" { // the reason may be long, and is printed above the table
 			row[5] = "cannot hold an event of this list"
 		}
 		gaps.Rows = append(gaps.Rows, row)
@@ -226,19 +226,19 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is one way to state a cost, with the consequences of that statement alone.
+// saidAs is one form in which to state a cost, with the consequences if only that form is known.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`
-	Epsilon shell.Number `json:"epsilon"`  // at the delta asked for
-	TPR     float64      `json:"tpr_at_1"` // found at 1 % false alarms, at most
+	Epsilon shell.Number `json:"epsilon"`  // at the requested delta
+	TPR     float64      `json:"tpr_at_1"` // largest share found at 1 % false alarms
 	Loss    string       `json:"loss"`
 }
 
-// saidAt is the rate of false alarms at which ways are compared.
+// saidAt is the rate of false alarms at which the forms are compared.
 const saidAt = 0.01
 
-// saidWays states a schedule in all ways that exist for it, the curve first.
+// saidWays states a schedule in all forms that exist for it, the trade-off curve first.
 func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) ([]saidAs, error) {
 	account, err := tightOf(accountant.ByAuto, schedule)
 	if err != nil {
@@ -272,7 +272,7 @@ func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) 
 	return all, cmp.Or(err, err2, err3)
 }
 
-// asGaussian states a run as mu of Gaussian differential privacy; nil if none holds.
+// asGaussian states a run as mu of Gaussian differential privacy; nil if no mu holds.
 func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	if math.IsInf(gdp.Mu, 1) || gdp.Mu == 0 || delta <= gdp.Delta {
 		return nil, nil
@@ -289,7 +289,7 @@ func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	return &saidAs{"mu of Gaussian DP", "mu = " + shell.FormatUp(gdp.Mu, false), shell.Number(epsilon * (1 + 1e-12)), math.Min(1, tpr), loss}, nil
 }
 
-// asConcentrated states a run as rho-zCDP; nil if it has no rho.
+// asConcentrated states a run as rho-zCDP; nil if no rho holds.
 func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	z, err := theorems.NewZCDP(schedule.Relation, accountant.Improved)
 	if err != nil {
@@ -308,7 +308,7 @@ func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta flo
 	return &saidAs{"rho of zCDP", value, shell.Number(b.Upper), tpr, "all but one line above the divergences of all orders"}, err
 }
 
-// asPure states a run as a pure epsilon; nil if it has none.
+// asPure states a run as a pure epsilon; nil if no pure epsilon holds.
 func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	basic, err := theorems.NewBasic(schedule.Relation)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon while the repeated events of a schedule go on in
-// step, each from its first run to its last.
+// plotAccount draws epsilon while all repeated events of a schedule advance in proportion, each from its
+// first run to its last.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -32,7 +32,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
 	}
 	var lines []figure.Line
-	for i, name := range names { // a colour belongs to a name, not to a rank
+	for i, name := range names { // the colour depends on the name, not on the rank
 		l := figure.Line{Name: name, Colour: i}
 		for i := 1; i <= plotPoints; i++ {
 			if err := ctx.Err(); err != nil {
@@ -66,8 +66,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with the given share of all repetitions, and how
-// many runs of repeated events that is.
+// partOf returns the schedule with this share of all repetitions, and their number.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)
@@ -82,7 +81,7 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 	return steps, out
 }
 
-// drawLines returns the plot, whose vertical axis is logarithmic where the lines end far apart.
+// drawLines returns the plot. Its vertical axis is logarithmic if the lines end far apart.
 func drawLines(lines []figure.Line, delta float64) []byte {
 	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"},
 		Y: figure.Axis{Label: "ε (δ = " + number.Exact(delta) + ")"}, Lines: lines}
@@ -106,11 +105,11 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 	return f.SVG()
 }
 
-// riskPlotPoints is the number of points of a trade-off curve; they are denser at low rates of false alarms.
+// riskPlotPoints is the number of points of a trade-off curve; they are denser at low false alarm rates.
 const riskPlotPoints = 80
 
-// plotRisk draws the least share that an attacker misses against false alarms, beside the curve of (epsilon,
-// delta) alone: by pld or rdp where only one was asked for, else by the tightest.
+// plotRisk draws the least share that an attacker misses against false alarms, and the curve of (epsilon,
+// delta) alone. It uses pld or rdp if only one was requested, else the tightest.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
@@ -155,14 +154,14 @@ func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDP
 	}.SVG())
 }
 
-// riskReport is what an attacker can do, of one accountant.
+// riskReport is what an attacker can do, as bounded by one accountant.
 type riskReport struct {
 	advantage accountant.Interval
 	gdp       accountant.GDP
 	chances   []chances
 }
 
-// chances are bounds of the success of an attacker at priors, rates of false alarms or base rates.
+// chances bound the success of an attacker at several priors, false alarm rates or base rates.
 type chances struct {
 	name, of, words string
 	at              []float64
@@ -195,7 +194,7 @@ func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Aut
 	return account, nil
 }
 
-// riskBy returns the risk of a schedule as one accountant bounds it.
+// riskBy returns the risk of a schedule, as bounded by one accountant.
 func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*riskReport, error) {
 	account, err := tightOf(accountant.Method(name), schedule)
 	if err != nil {
@@ -208,7 +207,7 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	out := &riskReport{risk.Advantage(), risk.GDP(), []chances{
 		{name: "bayes", of: "prior", words: "guesses right, prior", at: []float64{0.5, 0.1, 0.01}},
 		{name: "tpr", of: "fpr", words: "finds, at false alarms", at: []float64{0.001, 0.01, 0.1}},
-		// To guess a value that is right for a share of all people: to rebuild a record, or to infer an attribute.
+		// The chance of guessing a value that base_rate of all people have: a record or an attribute.
 		{name: "reconstruction", of: "base_rate", words: "guesses a value, base rate", at: []float64{0.5, 0.1, 0.001}},
 	}}
 	for i := range out.chances {
@@ -227,7 +226,7 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	return out, nil
 }
 
-// riskTable prints the risks of a report; it is empty where none was asked for.
+// riskTable prints the risks of a report; it is empty if no risk was requested.
 func (r accountReport) riskTable(exact bool) table.Table {
 	t := shell.TableOf("<accountant", "<an attacker", "at", "at least", "at most")
 	for _, res := range r.Results {

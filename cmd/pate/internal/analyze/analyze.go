@@ -1,5 +1,5 @@
-// Package analyze is the commands `pate votes analyze` and `pate votes analyze release`: the private report
-// on votes, and the one number that is charged and released.
+// Package analyze is the commands `pate votes analyze`, a private report on votes, and `pate votes analyze
+// release`, which charges and releases one number.
 package analyze
 
 import (
@@ -77,7 +77,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	return writeAnalysis(g, f.Mechanism, f.noise, report)
 }
 
-// onlyHistograms drops the numbers of the queries.
+// onlyHistograms drops the indices of the queries.
 func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate.Histogram, error] {
 	return func(yield func(aggregate.Histogram, error) bool) {
 		for ballot, err := range votes.Histograms(cmd.Context()) {
@@ -88,12 +88,12 @@ func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate
 	}
 }
 
-// analyzedFlags describe the mechanism that answered the queries.
+// analyzedFlags are the flags for the mechanism that answered the queries.
 type analyzedFlags struct{ shell.ParameterFlags }
 
 // addMechanism adds the mechanisms that can be analysed, and their noise.
 func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
-	f.Uncapped = true // caps change no cost of a query
+	f.Uncapped = true // caps do not change the cost of a query
 	f.AddParameters(cmd, "mechanism that answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
 }
 
@@ -110,8 +110,7 @@ func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error)
 	return m, nil
 }
 
-// readAnswers reads which of the chosen queries were answered, from the file that
-// `pate label` wrote.
+// readAnswers reads which of the chosen queries were answered, from a file by `pate label`.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := durable.OpenRegular(path)
 	if err != nil {
@@ -128,9 +127,9 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers reads lines query,label, where an empty label is a declined query,
-// below a header or none. A label is one of the names, if there are any. Every query
-// from <= q < to must be there, once; others are passed over.
+// parseAnswers parses lines query,label, with or without a header. An empty label is a declined query. If
+// names are given, a label is one of the names. Every query from <= q < to must occur once; others are
+// skipped.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)
@@ -173,8 +172,8 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
 
-// costs returns fields of costs. The independent one is what a ledger of mode reserved claims where there is
-// such a number, and the accountant is who proves it; that by Rényi divergences is as published.
+// costs returns the JSON fields of costs. independent is what a ledger of mode reserved claims, if that has a
+// number, and accountant proves it; the cost by Rényi divergences is as published.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -189,8 +188,8 @@ func costs(c analysis.Costs) []any {
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
-// reportOf returns the JSON of `pate votes analyze`, and why nothing is sanitised. For mechanism confident the
-// epsilons at the top are expected costs, which bound nothing.
+// reportOf returns the JSON of `pate votes analyze`, and why no cost is sanitised. For mechanism confident
+// the top-level epsilons are expected costs, which bound nothing.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {
@@ -209,12 +208,12 @@ func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, un
 		p := r.Sanitized.Published
 		out = append(out, "epsilon_sanitized", shell.Object{"mean", revealed(p.Mean), "sd", revealed(p.SD)})
 	}
-	if r.Unsanitized == nil { // a release whose cost is proved
+	if r.Unsanitized == nil { // a release with a proved cost
 		v := r.Sanitized.Valid
 		valid = shell.Object{"mean", revealed(v.Mean), "sd", revealed(v.SD), "order", v.Order, "beta", v.GNSS.Beta,
 			"sigma_ss", v.GNSS.Sigma, "margin", v.GNSS.Margin, "release_cost", revealed(v.Cost)}
 	}
-	out = append(out, "order", order) // of the classic data-dependent epsilon
+	out = append(out, "order", order) // at which the classic data-dependent epsilon is smallest
 	if r.Expected != nil {
 		out = append(out, "all_answered", shell.Object(costs(r.All)))
 	}

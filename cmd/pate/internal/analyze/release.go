@@ -44,7 +44,7 @@ func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags without a meaning before files are opened.
+// check refuses invalid flags before files are opened.
 func (f *releaseFlags) check(cmd *cobra.Command) error {
 	positive := func(name string, value float64) error {
 		return shell.Refuse("privacy", shell.If(cmd.Flags().Changed(name) && !(value > 0), "--%s %v: must be above 0", name, value))
@@ -56,7 +56,7 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty: it names the release on the ledger")))
 }
 
-// checkOut refuses an --out that would overwrite what the release is made from.
+// checkOut refuses an --out that would overwrite an input of the release.
 func (f *releaseFlags) checkOut(args []string) error {
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 	keys, err := run.Keys(f.ledger)
@@ -133,7 +133,7 @@ type releaseRun struct {
 	votes     *votes.Source
 }
 
-// identity is what a release is a function of but its votes and its key, as the ledger has it.
+// identity is all that a release depends on except its votes and its key, as recorded in the ledger.
 type identity struct {
 	Name      string                   `json:"name"`
 	Mechanism string                   `json:"mechanism"`
@@ -182,7 +182,7 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	return report, nil
 }
 
-// plan finds the release of this name, which must be this one, or plans a new one.
+// plan finds the release with this name, which must have this identity, or plans a new one.
 func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
 	hash := r.votes.Hash()
@@ -214,7 +214,7 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	return p, nil
 }
 
-// refused explains why a release is not charged, or may not leave.
+// refused explains why a release is not charged, or may not be released.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
 	var refused *fault.Error
@@ -247,8 +247,8 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport is all that `pate votes analyze release` writes: the number released, what follows from it, and
-// public parameters. The text has all of it.
+// releasedReport is everything that `pate votes analyze release` writes: the released number, its
+// consequences, and public parameters. The text output has everything.
 type releasedReport struct {
 	text     json.RawMessage
 	Released struct {
@@ -266,9 +266,9 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON of a release: the cost is a divergence at the order and one-sided, epsilon that of the cost
-// and of the release together at delta, queries are from <= q < to, release_cost is a divergence, too, and too_low
-// the probability that the cost is below what it bounds.
+// report returns the JSON of a release. cost is a one-sided bound of the divergence at order, and
+// release_cost is a divergence too. epsilon is for the cost and the release together, at delta. Queries are
+// from <= q < to. too_low is the probability that cost is below the quantity it bounds.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

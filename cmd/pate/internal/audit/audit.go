@@ -1,4 +1,4 @@
-// Package audit is the command `pate audit`: every claim of the project put to the test.
+// Package audit is the command `pate audit`: it tests every claim of the project.
 package audit
 
 import (
@@ -68,7 +68,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// auditTargets returns those named; --broken stands alone unless --suite is there too.
+// auditTargets returns the targets in the flags; --broken runs alone unless --suite is given too.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	names := f.suite
 	if len(f.broken) > 0 && !suiteGiven {
@@ -85,7 +85,7 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	return targets, err
 }
 
-// namedTargets returns the targets of two groups with the names that a flag has; a group has a name too.
+// namedTargets returns the targets of two groups that a flag lists; a group can be listed by its name.
 func namedTargets(quick, slow []controls.Target, names []string, flag, all string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
@@ -102,7 +102,7 @@ func namedTargets(quick, slow []controls.Target, names []string, flag, all strin
 	return controls.Find(known, names...)
 }
 
-// auditVerdict returns the error of a run that refuted something.
+// auditVerdict returns the error of a run that refuted a claim.
 func auditVerdict(g *shell.Globals, results []controls.Result) error {
 	var shipped, mistakes []string // refuted
 	for _, r := range results {
@@ -141,7 +141,7 @@ func resultOf(t controls.Target, further ...any) shell.Object {
 	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
 }
 
-// writeAudit prints results; alpha is for all of them together.
+// writeAudit prints the results; alpha is for all results together.
 func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
 	format := g.ParsedFormat()
 	exact, wide := format == table.CSV, format != table.Text

@@ -1,4 +1,4 @@
-// Package calibrate is the command `pate calibrate`: the noise, or another parameter, that a budget allows.
+// Package calibrate is the command `pate calibrate`: it finds the noise, or another parameter, for a budget.
 package calibrate
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// result has all parameters, of which one was searched for. Epsilon is recomputed from them and never above the
-// target; the accountant is that whose claim it is, never auto.
+// result has all parameters, including the one that was searched for. Epsilon is recomputed from them and
+// never above the target. The accountant is the one that proved the claim, never auto.
 type result struct {
 	mechanism, found string
 	parameters
 	epsilon    float64
 	accountant string
-	risk       *share // where --found was the target
+	risk       *share // if --found was the target
 }
 
-// parameters are what a calibration was given; zero values are not given.
+// parameters are the parameters of a calibration; zero values were not given.
 type parameters struct {
 	noise, probability float64
 	count              int64
 }
 
-// share is what an attacker finds of those who took part, at one rate of false alarms. Upper is recomputed from the
-// noise and never above the target.
+// share is the part of the participants that an attacker finds, at one rate of false alarms. Upper is
+// recomputed from the noise and never above the target.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -53,12 +53,12 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("calibrate", "calibrate", children...)
 }
 
-// calibration is a mechanism of which one parameter is searched for.
+// calibration is a mechanism with one parameter to search for.
 type calibration struct {
 	name, short, example string
-	noise                string // what --noise means
-	count                string // flag of how often it runs
-	sampled              bool   // takes --probability
+	noise                string // meaning of --noise
+	count                string // flag for the number of runs
+	sampled              bool   // has --probability
 	event                func(noise, probability float64) (accountant.Event, error)
 }
 
@@ -86,7 +86,7 @@ func calibrations() []calibration {
 	return all
 }
 
-// calibrationOf returns the calibration of a mechanism that has one noise and pays for queries alone.
+// calibrationOf returns the calibration of a mechanism that has a single noise and charges only for queries.
 func calibrationOf(d aggregate.Description) calibration {
 	p := d.Noise()[0]
 	return calibration{
@@ -114,7 +114,7 @@ func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 
 func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }
 
-// start returns what starts the accounts that claim.
+// start returns the function that makes the account for the claim.
 func (f *budgetFlags) start() (accountant.NewAccount, error) {
 	if f.accountant == string(accountant.ByAuto) {
 		return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, nil
@@ -183,13 +183,13 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	shell.Declare(flags, "calibrate", to)
-	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
+	flags.Lookup("accountant").DefValue = "" // the usage lists the default first, and a line has 80 columns
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
 	flags.Int64Var(&p.count, m.count, 0, "number of "+m.count)
 	return cmd
 }
 
-// searched lists the parameters of which one is left out.
+// searched lists the parameters of which one must be left out.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}
@@ -224,7 +224,7 @@ func (m calibration) refused(err error, f budgetFlags) error {
 	return err
 }
 
-// run searches the missing parameter for an epsilon.
+// run searches for the missing parameter that meets an epsilon.
 func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	start, err := f.start()
@@ -257,7 +257,7 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	return r, err
 }
 
-// runRisk searches the noise for a share that is found.
+// runRisk searches for the noise that meets a share.
 func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	method, unknown := accountant.ParseMethod(f.accountant)
@@ -298,7 +298,7 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	return r, nil
 }
 
-// claim sets the epsilon of a result to what its parameters cost, and returns their event.
+// claim sets the epsilon of a result to the cost of its parameters, and returns their event.
 func (m calibration) claim(ctx context.Context, by accountant.Method, delta float64, r *result) (accountant.Event, error) {
 	all, err := m.repeated(r.noise, r.probability, r.count)
 	if err != nil {
@@ -317,7 +317,7 @@ func (m calibration) repeated(noise, probability float64, count int64) (accounta
 	return accountant.Repeated{Event: e, Count: count}, nil
 }
 
-// write prints the result; the warning is of a budget that protects next to nothing.
+// write prints the result, and warns of an epsilon that protects next to nothing.
 func (r result) write(g *shell.Globals) error {
 	var risk shell.Object
 	if r.risk != nil {

@@ -1,4 +1,4 @@
-// Package check is the command `pate votes check`: whether votes make sense, and silos are disjoint.
+// Package check is the command `pate votes check`: it checks that votes make sense and silos are disjoint.
 package check
 
 import (
@@ -39,7 +39,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report is about votes and manifests; either may be nil.
+// report describes votes and manifests; either may be nil.
 type report struct {
 	votes    *votes.Report
 	silos    *manifest.Report
@@ -116,8 +116,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	return nil
 }
 
-// labelCommand returns the command that releases labels of votes that were read by these
-// arguments and flags.
+// labelCommand returns the command that labels with the votes read by these arguments and flags.
 func labelCommand(cmd *cobra.Command, args []string) string {
 	words := []string{"pate", "label"}
 	for _, a := range args {
@@ -133,8 +132,7 @@ func labelCommand(cmd *cobra.Command, args []string) string {
 	return strings.Join(append(words, "--epsilon 2 --ledger run.jsonl --out labels.csv"), " ")
 }
 
-// expand resolves patterns; a path without a match stays, to be missed when it
-// is opened.
+// expand resolves patterns; a path without a match is kept, so that opening it fails.
 func expand(patterns []string) ([]string, error) {
 	var paths []string
 	for _, p := range patterns {
@@ -214,7 +212,7 @@ func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// missing lists what a manifest, or a new salt, cannot be made without.
+// missing lists the flags that are needed for a manifest, or for a new salt, and were not given.
 func (f *hashIDsFlags) missing(cmd *cobra.Command, args []string) []string {
 	missing := shell.Unset(cmd, "salt")
 	if len(args) == 0 && !f.newSalt {

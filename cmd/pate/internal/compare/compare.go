@@ -1,4 +1,4 @@
-// Package compare is the command `pate compare`: PATE and DP-SGD head to head on one task.
+// Package compare is the command `pate compare`: it compares PATE and DP-SGD on one task.
 package compare
 
 import (
@@ -123,15 +123,15 @@ func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiment
 	}.Do(ctx, g)
 }
 
-// printResult writes the table, or the JSON of the contract, to stdout.
+// printResult writes the table, or the stable JSON, to stdout.
 func printResult(g *shell.Globals, r *experiments.Result) error {
 	figures := r.Typical()
-	if figures != nil { // what is shown is private
+	if figures != nil { // the figures are private
 		shown := *r
 		shown.Releasable, r = false, &shown
 	}
 	format := g.ParsedFormat()
-	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: times were charged nowhere
+	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: running times were not charged
 		r = r.WithoutTimes()
 	}
 	var methods []string
@@ -147,7 +147,7 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	return g.PrintRun(r, records, people, report.Heading(r), below)
 }
 
-// identity returns the identity of the run: all that its outcome depends on.
+// identity returns everything on which the outcome of the run depends.
 func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []float64) (run.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {
@@ -171,7 +171,7 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 	return run.Identity{Kind: "pate.run/1", Settings: id, Command: command}, nil
 }
 
-// command returns the command line that repeats the run, with files as path writes them.
+// command returns the command line that repeats the run; path formats the names of files.
 func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
 	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
 	if g.Seeded {
@@ -217,14 +217,14 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is a pool of public rows, which is not drawn.
+// poolRows is the pool made of public rows instead of generated ones.
 const poolRows = "rows"
 
 func pools() []string { return []string{poolRows, experiments.PoolNone, experiments.PoolMarginals} }
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
-// task opens the data, with the declared ranges of their columns where no row is public.
+// task opens the data, with the declared ranges of their columns if no row is public.
 func (f compareFlags) task() (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
@@ -247,7 +247,7 @@ func (f compareFlags) task() (dataset.Task, error) {
 	return f.TaskOf(opt)
 }
 
-// poolIdentity names the pool that a run is a function of; both are empty for public rows.
+// poolIdentity returns the pool for the run's identity; both results are empty for public rows.
 func (f compareFlags) poolIdentity() (pool, ranges string, err error) {
 	if !f.drawnPool() {
 		return "", "", nil

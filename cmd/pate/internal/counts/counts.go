@@ -1,4 +1,4 @@
-// Package counts is the command `pate votes counts`: votes files of any size or number to counts.
+// Package counts is the command `pate votes counts`: it turns votes files of any size or number into counts.
 package counts
 
 import (
@@ -22,7 +22,7 @@ type flags struct {
 	out, join string
 }
 
-// result is what the command prints: shapes, which are public.
+// result is what the command prints: the shape, which is public.
 type result struct{ queries, teachers, classes int }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -77,7 +77,7 @@ func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	if names != nil {
 		var list strings.Builder
 		w := csv.NewWriter(&list)
-		_ = w.Write(names) // a strings.Builder takes everything
+		_ = w.Write(names) // writing to a strings.Builder never fails
 		w.Flush()
 		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
 	}
@@ -88,7 +88,7 @@ func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	return nil
 }
 
-// runJoin makes one file of counts of several.
+// runJoin merges several files of counts into one.
 func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, out shell.Target, asNPY bool) error {
 	opt, err := f.Options()
 	if err != nil {
@@ -109,8 +109,8 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
-// check refuses votes whose counts would protect nobody. Counts do not show who voted, so
-// that this is the last time it can be seen.
+// check refuses votes whose counts would protect nobody. Counts do not show who voted, so this cannot be
+// checked later.
 func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
 	report, err := source.Check(ctx)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// printDPSGD writes the table, or the JSON of the contract, to stdout.
+// printDPSGD writes the table, or the stable JSON, to stdout.
 func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 	figures := r.Typical()
-	if figures != nil { // what is shown is private, whatever the model is
+	if figures != nil { // the figures are private, even if the model is not
 		shown := *r
 		shown.Releasable, r = false, &shown
 	}
 	format := g.ParsedFormat()
-	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: times were charged nowhere
+	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: running times were not charged
 		r = r.WithoutTimes()
 	}
 	var names []string
@@ -76,7 +76,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdRecords returns the result for programs: full precision, one column a field.
+// dpsgdRecords returns the result for programs: in full precision, with one column per field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps",
 		"sampling_probability", "noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd",
@@ -105,7 +105,7 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdCurve returns accuracy as the budget is spent.
+// dpsgdCurve returns accuracy against the spent budget.
 func dpsgdCurve(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy", "releasable"}}
 	for _, row := range r.Rows {
@@ -173,9 +173,9 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD puts results.json, results.csv, curve.csv and, for every private row, what
-// `pate account` reads into dir, each where package results has its place. Running times go into
-// its folder private, where readDPSGD finds them.
+// writeDPSGD writes results.json, results.csv, curve.csv and, for every private row, the input of `pate
+// account` to dir, at the paths of package results. Running times are written to the folder private in dir,
+// from which readDPSGD reads them.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {
@@ -203,7 +203,7 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 
 const resultsFile = "results.json"
 
-// readDPSGD returns the result that writeDPSGD put into dir.
+// readDPSGD reads the result that writeDPSGD wrote to dir.
 func readDPSGD(dir string) (*recipe.Result, error) {
 	folder := results.Folder(dir)
 	var r recipe.Result

@@ -48,16 +48,16 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling draws batches epoch by epoch, or by turns, where that is asked for. An epoch has
-// the number of steps that comes next to the batch of the recipe, and the recipe's steps become
-// whole epochs; those that were given are left alone.
+// setSampling draws batches by epochs, or by turns, if the flags request that. The number of steps per epoch
+// is chosen so that a batch is closest to the recipe's batch. The recipe's steps are rounded to whole epochs;
+// given steps are not changed.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
 		return errors.New("--bands and --sampling cyclic go together: the number of turns that records take is that of bands of the noise")
 	}
 	q := c.SamplingProbability
-	if scheme == dpsgd.Poisson || !(q > 0 && 1/q <= math.MaxInt32) { // which Validate says
+	if scheme == dpsgd.Poisson || !(q > 0 && 1/q <= math.MaxInt32) { // Validate reports these
 		return nil
 	}
 	if scheme == dpsgd.Cyclic {
@@ -71,7 +71,7 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands lets records take turns.
+// setBands makes records take turns.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {
@@ -82,7 +82,7 @@ func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	return nil
 }
 
-// clippings returns the rules, for batches of this expected size.
+// clippings returns the clipping rules by name, for batches of this expected size.
 func clippings(batch float64) map[string]dpsgd.Clipping {
 	return map[string]dpsgd.Clipping{
 		"flat":      {},

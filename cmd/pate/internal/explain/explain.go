@@ -1,4 +1,4 @@
-// Package explain is the command `pate learn explain`: mechanisms step by step, with their numbers.
+// Package explain is the command `pate learn explain`: it shows mechanisms step by step, with numbers.
 package explain
 
 import (

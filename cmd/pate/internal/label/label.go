@@ -1,4 +1,4 @@
-// Package label is the command `pate label`: votes in, released labels out, on a budget.
+// Package label is the command `pate label`: it releases labels computed from votes, within a budget.
 package label
 
 import (
@@ -83,7 +83,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle takes unit and relation from a manifest beside the votes, or refuses flags that it contradicts.
+// settle sets unit and relation from a manifest beside the votes, or refuses flags that contradict it.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err
@@ -94,10 +94,10 @@ func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// notWritten are names of forms that labels do not have.
+// notWritten are the endings of file formats that labels cannot have.
 var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
 
-// config turns the flags into what package label asks for.
+// config converts the flags to the configuration of package label.
 func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {
 	given := cmd.Flags().Changed
 	if form := strings.ToLower(filepath.Ext(f.out)); slices.Contains(notWritten, form) {
@@ -118,11 +118,11 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	shell.Put(given("mode"), &c.Expect.Mode, &c.Account.Mode)
 	shell.Put(given("relation") || f.stated.Relation != "", &c.Expect.Relation, c.Account.Relation)
 	shell.Put(given("delta"), &c.Expect.Delta, g.Delta)
-	_, fresh, err := (run.File{Path: f.ledger}).Look() // what is wrong with a ledger is told where it is opened
+	_, fresh, err := (run.File{Path: f.ledger}).Look() // opening the ledger reports any error
 	fresh = fresh && err == nil
 	if f.Mechanism == "" && !given("mode") && !given("failure-delta") && fresh {
-		// A plan spends the whole budget: nothing could be charged later, and a fixed list of charges buys more labels
-		// than a filter does.
+		// A plan spends the whole budget, so nothing could be charged later, and a fixed list of charges buys
+		// more labels than a filter does.
 		c.Account.Mode = ledger.Reserved
 	}
 	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn
@@ -188,7 +188,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	return nil
 }
 
-// labelError turns what package label refuses into the lines a person reads.
+// labelError rewrites an error of package label for the user.
 func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) error {
 	var none *plan.NoPlanError
 	if errors.As(err, &none) {
@@ -197,7 +197,7 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	var refused *fault.Error
 	if errors.As(err, &refused) {
 		topic := "label"
-		if refused.Check { // a ledger or what it released is not what it was
+		if refused.Check { // a ledger, or a file that it released, was changed
 			topic = "ledger"
 		}
 		return shell.FaultError(err, topic)
@@ -247,7 +247,7 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 
 func describeChosen(s aggregate.Setting) string {
 	d, err := mechanisms.Find(s.Mechanism)
-	if err != nil { // as for no mechanism that ran
+	if err != nil { // the mechanism does not exist, so it cannot have run
 		return ""
 	}
 	return shell.FlagsOf(d, s, aggregate.Parameter.Chosen)

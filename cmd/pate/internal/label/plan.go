@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// checkPlanning refuses flags of a plan, and of how right its labels must be.
+// checkPlanning refuses invalid flags of a plan, and of how often its labels must be right.
 func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	switch {
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
@@ -42,10 +42,10 @@ func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 type refusalRemedies struct {
 	epsilon           float64
 	queries, teachers int
-	accuracy          float64 // that epsilon and teachers take for granted
+	accuracy          float64 // accuracy that epsilon and teachers assume
 }
 
-// refuse returns the reason why nothing was charged, with a budget that would work.
+// refuse returns an error with the reason why nothing was charged, and a budget that would work.
 func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if g.ParsedFormat() == table.JSON {
 		if err := shell.WriteJSON(g.Stdout, shell.Object{"schema", "pate.refusal/1", "why", why, "would_work", shell.Object{
@@ -78,8 +78,7 @@ func (f *labelFlags) public(v *votes.Source) plan.Public {
 	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
 }
 
-// plan lets mechanism, noise and queries be chosen from public numbers, or be those that were
-// chosen before.
+// plan chooses mechanism, noise and queries from public numbers, or repeats an earlier choice.
 func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
 	if c.Votes.Teachers() < 2 {
 		return shell.Usagef("votes", "--teachers is needed for a plan: the file does not show how many there are")
@@ -106,7 +105,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// noPlan explains why no plan is worth the budget, and names one that is.
+// noPlan explains why no plan is worth the budget, and suggests a plan that is.
 func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlanError) error {
 	would := refusalRemedies{teachers: none.Teachers}
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
@@ -126,7 +125,7 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	return refuse(g, why, would)
 }
 
-// tellAssumption warns about the accuracy that a plan assumes where none is declared.
+// tellAssumption warns about the accuracy that a plan assumes if none is declared.
 func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *label.Config, a plan.Alternative) error {
 	if f.Accuracy != 0 {
 		return nil
@@ -144,7 +143,7 @@ func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *la
 	return nil
 }
 
-// confirm asks before a budget goes that cannot be had back.
+// confirm asks before budget is spent, which cannot be undone.
 func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	if f.yes {
 		return nil
@@ -155,7 +154,7 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "charge all that is left of the budget for it? [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil { // Ctrl-C or Ctrl-D ends no line
+	if err != nil { // Ctrl-C or Ctrl-D leaves the line unfinished
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
@@ -164,21 +163,21 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	return nil
 }
 
-// leastAnswered is how often a unanimous vote must be answered at least. A test that is
-// nearly a coin costs little, and a good plan for few teachers may have one; a threshold
-// that no vote reaches is a mistake.
+// leastAnswered is the least probability with which a unanimous vote must be answered. A test that answers
+// almost at random costs little, and a good plan for few teachers may have one; a threshold that no vote
+// reaches is a mistake.
 const leastAnswered = 0.1
 
-// worthIt refuses noise at which labels would rarely be right, whatever the votes are.
+// worthIt refuses noise at which labels would rarely be right, even for the best votes.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
 		if err != nil || f.force.has(waiveNoise) || c.Votes.Teachers() < 1 {
 			return err
 		}
-		if d.Predicts { // what it answers where the votes are far from the prediction
+		if d.Predicts { // the mechanism that answers if the votes are far from the prediction
 			s = aggregate.Setting{Mechanism: plan.GNMax, Queries: s.Queries}.With("sigma", s.Values["sigma2"])
-		} else if !plan.Plannable(d) { // package label asks what these need
+		} else if !plan.Plannable(d) { // package label checks what these mechanisms need
 			return nil
 		}
 		teachers, classes := c.Votes.Teachers(), c.Votes.Classes()
@@ -188,7 +187,7 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		}
 		least := 0.5
 		if classes == 2 {
-			least = 0.75 // guessing is right half of the time
+			least = 0.75 // a guess is right half of the time
 		}
 		chosen := f.Mechanism != "" && !d.Settled(c.Setting)
 		switch {
@@ -206,14 +205,14 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates the queries and the epsilon at which the mechanism would be right
-// often enough: noise goes with the root of the queries, and falls with epsilon.
+// wouldWork estimates the queries and the epsilon at which the mechanism would be right often enough. Noise
+// is proportional to the root of the queries, and falls with epsilon.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {
 		return refusalRemedies{}
 	}
-	right := func(noise float64) bool { // at a share of the noise
+	right := func(noise float64) bool { // with the noise multiplied by this factor
 		less := s
 		for _, p := range d.Noise() {
 			less = less.With(p.Name, max(p.Min, s.Values[p.Name]*noise))
@@ -231,14 +230,14 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// A waiver lets a label through that would be refused for one reason. Those under which
-// epsilon may not be true have to be named, and nothing may be released then; --force by itself
-// is noise.
+// A waiver allows labels that would be refused for one reason. If the reason means that epsilon may not be
+// true, the waiver must be given by name, and nothing may be released. --force without a name waives only
+// noise.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right
 	waiveFew         = "few"         // the budget carries too few labels
 	waiveDuplicates  = "duplicates"  // two teachers vote alike everywhere
-	waiveChecks      = "checks"      // whatever else pate votes check fails on
+	waiveChecks      = "checks"      // anything else that fails in pate votes check
 	waiveCalibration = "calibration" // the plan follows from private votes
 )
 
@@ -275,8 +274,8 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns, in order and each once, those for which nothing may be released: all that are
-// not about labels that are of little use.
+// withheld returns, in order and without repetition, the waivers after which nothing may be released: all
+// except those for labels of little use.
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -286,7 +285,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced refuses `--force duplicates`, which would be a file of votes.
+// misplaced refuses `--force duplicates`, where duplicates would be read as a file of votes.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// expected returns what to expect of a run from public numbers; nil where that is not known.
+// expected returns the expected results of a run, from public numbers; nil if they are not known.
 func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Result) (shell.Object, error) {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || !plan.Plannable(d) || c.Votes.Teachers() < 2 || d.MostNoise(r.Setting) > 64*float64(c.Votes.Teachers()) {
@@ -30,8 +30,8 @@ func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Resul
 	return shell.Object{"answered", a.ExpectedAnswers, "right", a.ExpectedCorrect}, nil
 }
 
-// writeReport prints the report. Its noise holds every parameter of the mechanism by its name; those that version 1 of
-// the form had stand beside it, too.
+// writeReport prints the report. Its field noise has every parameter of the mechanism by name; the parameters
+// of version 1 of the format are repeated beside it.
 func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) error {
 	var expected shell.Object
 	var err error
@@ -67,8 +67,8 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 	})
 }
 
-// checkVotes looks at what a check of the files found, as pate votes check does. What fails stops
-// the label, unless it is waived by its name. Invalid votes are refused where they are read.
+// checkVotes handles the findings of a check of the files, as in pate votes check. A failed check stops the
+// run, unless it is waived by name. Invalid votes are refused when they are read.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
@@ -82,7 +82,7 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 			return shell.FailedVotes(finding, "see pate votes check; --force="+waiver+" charges in spite of the failed check, and then no result may be released")
 		}
 	}
-	given := cmd.Flags().Changed("teachers") // and opening the votes compared it
+	given := cmd.Flags().Changed("teachers") // and was compared when the votes were opened
 	if err := shell.CountedTeachers(report, f.stated, given); err != nil {
 		return err
 	}
@@ -96,13 +96,13 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// countedQueries is from how many queries on it is not counted how many more a ledger of mode reserved
-// would carry: searching by privacy loss distributions takes up to forty seconds then, and labels of two
-// million queries two.
+// countedQueries is the number of queries from which the additional queries in mode reserved are not
+// computed: the search by privacy loss distributions then takes up to forty seconds, while labelling two
+// million queries takes two.
 const countedQueries = 100_000
 
-// tellMode prints the cost of mode filter of a new ledger in answers: the queries of this noise that its
-// budget carries, and those in mode reserved, unless they are very many.
+// tellMode prints what mode filter of a new ledger costs in answers: the queries with this noise that fit its
+// budget, and the queries in mode reserved, unless they are very many.
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {

@@ -69,8 +69,8 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints a law. Probabilities that underflow are 0 in JSON and finite in log_probabilities, where only the
-// impossible is null; answered is of mechanisms that may decline, distance and released of stability mechanisms.
+// writeLaw prints a law. Probabilities that underflow are 0, but finite in log_probabilities; null: impossible.
+// answered is for mechanisms that may decline, distance and released for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -83,14 +83,14 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	var answered *float64
 	if m.d.Declines {
 		share := -math.Expm1(law.LogDeclined)
-		if law.LogDeclined > -math.Ln2 { // the sum keeps what 1 minus most of it would lose
+		if law.LogDeclined > -math.Ln2 { // 1 minus a probability near 1 would lose digits that the sum keeps
 			share = sum
 		}
 		answered = &share
 	}
 	report = append(report, "answered?", answered)
 	if m.d.Distances {
-		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // the law would not be there otherwise
+		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // otherwise the law would not exist
 			report = append(report, "distance", distance, "released?", answered)
 		}
 	}
@@ -124,8 +124,8 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability prints the probability with that natural logarithm, to five
-// digits or exactly, also where it is too small for a float64.
+// formatProbability formats the probability with this natural logarithm, with five digits or exactly, even if
+// it is too small for a float64.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -144,7 +144,7 @@ func formatProbability(log float64, exact bool) string {
 	return fmt.Sprintf("%se%.0f", mantissa, exponent)
 }
 
-// bar draws a share of width blocks, in eighths.
+// bar draws a fraction of width blocks, in eighths of a block.
 func bar(share float64, width int) string {
 	eighths := int(math.Round(share * float64(width) * 8))
 	text := strings.Repeat("█", eighths/8)
@@ -165,7 +165,7 @@ type lawPage struct {
 	long, examples string
 }
 
-// lawPages lists the laws in the order of help: those that the mechanisms describe.
+// lawPages lists the laws in the order of help: the laws that the mechanisms describe.
 func lawPages() []lawPage {
 	var pages []lawPage
 	for _, d := range mechanisms.All() {
@@ -188,7 +188,7 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a law, by default with the audit's neighbours as examples.
+// help returns the description and the examples of a law; by default the audit's neighbours are the examples.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

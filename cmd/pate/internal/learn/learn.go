@@ -28,7 +28,7 @@ type flags struct {
 	port      int
 }
 
-// New returns the command, with other ways to learn below it.
+// New returns the command; below are its further subcommands.
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
 	cmd := shell.Command("learn", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
@@ -45,7 +45,7 @@ func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// export writes the course into a file, or into a folder of pages.
+// export writes the course to a file, or to a folder of pages.
 func export(ctx context.Context, g *shell.Globals, path string, load func(context.Context) (site.Program, error)) error {
 	info, err := os.Stat(path)
 	folder := err == nil && info.IsDir()
@@ -115,7 +115,7 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 		}
 	}
 	s := server(handler)
-	stopped := context.AfterFunc(ctx, func() { _ = s.Close() }) // nothing is left to do
+	stopped := context.AfterFunc(ctx, func() { _ = s.Close() }) // no work is left
 	defer stopped()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("learn: %w", err)
@@ -123,7 +123,7 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 	return nil
 }
 
-// server ends connections that send nothing. A question has a few kilobytes.
+// server closes connections that send nothing. A request has a few kilobytes.
 func server(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }

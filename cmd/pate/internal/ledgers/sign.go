@@ -76,7 +76,7 @@ func readPrivateKey(path string) (key ed25519.PrivateKey, err error) {
 	return key, nil
 }
 
-// parseKey returns the key in the one block of a file.
+// parseKey returns the key in a file with exactly one PEM block.
 func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, error)) (key K, err error) {
 	block, rest := pem.Decode(text)
 	switch {
@@ -101,7 +101,7 @@ func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, erro
 // maxSmall bounds the file of a key or a signature, in bytes.
 const maxSmall = 1 << 12
 
-// signedBy is a signature and the public key that it is checked with.
+// signedBy is a signature, and the public key with which to check it.
 type signedBy struct {
 	signature     ledger.Signature
 	key           ed25519.PublicKey
@@ -112,7 +112,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	s := signedBy{path: path, keyPath: keyPath}
 	text, err := readSmall(path, maxSmall)
 	if err == nil {
-		// The decoder takes a field twice, and in any case; a signature is written in one way only.
+		// The decoder accepts repeated fields and any case; comparing the encoded form refuses them.
 		var again bytes.Buffer
 		if err = json.Unmarshal(text, &s.signature); err == nil {
 			if err = shell.WriteJSON(&again, s.signature); err == nil && !bytes.Equal(again.Bytes(), text) {
@@ -138,7 +138,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	return &s, nil
 }
 
-// refusal returns the error of a signature that does not hold for the ledger; others stay.
+// refusal rewrites the error of a signature that does not hold for the ledger; other errors are unchanged.
 func (s *signedBy) refusal(err error) error {
 	if !errors.Is(err, ledger.ErrSignature) {
 		return err

@@ -31,7 +31,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 				return shell.Usagef("ledger", "--head %s: must be LINES:HASH as `pate ledger verify` prints it", head)
 			}
 		}
-		given := cmd.Flags().Changed("signature") // also as ""
+		given := cmd.Flags().Changed("signature") // even if it is ""
 		if given != cmd.Flags().Changed("public-key") {
 			return shell.Usagef("ledger",
 				"give --signature and --public-key together: a signature is checked with the public key of its signer")
@@ -53,8 +53,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// verifyLedger verifies a ledger, that it is signed, unless signed is nil, and what files
-// are to it.
+// verifyLedger verifies a ledger and, unless signed is nil, its signature, and matches files with the ledger.
 func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy, files *released) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {
@@ -108,7 +107,7 @@ func (r report) write(g *shell.Globals, signed *signedBy, files *released) error
 	schema, further := "pate.ledger-verify/1", []any(nil)
 	if signed != nil {
 		r.checked = append(r.checked, "signed")
-		further = []any{"signature", shell.Object{"valid", true, "lines", signed.signature.Lines}} // when it was signed
+		further = []any{"signature", shell.Object{"valid", true, "lines", signed.signature.Lines}} // lines when it was signed
 	}
 	if len(files.files) > 0 {
 		schema, further = "pate.verify/1", append(further, "whole", true, "files", files.files)
@@ -127,22 +126,22 @@ func (r report) write(g *shell.Globals, signed *signedBy, files *released) error
 	})
 }
 
-// fileFlags name the files that are compared with a ledger.
+// fileFlags are the flags for files that are compared with a ledger.
 type fileFlags struct {
 	labels, models, statements []string
 }
 
-// fileReport is what a file is to a ledger.
+// fileReport describes how a file is related to a ledger.
 type fileReport struct {
 	Path    string `json:"path"`
 	Kind    string `json:"kind"` // labels, model or statement
 	Entry   int64  `json:"entry,omitempty"`
-	Entries int64  `json:"entries,omitempty"` // that paid for it, if not one; Entry is the first
+	Entries int64  `json:"entries,omitempty"` // number that paid for it, if several; Entry is the first
 	Run     string `json:"run,omitempty"`
 	SHA256  string `json:"sha256"`
 	Matches bool   `json:"matches"`
-	Says    string `json:"says"`            // in a sentence
-	Lines   int64  `json:"lines,omitempty"` // of a statement: how many the ledger had
+	Says    string `json:"says"`            // one sentence
+	Lines   int64  `json:"lines,omitempty"` // of a statement: lines of the ledger at that time
 }
 
 // released are the files, by their hashes.
@@ -176,7 +175,7 @@ func (f fileFlags) read() (*released, error) {
 	return r, nil
 }
 
-// entry notes whose an entry is.
+// entry records the run of an entry.
 func (r *released) entry(e ledger.Entry) error {
 	if e.Run != "" {
 		r.runs[e.Number] = e.Run
@@ -184,7 +183,7 @@ func (r *released) entry(e ledger.Entry) error {
 	return nil
 }
 
-// commit notes that an entry led to one of the files.
+// commit records that an entry paid for one of the files.
 func (r *released) commit(entry int64, hash [sha256.Size]byte) {
 	for _, file := range r.byHash[hash] {
 		if file.Entries++; file.Entries == 1 {
@@ -271,7 +270,7 @@ func (r *released) table() table.Table {
 	return t
 }
 
-// failure returns the error after the report, if a file does not match.
+// failure returns the error to return after the report if a file does not match.
 func (r *released) failure() error {
 	var bad []string
 	why := ""

@@ -1,4 +1,4 @@
-// Package man is the command pate man: the help of all commands as pages for man(1).
+// Package man is the command `pate man`: it writes the help of all commands as pages for man(1).
 package man
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// New returns the command. It is hidden: packages are built with it.
+// New returns the command. It is hidden, because only builds of packages need it.
 func New(*shell.Globals) *cobra.Command {
 	var out string
 	cmd := shell.Command("man", "seed delta format", shell.Needs(cobra.NoArgs, "out"), func(cmd *cobra.Command, _ []string) error {
@@ -28,9 +28,8 @@ func New(*shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// writeAll writes the page of a command and the pages of those below it: section 1 of the manual
-// for commands, section 7 for topics. Pages have no date, so that the same source gives the same
-// bytes.
+// writeAll writes the pages of a command and of the commands below it: section 1 of the manual for commands,
+// section 7 for topics. Pages have no date, so that the same source gives the same bytes.
 func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -60,8 +59,8 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
 }
 
-// toMarkdown turns the texts of a command into the Markdown that pages are made of: marks are
-// escaped, and a paragraph with an indented line is a table or code and keeps its lines.
+// toMarkdown converts the texts of a command to the Markdown from which pages are made. It escapes markup; a
+// paragraph with an indented line is a table or code and keeps its lines.
 func toMarkdown(cmd *cobra.Command) {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
 	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")

@@ -1,4 +1,4 @@
-// Package plan is the command `pate plan`: a budget in, mechanisms and noise out.
+// Package plan is the command `pate plan`: it finds mechanisms and noise for a budget.
 package plan
 
 import (
@@ -45,8 +45,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// an alternative is a plan, the command that labels so, in which VOTES stands for the files, and the number of
-// its queries that a ledger of mode filter takes.
+// alternative is a plan, the command that labels by it, in which VOTES stands for the files, and the number
+// of its queries that a ledger of mode filter allows.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -103,7 +103,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	var all []alternative
 	for _, a := range found {
 		budget := f.epsilon
-		if reverse { // what the ledger of the command is given
+		if reverse { // the budget of the command's ledger
 			budget = number.Up(a.Epsilon*(1+1e-9), 6)
 		}
 		one := alternative{Alternative: a, command: f.labelCommand(a, budget, g.Delta)}
@@ -141,8 +141,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes refuses flags about the votes of a plan, and what else breaks a rule; without is the refusal of a plan
-// on nothing.
+// checkVotes refuses invalid flags about the votes of a plan, and returns the first broken rule; without is
+// the error for a plan without votes.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -157,13 +157,13 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 	)...)
 }
 
-// simulatedQueries is the least number of simulated queries: fewer vary by chance.
+// simulatedQueries is the least number of simulated queries: results of fewer queries vary by chance.
 const simulatedQueries = 1000
 
-// examples returns the votes to plan on; at least that number if they are simulated.
+// examples returns the votes to plan with; if they are simulated, at least this number.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
-		if _, err := f.Options(); err != nil { // it counts --class-names
+		if _, err := f.Options(); err != nil { // checks --class-names and their number
 			return nil, err
 		}
 		teachers, err := f.Calibrate(ctx, g, &f.VotesFlags, f.Teachers)
@@ -199,7 +199,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 	return shell.Examples(ctx, source)
 }
 
-// answerNoise returns the noise of an answer, which a mechanism describes last.
+// answerNoise returns the noise of an answer, the last parameter in a mechanism's description.
 func (a alternative) answerNoise() float64 {
 	d, err := mechanisms.Find(a.Mechanism)
 	if err != nil {
@@ -216,8 +216,8 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON of a plan. Its epsilon is what the ledger of the command will claim, and the accountant
-// proves it. The noise holds every parameter by its name; those in front stood alone before.
+// object returns the JSON of a plan. Its epsilon is the claim of the command's ledger, proved by accountant.
+// noise has every parameter by name; the parameters before it are kept from an earlier format.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
@@ -250,7 +250,7 @@ func folded(command string) string {
 	return lines + line
 }
 
-// labelCommand writes a plan as the command that labels so, on a ledger of its own.
+// labelCommand returns the pate label command for a plan, with a ledger of its own.
 func (f *planFlags) labelCommand(a plan.Alternative, budget, delta float64) string {
 	claims := ""
 	if f.accountant != string(accountant.ByAuto) {
@@ -260,7 +260,7 @@ func (f *planFlags) labelCommand(a plan.Alternative, budget, delta float64) stri
 		f.Classes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
-// source is the votes of a plan. A plan on real votes, or on what was calibrated by them, is itself a use of them.
+// source is the votes of a plan. A plan from real votes, or calibrated by such votes, uses private data.
 type source struct {
 	plan.Summary
 	simulated, private bool
@@ -270,7 +270,7 @@ func (f *planFlags) source(s plan.Summary, args []string) source {
 	return source{s, len(args) == 0, len(args) > 0 || f.CalibrateOn != ""}
 }
 
-// object returns the first fields of the JSON of a plan, and the later ones: the votes, and what else there is.
+// object returns the first and the further fields of the JSON of a plan: the votes, and everything else.
 func (s source) object(g *shell.Globals, schema string, target float64, name string, list any) shell.Object {
 	return shell.Object{"schema", schema, "private", s.private, "releasable", !s.private && !g.Seeded, "target_epsilon?", target,
 		"delta", g.Delta, "votes", shell.Object{"simulated", s.simulated, "queries", s.Queries, "classes", s.Classes,
@@ -291,7 +291,7 @@ func (s source) report(g *shell.Globals, labelled bool) {
 	}
 }
 
-// warn warns that a plan on real votes is a use of private data.
+// warn warns that a plan from real votes is a use of private data.
 func (s source) warn(g *shell.Globals) {
 	if !s.private {
 		return

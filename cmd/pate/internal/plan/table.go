@@ -116,7 +116,7 @@ func (f *planTableFlags) write(g *shell.Globals, votes source, rows []row) error
 		if o.Failures > 0 {
 			failures = strconv.Itoa(o.Failures)
 		}
-		if !exact && o.Released < 0.05 { // prints as none
+		if !exact && o.Released < 0.05 { // would print as zero
 			share = ""
 		}
 		t.Rows = append(t.Rows, []string{number.Exact(o.target), o.Mechanism, shell.FormatUp(o.Noise, exact), failures,
@@ -151,13 +151,13 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r regime.Regime) error {
 		return shell.InputError(err, "", "see pate plan regime --help", "mechanisms")
 	}
 	r = advice.Regime
-	from := 0 // queries, at the same number of unstable answers
+	from := 0 // number of queries with the same number of unstable answers
 	if advice.StabilityLoses() {
 		if from, err = regime.StabilityWinsFrom(cmd.Context(), r); err != nil {
 			return err
 		}
 	}
-	var methods []shell.Object // smallest gap needed first
+	var methods []shell.Object // in order of the gap they need
 	for _, m := range advice.Methods {
 		methods = append(methods, shell.Object{"mechanism", m.Mechanism, "stability", m.Stability, "gap_needed", m.GapNeeded,
 			"feasible", advice.Feasible(m), "at_gap", m.AtGap, "noise", m.Noise, "epsilon", m.Epsilon, "accountant", m.By})
@@ -201,7 +201,7 @@ func words(a regime.Advice, from int) string {
 	return text
 }
 
-// formatGap prints votes, rounded up to a tenth.
+// formatGap formats votes with one decimal, rounded up.
 func formatGap(x float64, exact bool) string {
 	if exact {
 		return strconv.FormatFloat(x, 'g', -1, 64)

@@ -1,4 +1,4 @@
-// Package predict is `pate predict`: the answers of a student or of a DP-SGD model about new rows.
+// Package predict is `pate predict`: predictions of a student or a DP-SGD model for new rows.
 package predict
 
 import (
@@ -48,13 +48,13 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report is what both kinds of models answer: pate.student-predict/1 has labelled and predictions,
-// pate.dpsgd-predict/1 the other optional fields.
+// report has the predictions of both kinds of models: pate.student-predict/1 has the fields labelled and
+// predictions, pate.dpsgd-predict/1 the other optional fields.
 type report struct {
-	first                       shell.Object // fields of the JSON up to rows
+	first                       shell.Object // fields of the JSON before rows
 	kind, unit                  string
 	rows                        int
-	known                       *int     // rows with a label
+	known                       *int     // number of rows with a label
 	accuracy                    *float64 // on the labelled rows
 	epsilon                     *float64 // of the model
 	delta                       float64
@@ -63,7 +63,7 @@ type report struct {
 	columns                     []string // of probabilities
 }
 
-// object returns the JSON, with the answers by the name of their field.
+// object returns the JSON, in which the field for answers depends on the kind of model.
 func (r report) object(answers []answer) shell.Object {
 	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
 		"unit?", r.unit, "releasable", r.releasable)
@@ -73,8 +73,8 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for a row. Of Probability (DP-SGD, of the label) and Probabilities
-// (student, of every class) at most one is set.
+// answer is the prediction for a row. At most one of Probability (DP-SGD, for the label) and Probabilities
+// (student, for every class) is set.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -104,7 +104,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r.object(r.answers))
 	}
-	if format == table.Text { // the file that --out writes
+	if format == table.Text { // the text form is the CSV that --out writes
 		format = table.CSV
 	}
 	if err := lines.Write(g.Stdout, format); err != nil {
@@ -114,7 +114,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 	return nil
 }
 
-// ask opens a model of either kind and asks it about the rows.
+// ask opens a model of either kind and predicts the rows.
 func (f *flags) ask(cmd *cobra.Command, path string) (report, error) {
 	m, err := published.Open(path)
 	if errors.Is(err, sealed.ErrKind) {
@@ -170,8 +170,8 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the file of the predictions. Every line has whether it is releasable: the file
-// leaves without the words on the terminal.
+// written returns the file of the predictions. Every line states whether it is releasable, because the file
+// is used without the text on the terminal.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -211,7 +211,7 @@ func (r report) sentence() string {
 	return fmt.Sprintf("%d rows%s; %s", r.rows, accuracy, r.warning())
 }
 
-// warning states whether the answers may leave, and if not, why.
+// warning states whether the predictions may be released, and if not, why.
 func (r report) warning() string {
 	switch {
 	case r.releasable:
@@ -222,14 +222,14 @@ func (r report) warning() string {
 	return "not releasable: the rows may be private, or even training rows (--public-rows declares them public)"
 }
 
-// checkOut refuses an --out that could not be written after the work, or that is an input.
+// checkOut refuses an --out that is an input, or that could not be written after the work.
 func (f *flags) checkOut(model string) error {
 	if f.out == "" {
 		return nil
 	}
 	inputs := []string{model, cmp.Or(f.data.Labels, model), cmp.Or(f.data.Units, model)}
 	if !slices.Contains(namedsets.Names(), f.data.Data) {
-		inside, err := filepath.Glob(filepath.Join(f.data.Data, "*")) // of a folder
+		inside, err := filepath.Glob(filepath.Join(f.data.Data, "*")) // files in a folder
 		if err != nil {
 			return shell.InputError(err, "nothing was asked", "name a file in a folder that is there", "")
 		}
@@ -238,7 +238,7 @@ func (f *flags) checkOut(model string) error {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "predict"}.CheckReplaceable(inputs...)
 }
 
-// modelError adds what a person can do about a model that cannot be opened or asked.
+// modelError adds what the user can do about a model that cannot be opened or used.
 func modelError(path string, err error) error {
 	var ce *shell.CommandError
 	switch {
@@ -293,8 +293,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows that the model is asked about: without --scored all rows of a table or a matrix, and
-// the test rows of images.
+// rows returns the rows to predict: without --scored all rows of a table or a matrix, and the test rows of
+// images.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -326,12 +326,12 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 		return dataset.Set{}, err
 	}
 	all := task.WithoutPool().Test
-	for _, set := range []dataset.Set{all, task.Test} { // of a comparison or a search the pool does not score
+	for _, set := range []dataset.Set{all, task.Test} { // in a comparison or a search the pool is not used for scoring
 		if m.ScoredOn(set) {
 			return set, nil
 		}
 	}
-	// Rows other than images may have other scales than in the training.
+	// Rows other than images may have other scales than the training rows.
 	if m.Image == task.Image && (f.scored || m.Image == dataset.Shape{}) {
 		return dataset.Set{}, shell.InputError(fmt.Errorf("the test rows of %s are not those that scored in the training", f.data.Data),
 			"private rows may be among them, and their columns may be scaled otherwise",
@@ -340,7 +340,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	return all, nil
 }
 
-// newRows reads rows as the rows of the training were read. Their labels are taken where all are known.
+// newRows reads rows in the same way as the training rows. Labels are read if all are known.
 func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) {
 	pool, err := reading.ReadNew(from)
 	if err != nil {

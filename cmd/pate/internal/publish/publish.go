@@ -1,4 +1,4 @@
-// Package publish is `pate publish`: teachers, labels, student and statement in one command.
+// Package publish is `pate publish`: it trains teachers, and makes labels, a student and a statement.
 package publish
 
 import (
@@ -79,7 +79,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 }
 
 func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
-	defer shell.CollectAt(30)() // most of the memory is one matrix, of which a third is enough to spare
+	defer shell.CollectAt(30)() // most of the memory is one matrix; a third more is enough
 	if err := f.check(g, cmd.Flags().Changed, private); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (f *publishFlags) inWords(err error) error {
 		return &shell.CommandError{Code: shell.ExitOverBudget,
 			What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
 			Why:  "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
-	case errors.Is(err, run.ErrOtherRun): // shell.Explain has its words
+	case errors.Is(err, run.ErrOtherRun): // shell.Explain has the text for it
 		return err
 	case errors.Is(err, recipe.ErrConfig):
 		return shell.UsageError("dpsgd", err)
@@ -152,7 +152,7 @@ func (f *publishFlags) inWords(err error) error {
 	return shell.FaultError(err, "data")
 }
 
-// remedy names a budget that would work where no plan does.
+// remedy suggests a budget that would work if no plan does.
 func remedy(none *plan.NoPlanError) string {
 	fix := "have more teachers, or raise --epsilon"
 	if none.Teachers > 0 {
@@ -180,7 +180,7 @@ func print(g *shell.Globals, r *publish.Report) error {
 	return nil
 }
 
-// tableOf returns the numbers of a run. On a terminal the student, which takes words, stands below.
+// tableOf returns the numbers of a run. On a terminal the description of the student is printed below.
 func tableOf(r *publish.Report, f table.Format) table.Table {
 	if t := r.Training; t != nil {
 		return table.Table{Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"}, Rows: [][]string{{strconv.Itoa(t.Records),

@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DataFlags name the data of a command and how they are read.
+// DataFlags are the flags for the data of a command and how they are read.
 type DataFlags struct {
 	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 
@@ -41,13 +41,13 @@ func (f *DataFlags) Add(flags *pflag.FlagSet) {
 		"kind": &f.Kind, "split": &f.Split, "quick": &f.Quick})
 }
 
-// AddReading registers the flags about the text of a file and its classes.
+// AddReading registers the flags about the text of a file and about its classes.
 func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 	Declare(flags, "reading", To{"header": &f.Header, "separator": &f.Separator, "classes": &f.Classes, "class-names": &f.ClassNames,
 		"other-labels": &f.OtherLabels})
 }
 
-// Names returns the flags of add, in the order in which a command is repeated.
+// Names returns the flags of Add, in the order in which a repeated command line has them.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
 		"labels", "units", "drop", "keep", "image-size"}
@@ -102,7 +102,7 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	return rule, nil
 }
 
-// namesIn splits a list as a CSV row, so that names with commas can be quoted.
+// namesIn splits a list like a CSV row, so that names with commas can be quoted.
 func namesIn(text string) ([]string, error) {
 	names, err := csv.NewReader(strings.NewReader(text)).Read()
 	for i := range names {
@@ -134,7 +134,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	return task, nil
 }
 
-// wrongKind names the kind of --data, if data are not read from such files.
+// wrongKind returns an error with the kind of the file --data, if data cannot be read from such files.
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
@@ -147,7 +147,7 @@ func (f *DataFlags) wrongKind() error {
 		filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 
-// Where names the data for an identity: a known set, or the path from the root.
+// Where returns the data's identity: the name of a known set, or the absolute path.
 func (f *DataFlags) Where() (string, error) {
 	if slices.Contains(namedsets.Names(), f.Data) {
 		return f.Data, nil
@@ -155,7 +155,7 @@ func (f *DataFlags) Where() (string, error) {
 	return WholePath(f.Data)
 }
 
-// WholePath returns a path from the root.
+// WholePath returns the absolute path.
 func WholePath(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -164,9 +164,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity names the data and how they are read, so that different flags never give the
-// same text. Runs of the first version joined four words with bars; that form is kept
-// Where no word has a bar and no later flag is given, so that such runs go on.
+// Identity returns a text for the data and how they are read, different for different flags. The first
+// version joined four words with bars. That form is kept if no word has a bar and no later flag is given, so
+// that runs of the first version can still resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {
@@ -186,12 +186,12 @@ func (f *DataFlags) Identity() (string, error) {
 	return string(text), err
 }
 
-// PairFlags name private and public rows and how they are read.
+// PairFlags are the flags for private and public rows and how they are read.
 type PairFlags struct {
 	Public       string
-	PublicLabels string // of public NPY or idx rows
+	PublicLabels string // for public NPY or idx rows
 	UnitName     string
-	data         DataFlags // the reading of the private file
+	data         DataFlags // how the private file is read
 	accept       bool
 }
 
@@ -203,8 +203,7 @@ func (f *PairFlags) Add(flags *pflag.FlagSet) {
 		"accept-differences": &f.accept})
 }
 
-// Pair returns the flags of private and public rows of a command that can also read both
-// from one file.
+// Pair returns the flags for private and public rows, for a command that can also read both from one file.
 func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) PairFlags {
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
@@ -225,7 +224,7 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
 }
 
-// CheckApart refuses one file as both, and a copy, packed or not: its rows would be private and public.
+// CheckApart refuses private and public files that are equal, even if one is compressed.
 func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
@@ -234,7 +233,7 @@ func (f *PairFlags) CheckApart(private string) error {
 	if same, err := durable.Same(private, f.Public); err != nil || !same {
 		a, err := unpack.Sum(private)
 		if err != nil {
-			return nil // what cannot be read is refused where it is read
+			return nil // reading it later reports the error
 		}
 		if b, err := unpack.Sum(f.Public); err != nil || a != b {
 			return nil
@@ -247,7 +246,7 @@ func (f *PairFlags) CheckApart(private string) error {
 
 func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }
 
-// Names returns the flags, in the order in which a command is repeated.
+// Names returns the flags, in the order in which a repeated command line has them.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
 		"drop", "keep", "image-size", "header", "classes", "accept-differences"}
@@ -276,7 +275,7 @@ func (f *ColumnFlags) parse() (drop, keep []string, size dataset.Shape, err erro
 	return drop, keep, size, nil
 }
 
-// commas splits a list as a CSV row, so that names with commas can be quoted.
+// commas splits a list like a CSV row, so that names with commas can be quoted.
 func commas(flag, text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -288,7 +287,7 @@ func commas(flag, text string) ([]string, error) {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete declares the values of flags that a command has of its own, and of the argument.
+// Complete declares the values of the command's own flags and of its argument.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "private", nil)
 	CompleteArgs(cmd, Files("csv", "tsv", "gz", "zst", "parquet", "npy"))

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Exit codes, a contract of the command line.
+// Exit codes, which are part of the stable command line interface.
 const (
 	ExitDone         = 0
 	ExitFailure      = 1
@@ -34,30 +34,30 @@ const (
 	ExitInterrupted  = 130
 )
 
-// CommandError is what a person reads: what, why, fix, and where to read on.
+// CommandError is an error as the user reads it: what, why, how to fix it, and where to read more.
 type CommandError struct {
 	Code  int
 	What  error
 	Why   string // optional
 	Fix   string // optional
 	Topic string // optional, of `pate help TOPIC`
-	Cause error  // optional, what What came from
+	Cause error  // optional, the error from which What was made
 }
 
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
-// UsageError is about flags or arguments; nothing was done.
+// UsageError returns an error about flags or arguments; nothing was done.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
 
-// Usagef is a UsageError with a text of its own.
+// Usagef returns a UsageError with a formatted text.
 func Usagef(topic, format string, args ...any) error {
 	return UsageError(topic, fmt.Errorf(format, args...))
 }
 
-// If returns an error with this text where flags break a rule.
+// If returns an error with this text if broken is true, otherwise nil.
 func If(broken bool, format string, args ...any) error {
 	if !broken {
 		return nil
@@ -70,7 +70,7 @@ func Positive(given bool, name string, x float64) error {
 	return If(given && !(x > 0 && x <= math.MaxFloat64), "--%s %v: must be a finite number above 0", name, x)
 }
 
-// Refuse returns the first rule that is broken, as a UsageError; nil if none is.
+// Refuse returns the first error among the rules as a UsageError; nil if all rules are nil.
 func Refuse(topic string, rules ...error) error {
 	if err := cmp.Or(rules...); err != nil {
 		return UsageError(topic, err)
@@ -78,13 +78,13 @@ func Refuse(topic string, rules ...error) error {
 	return nil
 }
 
-// InputError is about invalid data or parameters; nothing was written.
+// InputError returns an error about invalid data or parameters; nothing was written.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
 
-// FaultError returns the [fault] in err as a CommandError with a topic to read on. It
-// returns other errors as they are.
+// FaultError returns the [fault] in err as a CommandError with a help topic. It returns other errors
+// unchanged.
 func FaultError(err error, topic string) error {
 	words, found := fault.In(err)
 	if !found {
@@ -97,11 +97,11 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// Remedy is what a person reads of an error of a library, and the exit code.
+// Remedy is the text for the user, and the exit code, for an error of a library.
 type Remedy struct {
 	Of              error
 	Code            int
-	What            error // in place of the error itself, if not nil
+	What            error // replaces the error's own text, if not nil
 	Why, Fix, Topic string
 }
 
@@ -123,13 +123,13 @@ var remedies = []Remedy{
 
 const otherRun = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
 
-// Explain turns an error of a command into its exit code and the lines for stderr. Each of what,
-// why and fix is one line, of which a terminal obeys nothing: names of files and flags, and the
-// words of a server, are somebody else's.
+// Explain returns the exit code and the lines for stderr for an error of a command. what, why and fix are one
+// line each, without control characters: names of files and flags, and replies of a server, come from
+// outside.
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
-		err = FaultError(err, "ledger") // of package run; commands tell those of others
+		err = FaultError(err, "ledger") // from package run; commands convert the faults of other packages
 	}
 	if err = Remedied(err, remedies); !errors.As(err, &ce) {
 		ce = &CommandError{Code: ExitFailure, What: err}
@@ -151,7 +151,7 @@ func Explain(command string, err error) (int, string) {
 	return ce.Code, fmt.Sprintln(strings.Join(lines, "\n"))
 }
 
-// trainings are the remedies of errors of a training.
+// trainings are the remedies for errors of a training.
 var trainings = []Remedy{
 	{recipe.ErrSpent, ExitOverBudget, nil, "the charges to the ledger stay spent; nothing more was charged",
 		"choose another ledger, and add up the two budgets, or choose features that learn nothing from private rows", "privacy"},
@@ -164,10 +164,10 @@ var trainings = []Remedy{
 		"remove the checkpoint to train the same model again from the start, at no further cost", "dpsgd"},
 }
 
-// TrainingError adds to an error of a training what a person can do about it.
+// TrainingError adds to an error of a training what the user can do about it.
 func TrainingError(err error) error { return Remedied(err, trainings) }
 
-// Remedied returns an error with the first remedy for it; others, and those that have one, as they are.
+// Remedied returns err with the first remedy that matches; unchanged if none does or err already has one.
 func Remedied(err error, of []Remedy) error {
 	i := slices.IndexFunc(of, func(r Remedy) bool { return errors.Is(err, r.Of) })
 	if i < 0 || errors.As(err, new(*CommandError)) {
@@ -177,11 +177,11 @@ func Remedied(err error, of []Remedy) error {
 	return &CommandError{Code: r.Code, What: cmp.Or(r.What, err), Why: r.Why, Fix: r.Fix, Topic: r.Topic}
 }
 
-// general are remedies that are less specific than the operating system's reason.
+// general are fixes that are less specific than the fix for an operating system's error.
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - and pipe them in"}
 
-// advise adds to an error that comes from the operating system what a person can do.
+// advise adds to an error of the operating system what the user can do.
 func (e *CommandError) advise() {
 	why, fix := adviceOn(cmp.Or(e.Cause, e.What))
 	if fix == "" {
@@ -193,7 +193,7 @@ func (e *CommandError) advise() {
 	e.Why = cmp.Or(e.Why, why)
 }
 
-// adviceOn explains an error of the operating system and its remedy; it returns nothing for other errors.
+// adviceOn explains an error of the operating system and its fix; it returns "" for other errors.
 func adviceOn(err error) (why, fix string) {
 	var link *os.LinkError
 	switch {
@@ -222,32 +222,32 @@ func adviceOn(err error) (why, fix string) {
 	return "", ""
 }
 
-// unnamed is a file that was being written and had not its name yet.
+// unnamed matches the temporary name of a file that was still being written.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
-// packages matches names of packages in front of their messages.
+// packages matches package names in front of their messages.
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|` +
 	`aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
 
-// plain takes out of a text what means nothing to those who typed the command: names of
-// packages, and names that files had while they were written.
+// plain removes from a text what users do not know: package names, and the temporary names of files that were
+// being written.
 func plain(text string) string {
 	return unnamed.ReplaceAllString(packages.ReplaceAllString(text, "$1"), "$1")
 }
 
-// onWindows reports whether an error has one of these numbers of Windows, which mean other things elsewhere.
+// onWindows reports whether err has one of these Windows error numbers, which have other meanings elsewhere.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }
 
-// isQuota reports whether a disk or a quota is exhausted.
+// isQuota reports whether the disk or the quota is full.
 func isQuota(err error) bool {
 	const handleDiskFull, diskFull, diskQuotaExceeded = 39, 112, 1295
 	return errors.Is(err, syscall.EDQUOT) || onWindows(err, handleDiskFull, diskFull, diskQuotaExceeded)
 }
 
-// isHeld reports whether another process keeps this one out of a file. On Unix locks do not: they
-// only make those wait who ask for one.
+// isHeld reports whether another process keeps this process out of a file. Locks on Unix do not: they block
+// only processes that request a lock.
 func isHeld(err error) bool {
 	const sharingViolation, lockViolation = 32, 33
 	return onWindows(err, sharingViolation, lockViolation)

@@ -22,9 +22,9 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Target is a file that a command writes, which it must not put over another.
+// Target is a file that a command writes, and which must not replace another file.
 type Target struct {
-	Flag  string // that names it
+	Flag  string // flag with the path
 	Path  string
 	Topic string
 }
@@ -35,7 +35,7 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the named files, by whatever link; what describes them.
+// CheckDistinct refuses a target that is one of the paths, even through a link; what describes the paths.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -49,8 +49,8 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 	return nil
 }
 
-// CheckWritable refuses a target that no file can be made at. It removes what a killed process
-// left of one.
+// CheckWritable refuses a target that cannot be created. It removes temporary files that a killed process
+// left there.
 func (t Target) CheckWritable() error {
 	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
@@ -59,8 +59,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is an input or belongs to one, that is a ledger or a key, or that
-// cannot be written. Other files there may be replaced.
+// CheckReplaceable refuses a target that is an input or belongs to an input, that is a ledger or a key, or
+// that cannot be written. It allows replacing other files.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
@@ -88,7 +88,7 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	return t.CheckWritable()
 }
 
-// Write writes the target, unless the file there has this content; any other file there is refused.
+// Write writes the target. It refuses a file that already exists, unless that has the same content.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
@@ -111,14 +111,14 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 func ExpandPaths(paths []string) []string {
 	files := append([]string(nil), paths...)
 	for _, path := range paths {
-		if found, err := filepath.Glob(path); err == nil { // a bad pattern is found out by who reads it
+		if found, err := filepath.Glob(path); err == nil { // reading a bad pattern later reports it
 			files = append(files, found...)
 		}
 	}
 	return files
 }
 
-// instead advises on a file of a kind where another kind is wanted.
+// instead has the advice for a file of one kind that was given where another kind is expected.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
@@ -140,8 +140,8 @@ var instead = map[filekind.Kind]string{
 	filekind.Events:    "to compute the cost of the events: pate account FILE",
 }
 
-// WrongKind returns an error that names the kind of a file that was wanted to be something, such as "a
-// ledger"; nil if its first bytes show no kind, or one of right.
+// WrongKind returns an error with the kind of a file that should be the one wanted, such as "a ledger". It
+// returns nil if the first bytes of the file show no kind, or a kind in right.
 func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	is := filekind.Of(path)
 	if is == filekind.Unknown || is == filekind.Binary || slices.Contains(right, is) {
@@ -151,7 +151,7 @@ func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from the file or charged", fix, topic)
 }
 
-// pathIn writes a path for the advice about a kind: quoted for Python or for a shell.
+// pathIn formats a path for the advice about a kind: quoted for Python or for a shell.
 func pathIn(is filekind.Kind, path string) string {
 	switch is {
 	case filekind.Parquet, filekind.Arrow, filekind.HDF5, filekind.NPY, filekind.Pickle, filekind.Zip:
@@ -160,8 +160,8 @@ func pathIn(is filekind.Kind, path string) string {
 	return ShellWord(path)
 }
 
-// ModelLedger returns the ledger of --ledger that a model is charged to. If it is new it has this
-// budget, which may be 0 if it is there, and this --mode.
+// ModelLedger returns the ledger of --ledger to which a model is charged. A new ledger gets this budget and
+// this --mode; for an existing ledger the budget may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
@@ -186,8 +186,8 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	return &recipe.Shared{File: file, Account: account}, nil
 }
 
-// LedgerConfig returns the configuration of a ledger, and whether it is new: then it needs a budget and a
-// folder.
+// LedgerConfig returns the configuration of a ledger, and whether the ledger is new: a new ledger needs a
+// budget and a folder.
 func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
@@ -199,7 +199,7 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	return account, fresh, FaultError(err, "ledger")
 }
 
-// OpenLedgerFile opens a ledger for reading, with its known heads; it may be being written.
+// OpenLedgerFile opens a ledger that another process may be writing, and returns its known heads too.
 func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
@@ -215,7 +215,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames names the heads that a ledger was found to hold.
+// HeadNames describes the known heads that the ledger was found to contain.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {
@@ -226,7 +226,7 @@ func HeadNames(known *run.Heads) []string {
 	return names
 }
 
-// OpenInput opens a file of a command, or its standard input for "-". The caller closes it.
+// OpenInput opens an input file of a command, or its standard input for "-". The caller closes it.
 func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(cmd.InOrStdin()), nil
@@ -234,7 +234,7 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
-// ReadStart reads at most that number of bytes of a file.
+// ReadStart reads at most the first most bytes of a file.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

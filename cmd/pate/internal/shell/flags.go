@@ -22,12 +22,12 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// flagTexts has a section for each command and group of flags; its first lines describe its form.
+// flagTexts has a section for each command and for each group of flags. Its first lines describe the format.
 //
 //go:embed flags.txt
 var flagTexts string
 
-// listed is a list of the program in flagTexts, and what stands between its words.
+// listed matches the placeholder for a list in flagTexts: the list's name, and the separator of its items.
 var listed = regexp.MustCompile(`\{\{(\w+)(?:\|(.*?))?\}\}`)
 
 func lists() map[string][]string {
@@ -40,11 +40,11 @@ func lists() map[string][]string {
 	}
 }
 
-// To is where the values of flags go, by the names of the flags.
+// To maps the names of flags to the variables that receive their values.
 type To map[string]any
 
-// Declare adds those flags of a section of flagTexts that have a place in to. What stands there is the default
-// where the section has none. Flags that are there already get the values of the section.
+// Declare adds the flags of a section of flagTexts that have a variable in to. The variable's value is the
+// default unless the section has a default. Flags that exist already get the declared values of the section.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -79,7 +79,7 @@ func Put[T any](given bool, place *T, value T) {
 	}
 }
 
-// add adds a flag of the type of its place. A list of texts takes one each time that the flag is given.
+// add adds a flag of the type of its variable. A list of texts gets one item each time the flag is given.
 func add(flags *pflag.FlagSet, name, usage string, place any) {
 	switch p := place.(type) {
 	case *string:
@@ -103,17 +103,17 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// Values describes the values of a flag or an argument as flagTexts does: a kind, and the words or endings that follow.
-// Shells complete them, and a word outside a closed set is refused with the nearest one.
+// Values describes the values of a flag or an argument as in flagTexts: a kind, then words or file endings.
+// Shells complete the words; a word outside a closed set is refused, and the nearest word suggested.
 type Values []string
 
-// Take returns values of a kind: one, list, some, file, dir or any.
+// Take returns Values of a kind: one, list, some, file, dir or any.
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
-// Files returns the values of arguments that are files with these endings.
+// Files returns the Values of arguments that are files with these endings.
 func Files(endings ...string) Values { return Take("file", endings...) }
 
-// is reports whether the values, if they are known, are of one of these kinds.
+// is reports whether the values are declared and of one of these kinds.
 func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
 
 func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -155,7 +155,7 @@ func (v Values) Check(value string) error {
 	return nil
 }
 
-// oneOf writes "a", "a or b", or "one of a, b, c".
+// oneOf formats the words as "a", "a or b", or "one of a, b, c".
 func (v Values) oneOf() string {
 	if len(v) <= 3 {
 		return strings.Join(v[1:], " or ")
@@ -166,7 +166,7 @@ func (v Values) oneOf() string {
 	return "one of the values in the help"
 }
 
-// values is the annotation of a flag with its Values.
+// values is the annotation with the Values of a flag.
 const values = "pate_values"
 
 // Of declares the values of a flag; a test finds flags without a declaration.
@@ -177,7 +177,7 @@ func (v Values) Of(flag *pflag.Flag) {
 	flag.Annotations[values] = v
 }
 
-// told returns the declared values of a flag; nothing is known of the values of others.
+// told returns the declared values of a flag, nil if none were declared.
 func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
 
 func CompleteArgs(cmd *cobra.Command, v Values) {
@@ -211,11 +211,11 @@ func CheckValues(cmd *cobra.Command) error {
 	return wrong
 }
 
-// Declared reports whether it is known what a flag takes: numbers, yes and no, and declared values.
+// Declared reports whether the values of a flag are known: declared, or determined by a type such as number.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
-// CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them, with all of
-// the command, until the process ends, so they are registered when a shell asks.
+// CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them and their
+// commands until the process ends, so they are registered only when a shell requests completions.
 func CompleteAll(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
@@ -226,7 +226,7 @@ func CompleteAll(cmd *cobra.Command) {
 		} else if wanted(f) == "" || f.Value.Type() == "bool" {
 			return
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the one error is a flag that has one, as inherited flags do
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the only error is a flag that has a completion already, such as an inherited flag
 	})
 	if cmd.Runnable() && cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -16,25 +16,25 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// FolderRun is a command that resumes: its state is in a folder.
+// FolderRun is a command that can resume, because its state is in a folder.
 type FolderRun[T any] struct {
 	Id run.Identity
-	// Out is the folder, which stays with the results when the run is done. Without one it is in the user's cache,
-	// its name begins with Kind, and it is removed when the run is done.
+	// Out is the folder, which keeps the results when the run is done. If Out is empty, the folder is in the
+	// user's cache, its name begins with Kind, and it is removed when the run is done.
 	Out, Kind string
-	// Data returns the hash of the data. It is asked for before Run, if at all: of a seeded run,
-	// whose key stays, nothing is kept to recognise them by.
+	// Data returns the hash of the data. If it is called, it is called before Run. It is not called for a
+	// seeded run, whose key stays: nothing is kept to recognise its data.
 	Data func() [32]byte
 
-	// Read gets the results of a finished run, Run makes and Write keeps them in their places.
+	// Read reads the results of a finished run, Run computes them and Write writes them to their places.
 	Read  func(dir string) (T, error)
 	Run   func(run.Folder) (T, error)
 	Write func(dir string, result T) error
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run that is a function of where its data are, of the
-// command line that repeats it, and of what files hold that the command line names.
+// CommandLine returns the identity of a run that depends on the location of its data, on the command line
+// that repeats it, and on the contents of the files in that command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
@@ -52,11 +52,11 @@ func Fits(ctx context.Context, out string, try func(context.Context) error) erro
 	return err
 }
 
-// outputs are the flags of files and folders that commands write.
+// outputs are the flags for files and folders that commands write.
 var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
 
-// inputs returns what a command may read: its arguments, the data and the ledger, and every other
-// flag that has the name of a file. A flag that a command gets later is among them.
+// inputs returns what a command may read: its arguments, the data and the ledger, and every other flag with a
+// file name, including flags added to the command later.
 func inputs(cmd *cobra.Command) []string {
 	all := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -77,11 +77,11 @@ func inputs(cmd *cobra.Command) []string {
 	return all
 }
 
-// CheckApart refuses to write over an input, or a folder with an input inside, by whatever name or link.
+// CheckApart refuses to write over an input, or over a folder with an input inside, under any name or link.
 func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	for _, input := range inputs(cmd) {
 		for _, path := range written {
-			if in, err := durable.Within(input, path); err == nil && in { // what cannot be read is refused where it is read
+			if in, err := durable.Within(input, path); err == nil && in { // reading it later reports the error
 				return InputError(fmt.Errorf("%s is an input, and %s is where this command writes", input, path),
 					"the file would be overwritten; nothing was written", "choose another place", topic)
 			}
@@ -90,10 +90,10 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	return nil
 }
 
-// CheckFolder looks at a folder of results before anything is made or charged. It refuses a folder that is an
-// input or has one in either half, by whatever name or link, and halves with files of no run there. Where
-// such files were released and the run is gone, a second release would be a second budget that no ledger adds
-// to the first.
+// CheckFolder checks a folder of results before anything is made or charged. It refuses a folder that is an
+// input or has one in either half, under any name or link, and halves with files but no run. If such files
+// were released and their run is gone, a second release would spend a second budget that no ledger adds to
+// the first.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {
@@ -120,7 +120,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	return FaultError(err, topic)
 }
 
-// Do runs, resumes, or prints the earlier result.
+// Do starts or resumes the run, or prints its earlier result.
 func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) {
 	dir := r.Out
 	if dir == "" {

@@ -1,9 +1,8 @@
-// Package shell holds what the commands of pate share: flags that every command takes
-// and groups of flags that several take, formats of output, errors and exit codes,
-// progress, suggestions for typing errors, and files that must not be overwritten.
+// Package shell holds what the commands of pate share: common flags, output formats, errors and exit codes,
+// progress, suggestions for typing errors, and protection of files that must not be overwritten.
 //
-// A command is a package beside this one with one function, New, which takes the
-// [Globals] and returns a cobra command. No command imports another one.
+// Each command is a package beside this one with one function, New, which takes the [Globals] and returns a
+// cobra command. No command imports another command.
 package shell
 
 import (
@@ -37,7 +36,7 @@ func (g *Globals) Noise() ledger.Noise {
 	return ledger.SecretNoise
 }
 
-// Key returns the key of the noise: that of the seed, or a new one.
+// Key returns the key of the noise: the key of --seed if given, otherwise a new one.
 func (g *Globals) Key() (rng.Key, error) {
 	if g.Seeded {
 		return rng.SeedKey(g.Seed), nil
@@ -45,7 +44,7 @@ func (g *Globals) Key() (rng.Key, error) {
 	return rng.NewKey()
 }
 
-// Globals are the flags that most commands take; see AddTo.
+// Globals are the values of the flags that most commands take; see AddTo.
 type Globals struct {
 	Stdout, Stderr io.Writer
 
@@ -53,13 +52,13 @@ type Globals struct {
 	Seed          uint64
 	Delta         float64
 	Seeded, Quiet bool // --seed was given, and --quiet
-	Started       bool // flags and arguments were understood; a later error is not a usage error
+	Started       bool // flags and arguments were valid; a later error is not a usage error
 
 	warning sync.Mutex
 	warned  []string
 }
 
-// without is the annotation of a command that names flags of Globals it does not use.
+// without is the annotation of a command with the flags of Globals that it does not use.
 const without = "pate_without"
 
 // Without declares flags of Globals that a command refuses.
@@ -74,8 +73,8 @@ func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Com
 	return cmd
 }
 
-// AddTo gives --format, --seed and --delta to every command below root that is not Without them, and --quiet
-// to all.
+// AddTo adds --format, --seed and --delta to every command below root, except the flags listed by Without,
+// and --quiet to all.
 func (g *Globals) AddTo(root *cobra.Command) {
 	root.PersistentFlags().BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
 	var add func(cmd *cobra.Command)
@@ -96,15 +95,15 @@ func (g *Globals) AddTo(root *cobra.Command) {
 	add(root)
 }
 
-// Logf writes one message line to stderr unless --quiet. Whatever is in its arguments, it stays
-// one line, of which a terminal obeys nothing.
+// Logf writes one message line to stderr unless --quiet is set. The arguments can neither break the line nor
+// control the terminal.
 func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
 		fmt.Fprintln(g.Stderr, table.Printable(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Print writes a report as JSON, or its table in another format.
+// Print writes a report as JSON, or the report's table in another format.
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -113,8 +112,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: JSON, records for programs, or a table for people with a
-// text below and, on a terminal, a heading.
+// PrintRun writes the result of a run: JSON, the table records for programs, or the table people with the
+// text below and, on a terminal, the heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -137,7 +136,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below folds a text that stands below the table of a run.
+// Below wraps a text that is printed below the table of a run.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {
@@ -146,8 +145,8 @@ func (g *Globals) Below(text string) string {
 	return "\n" + strings.Join(Folded(text, width), "\n") + "\n"
 }
 
-// Warn prints a warning in one line, also with --quiet, and each text once. Programs recognise warnings by
-// the beginning of the line, as package pate_go does.
+// Warn prints a warning in one line, even with --quiet, but each text only once. Programs recognise warnings
+// by the beginning of the line, as package pate_go does.
 func (g *Globals) Warn(text string) {
 	g.warning.Lock()
 	defer g.warning.Unlock()
@@ -157,24 +156,23 @@ func (g *Globals) Warn(text string) {
 	}
 }
 
-// WarnBudget warns, also with --quiet, of a claim that protects next to nothing. Every
-// command that states a claim calls it; JSON has the text too, of statement.Warning.
+// WarnBudget warns, even with --quiet, if an epsilon protects next to nothing. Every command that prints a
+// claim calls it; JSON also has the text, from statement.Warning.
 func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
 		g.Warn(text)
 	}
 }
 
-// parameter is the annotation of a command whose --epsilon is no budget.
+// parameter is the annotation of a command whose --epsilon is not a budget.
 const parameter = "pate_epsilon"
 
-// EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation and promises
-// nothing.
+// EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation, not a promise.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
 	annotate(cmd, parameter, "parameter")
 }
 
-// WarnOfBudgets warns of the budgets that a command was given with --epsilon.
+// WarnOfBudgets calls WarnBudget for the budgets given with --epsilon.
 func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	flag := cmd.Flags().Lookup("epsilon")
 	if flag == nil || !flag.Changed || cmd.Annotations[parameter] != "" {
@@ -189,29 +187,29 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	g.WarnBudget(largest)
 }
 
-// Prose reports whether results are for people to read, so that sentences may stand beside them.
+// Prose reports whether results are for people to read, so that sentences may be printed with them.
 func (g *Globals) Prose() bool {
 	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }
 
 func (g *Globals) ParsedFormat() table.Format {
-	f, _ := table.ParseFormat(g.Format) // checked before any command runs
+	f, _ := table.ParseFormat(g.Format) // was checked before any command runs
 	return f
 }
 
-// Input is the standard input of a command. A read ends with the context: a terminal or a
-// pipe that is silent would hold a command that Ctrl-C has ended.
+// Input is the standard input of a command. A read fails when the context ends: otherwise a terminal or pipe
+// without input would block a command after Ctrl-C.
 type Input struct {
 	ctx context.Context
 	in  io.Reader
-	own []byte // of the reader below, which may still write to it when a read has ended
+	own []byte // buffer of the goroutine that reads in, and may write to it after Read has returned
 	cut atomic.Bool
 }
 
-// NewInput returns in as the input of a command that ends with ctx.
+// NewInput returns in as the input of a command that stops when ctx ends.
 func NewInput(ctx context.Context, in io.Reader) *Input { return &Input{ctx: ctx, in: in} }
 
-// Read reads, or returns the error of the context as soon as there is one.
+// Read reads, or returns the error of the context as soon as the context ends.
 func (i *Input) Read(p []byte) (int, error) {
 	if i.cut.Load() {
 		return 0, i.ctx.Err()
@@ -237,16 +235,16 @@ func (i *Input) Read(p []byte) (int, error) {
 	}
 }
 
-// Cut reports whether the context ended a read: the command was interrupted.
+// Cut reports whether the end of the context stopped a read, because the command was interrupted.
 func (i *Input) Cut() bool { return i.cut.Load() }
 
-// Terminal reports whether somebody can be asked.
+// Terminal reports whether the input is a terminal, so that the user can be asked.
 func (i *Input) Terminal() bool {
 	f, ok := i.in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// progress draws one line on a terminal and nothing elsewhere.
+// progress draws one line on a terminal, and draws nothing elsewhere.
 type progress struct {
 	g       *Globals
 	mu      sync.Mutex
@@ -268,7 +266,7 @@ func NewProgress(g *Globals) *progress {
 	return &progress{g: g, out: f}
 }
 
-// Say, Warn and ReadAloud print in place of the line.
+// Say, Warn and ReadAloud replace the line by their text.
 func (p *progress) Say(text string) {
 	p.Clear()
 	p.g.Logf("%s", text)
@@ -286,8 +284,8 @@ func (p *progress) ReadAloud(notes []dataset.ColumnNote, repeated []string) {
 
 const barWidth = 24
 
-// Update shows that done of total is reached in a stage. It is safe for
-// concurrent use and draws at most ten times a second.
+// Update draws that a stage has completed done of total steps. It is safe for concurrent use and draws at
+// most ten times a second.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return
@@ -313,7 +311,7 @@ func (p *progress) Update(stage string, done, total int) {
 	p.draw(line)
 }
 
-// Note sets the end of the line, from the next update on.
+// Note sets the text at the end of the line, starting with the next update.
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

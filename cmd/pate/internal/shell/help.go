@@ -15,16 +15,16 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// helpTexts has a file for each command, named after its path, and for each topic: a title, a description,
-// examples, and what `pate help COMMAND` prints beside them.
+// helpTexts has a file for each topic, and for each command, named after its path: a title, a description,
+// examples, and the further text of `pate help COMMAND`.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// details is the annotation of a command with the text that `pate help COMMAND` prints and --help does not.
+// details is the annotation with the text that only `pate help COMMAND` prints, not --help.
 const details = "pate_details"
 
-// Describe gives the commands below root their texts and their help, and adds the topics.
+// Describe sets the texts and the help of the commands below root, and adds the topics.
 func Describe(root *cobra.Command) {
 	files, _ := helpTexts.ReadDir("help") // embedded
 	texts := map[string]string{}
@@ -71,10 +71,10 @@ func annotate(cmd *cobra.Command, name, value string) {
 	cmd.Annotations[name] = value
 }
 
-// Details returns the text that `pate help COMMAND` prints and --help does not.
+// Details returns the text that only `pate help COMMAND` prints, not --help.
 func Details(cmd *cobra.Command) string { return cmd.Annotations[details] }
 
-// mechanismTable lists every mechanism with its cost of a query.
+// mechanismTable lists every mechanism with its cost per query.
 func mechanismTable() string {
 	const does, costs = 33, 26 // columns
 	var b strings.Builder
@@ -95,8 +95,8 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// Help returns the help of a command. --help fits a screen or two: two examples, a line for each
-// frequent flag and the names of the others. full, which is `pate help COMMAND`, has everything.
+// Help returns the help of a command. --help fits on one or two screens: two examples, a line for each
+// frequent flag, and the names of the other flags. full, for `pate help COMMAND`, has everything.
 func Help(cmd *cobra.Command, full bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))
@@ -165,19 +165,19 @@ func firstExamples(examples string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// section is a part of the flags of a command.
+// section is one group of a command's flags in its help.
 type section struct {
 	title string
 	flags *pflag.FlagSet
 }
 
-// sectionTexts has the titles of sections and the flags in them; a flag that is in none is of the method, and
-// those of the last are left to `pate help COMMAND`: --help names them.
+// sectionTexts has the titles of the sections and their flags. A flag in no section belongs to the section of
+// the method. For flags in the last section --help lists only the names; `pate help COMMAND` describes them.
 //
 //go:embed sections.txt
 var sectionTexts string
 
-// sections returns the flags of a command in their order, and the names of rare flags.
+// sections returns the flags of a command in order, and the names of its rare flags.
 func sections(cmd *cobra.Command) (found []section, rare []string) {
 	texts := strings.Split(sectionTexts, "\n\n")
 	texts, rare = texts[:len(texts)-1], strings.Fields(texts[len(texts)-1])
@@ -211,10 +211,10 @@ func sections(cmd *cobra.Command) (found []section, rare []string) {
 	return found, rare
 }
 
-// fewFlags is the number of flags up to which --help lists all flags.
+// fewFlags is the largest number of flags for which --help lists all flags.
 const fewFlags = 19
 
-// shortFlags lists the flags of a command, each on a line.
+// shortFlags lists the flags of a command, one per line.
 func shortFlags(cmd *cobra.Command) string {
 	var b strings.Builder
 	var left []string

@@ -19,13 +19,13 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// ParameterFlags are --mechanism and the flags of the parameters of mechanisms, which
-// derive from their descriptions.
+// ParameterFlags are --mechanism and the flags for the mechanisms' parameters, which are made from the
+// mechanisms' descriptions.
 type ParameterFlags struct {
 	Mechanism string
 	known     []aggregate.Description
 	Values    map[string]*parameterValue
-	Uncapped  bool // without caps, and for noise of any size: an analysis, not a run
+	Uncapped  bool // without caps, and for any size of noise: for an analysis, not a run
 }
 
 type parameterValue struct {
@@ -72,10 +72,10 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 	}
 }
 
-// usage describes a parameter for each of the mechanisms that have it.
+// usage returns the usage of a parameter's flag, for each of the mechanisms that have it.
 func (f *ParameterFlags) usage(parameter string) string {
 	var docs []string
-	users := map[string][]string{} // of each doc
+	users := map[string][]string{} // by doc
 	for _, d := range f.known {
 		p, ok := d.Parameter(parameter)
 		if !ok {
@@ -103,7 +103,7 @@ func DescribeParameter(p aggregate.Parameter) string {
 	return p.Doc + ", in " + p.Unit
 }
 
-// users lists the known mechanisms that have a parameter; all of them for none.
+// users lists the known mechanisms that have a parameter, or all known mechanisms if parameter is "".
 func (f *ParameterFlags) users(parameter string) []string {
 	var names []string
 	for _, d := range f.known {
@@ -123,8 +123,8 @@ func (f *ParameterFlags) described() (aggregate.Description, error) {
 	return f.known[i], nil
 }
 
-// Setting returns the mechanism and the parameters that were given. complete: all that
-// has no default must be.
+// Setting returns the mechanism and its given parameters. If complete is set, every parameter without a
+// default must be given.
 func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.Description, aggregate.Setting, error) {
 	d, err := f.described()
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 	return d, s, nil
 }
 
-// Value returns the value of a flag, 0 if there is none.
+// Value returns the value of a flag, 0 if the flag does not exist.
 func (f *ParameterFlags) Value(parameter string) float64 {
 	if v := f.Values[parameter]; v != nil {
 		return v.number
@@ -177,7 +177,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf writes the parameters of a setting that are wanted as flags.
+// FlagsOf formats the parameters of a setting, as far as wanted accepts them, as flags.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -188,10 +188,10 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags writes a setting as the flags of pate label, for queries that begin at from.
+// LabelFlags formats a setting as flags of pate label, for queries that begin at from.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
-	if err != nil { // as for no mechanism that was planned
+	if err != nil { // for a mechanism that cannot be planned
 		return ""
 	}
 	flags := FlagsOf(d, s, func(aggregate.Parameter) bool { return true })
@@ -200,7 +200,7 @@ func LabelFlags(s aggregate.Setting, from int) string {
 
 const maxOrders = 100_000
 
-// ParseOrders reads 1.5,2:64,1.1:10.9:0.1 in the order given.
+// ParseOrders parses a list such as 1.5,2:64,1.1:10.9:0.1, in the order given.
 func ParseOrders(text string) ([]float64, error) {
 	if text == "" {
 		return nil, nil
@@ -244,14 +244,14 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// An AccountantEntry is an accountant a user can name, what sets its number apart, in a few words for a column,
-// and why it is above the tightest.
+// AccountantEntry is an accountant that the user can choose, with a short description for a column of how it
+// differs, and the reason why its epsilon is above the tightest.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
 }
 
-// Accountants lists them in the order of tables.
+// Accountants lists the accountants in the order of tables.
 func Accountants() []AccountantEntry {
 	type config = accountant.RDPConfig
 	return []AccountantEntry{
@@ -298,8 +298,8 @@ func CheckAccountant(name string) error {
 	return If(!known, "--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
 }
 
-// Targets reads the value of --epsilon where it may have several, with commas. They are different, finite
-// and above 0, and come back ascending.
+// Targets parses --epsilon if it may have several values, with commas between them. They must be different,
+// finite and above 0, and are returned in ascending order.
 func Targets(text string) ([]float64, error) {
 	var targets []float64
 	for word := range strings.SplitSeq(text, ",") {
@@ -319,7 +319,7 @@ func Targets(text string) ([]float64, error) {
 	return targets, nil
 }
 
-// TargetsText returns what [Targets] reads.
+// TargetsText formats targets so that [Targets] can parse them.
 func TargetsText(targets []float64) string {
 	words := make([]string, len(targets))
 	for i, x := range targets {
@@ -328,8 +328,8 @@ func TargetsText(targets []float64) string {
 	return strings.Join(words, ",")
 }
 
-// CheckDelta refuses a delta that allows giving away one of n units, which a noun names; nothing where n is
-// 0, not known.
+// CheckDelta refuses a delta that would allow publishing the data of one of n units; noun is the plural of
+// the unit. It accepts any delta if n is 0, unknown.
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

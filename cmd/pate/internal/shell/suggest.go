@@ -12,11 +12,10 @@ import (
 // farthest is the largest distance of a suggestion, in edits.
 const farthest = 2
 
-// didYouMean returns "; did you mean X?" for the nearest of the words, nothing where
-// none is near.
+// didYouMean returns "; did you mean X?" for the nearest of the words, "" if none is near.
 func didYouMean(typed string, words []string) string {
 	limit := farthest
-	if len([]rune(typed)) <= 5 { // of a short word two letters are too much
+	if len([]rune(typed)) <= 5 { // in a short word two letters are too many
 		limit = 1
 	}
 	best, found := limit+1, ""
@@ -35,8 +34,8 @@ func didYouMean(typed string, words []string) string {
 	return fmt.Sprintf("; did you mean %s?", found)
 }
 
-// editDistance returns how many letters have to be changed, added, removed or swapped
-// with their neighbour to make b of a.
+// editDistance returns how many letters must be changed, added, removed or swapped with their neighbour to
+// turn a into b.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -60,7 +59,7 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// SuggestFlag rewrites an error of the flag parser for people: with the nearest flag, and the form of a
+// SuggestFlag rewrites an error of the flag parser, and adds the nearest flag and the expected form of the
 // value.
 func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
@@ -87,7 +86,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// SuggestCommand refuses a word that is no command below cmd.
+// SuggestCommand refuses a word that is not a command below cmd.
 func SuggestCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -95,7 +94,7 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that only has commands below it; topic is where its errors point to.
+// Parent returns a command that only has commands below it; its errors refer to the help topic.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
@@ -116,7 +115,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// ArgumentError names the arguments of a command, in place of cobra's "accepts 1 arg(s), received 0".
+// ArgumentError lists the arguments of a command, instead of cobra's "accepts 1 arg(s), received 0".
 func ArgumentError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	switch {
@@ -160,8 +159,9 @@ func UseOwnHelpCommand(root *cobra.Command) {
 	})
 }
 
-// Wants checks the arguments of a command together with everything else that it needs: the error lists all
-// that is missing. missing may be nil; it is called after the flags are read, and lists flags and arguments.
+// Wants checks the arguments of a command and everything else that it needs: the error lists all that is
+// missing. missing may be nil; it is called after the flags are parsed, and lists missing flags and
+// arguments.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {
@@ -182,7 +182,7 @@ func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args
 	}
 }
 
-// Unset lists the flags that were not given, or given as nothing.
+// Unset lists the flags that were not given, or were given an empty value.
 func Unset(cmd *cobra.Command, names ...string) []string {
 	var unset []string
 	for _, name := range names {
@@ -193,7 +193,7 @@ func Unset(cmd *cobra.Command, names ...string) []string {
 	return unset
 }
 
-// missingError lists what a command needs; nil for nothing.
+// missingError lists what a command still needs; nil if absent is empty.
 func missingError(cmd *cobra.Command, absent ...string) error {
 	if len(absent) == 0 {
 		return nil
@@ -217,7 +217,7 @@ func shortUsage(usage string) string {
 	return strings.TrimRight(usage, " ,")
 }
 
-// and writes "a", "a and b", "a, b and c".
+// and formats a list as "a", "a and b", "a, b and c".
 func and(words []string) string {
 	if len(words) == 1 {
 		return words[0]

@@ -34,8 +34,8 @@ func foldedCommands(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrapped fills the paragraphs of a text anew; lines that begin with a blank,
-// such as code and lists, stay as they are.
+// Wrapped wraps the paragraphs of a text again. Lines that begin with a blank, such as code and lists, are
+// kept unchanged.
 func Wrapped(text string) string {
 	var lines []string
 	var paragraph strings.Builder
@@ -55,7 +55,7 @@ func Wrapped(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// ShellWord quotes a word for a POSIX shell if it must be.
+// ShellWord quotes a word for a POSIX shell if needed.
 func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r)
@@ -65,7 +65,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Folded breaks a text into lines of at most that number of columns.
+// Folded breaks a text into lines of at most this number of columns.
 func Folded(text string, columns int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -85,7 +85,7 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns the reason why a result must not leave: the waived refusals or the seed.
+// NotReleasable returns the reason why a result must not be released: the waived refusals or the seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
@@ -93,7 +93,7 @@ func NotReleasable(waived []string) string {
 	return "no: seeded"
 }
 
-// FormatUp prints a bound to five digits, rounded up, or exactly.
+// FormatUp formats a bound with five digits, rounded up, or exactly.
 func FormatUp(x float64, exact bool) string {
 	if math.IsInf(x, 1) {
 		return "inf"
@@ -104,10 +104,10 @@ func FormatUp(x float64, exact bool) string {
 	return number.DigitsUp(x, 5)
 }
 
-// FormatDown prints a lower bound to five digits, rounded down.
+// FormatDown formats a lower bound with five digits, rounded down.
 func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
 
-// FormatEpsilon prints a claim to four decimals, rounded up.
+// FormatEpsilon formats a claim with four decimals, rounded up, or exactly.
 func FormatEpsilon(x float64, exact bool) string {
 	if exact || x > 1e6 || x < 1e-2 {
 		return FormatUp(x, exact)
@@ -115,7 +115,7 @@ func FormatEpsilon(x float64, exact bool) string {
 	return number.DecimalsUp(x, 4)
 }
 
-// FormatExpected prints an expectation to a tenth.
+// FormatExpected formats an expectation with one decimal, or exactly.
 func FormatExpected(x float64, exact bool) string {
 	if !exact && x >= 999.95 {
 		return Fixed(x, 0, false)
@@ -123,7 +123,7 @@ func FormatExpected(x float64, exact bool) string {
 	return Fixed(x, 1, exact)
 }
 
-// Fixed prints a number to so many decimals, or exactly.
+// Fixed formats a number with this number of decimals, or exactly.
 func Fixed(x float64, decimals int, exact bool) string {
 	if exact {
 		return number.Exact(x)
@@ -131,8 +131,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line that begins with words and has the named flags that are given. A text in
-// values stands in place of a flag's own value, whether it is given or not; an empty one leaves the flag out.
+// Repeats returns a command line that begins with words and has those flags in names that given accepts. A
+// text in values replaces the value of its flag, given or not; an empty text leaves the flag out.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -151,18 +151,18 @@ func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) 
 	return strings.Join(words, " ")
 }
 
-// Given and Differs report whether [Repeats] writes a flag: because it was typed, or because its value is
-// not the default.
+// Given and Differs are arguments for [Repeats]: they report whether the flag was typed, and whether its
+// value differs from the default.
 func Given(f *pflag.Flag) bool { return f.Changed }
 
 // Differs is described at [Given].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns what a unit is called: as given, or as the column that names it, or a record.
+// UnitWord returns the name of the unit: the given name, else the name of its column, else "record".
 func UnitWord(given, column string) string { return cmp.Or(given, column, "record") }
 
-// Object is a JSON object that keeps the order of its fields: their names and values in turn. A field whose
-// name ends in a question mark is left out where it is zero, nil or an empty list.
+// Object is a JSON object that keeps the order of its fields: names and values in turn. A field whose name
+// ends in a question mark is left out if its value is zero, nil or an empty list.
 type Object []any
 
 func (o Object) MarshalJSON() ([]byte, error) {
@@ -185,7 +185,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), b.Bytes()[1:]...), '}'), nil
 }
 
-// Number is a float64 whose infinity is null in JSON.
+// Number is a float64 whose JSON form is null if it is infinite.
 type Number float64
 
 func (x Number) MarshalJSON() ([]byte, error) {
@@ -195,7 +195,7 @@ func (x Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(x))
 }
 
-// WriteJSON writes v, indented, and a line end.
+// WriteJSON writes v as indented JSON with a newline.
 func WriteJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

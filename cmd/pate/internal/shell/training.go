@@ -24,8 +24,8 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 	Declare(flags, "units", To{"size": size, "rows-per-unit": rows})
 }
 
-// CheckTeachers checks how many teachers were asked for, and the declared number of units
-// that it may follow from.
+// CheckTeachers checks the number of teachers, and the declared number of units from which it may be
+// computed.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
 	return cmp.Or(If(given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers),
 		"--teachers %d: must be from 2 to %d; the default is computed from --size, or is 100 without --size", teachers, votes.MaxTeachers),
@@ -59,7 +59,7 @@ func SayRows(g *Globals, cfg recipe.Config) {
 		cfg.RowsPerUnit)
 }
 
-// TypicalFlags ask for Bayesian figures beside epsilon.
+// TypicalFlags are the flags for Bayesian figures in addition to epsilon.
 type TypicalFlags struct {
 	on      bool
 	delta   float64
@@ -76,7 +76,7 @@ func TypicalNames() []string {
 	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
 }
 
-// Read returns the configuration, nil without --bayes.
+// Read returns the configuration, or nil without --bayes.
 func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	if !f.on {
 		names := TypicalNames()[1:]
@@ -96,8 +96,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the cache of features in this user's cache folder. Only its first fault is reported: a
-// line for each would show the number of runs of a search, which is private.
+// FeatureCache returns the cache of features in the user's cache folder. Only its first fault is reported:
+// one line per fault would show the number of runs of a search, which is private.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -105,11 +105,11 @@ func FeatureCache(tell func(text string)) *features.Cache {
 	}}
 }
 
-// manyPixels is from how many bytes of images on their features are hundreds of megabytes.
+// manyPixels is the size of images, in bytes, above which their features take hundreds of megabytes.
 const manyPixels = 64 << 20
 
-// SpareMemory collects garbage early where a task has many images: their features are gigabytes in a few
-// pieces without pointers, and collecting them is cheap. The caller must defer the returned function, which
+// SpareMemory collects garbage earlier for a task with many images: their features are gigabytes in a few
+// pieces without pointers, so collecting is cheap. The caller must defer the returned function, which
 // restores the setting.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
@@ -122,16 +122,16 @@ func SpareMemory(task dataset.Task) (restore func()) {
 	return func() {}
 }
 
-// CollectAt sets the growth in percent after which garbage is collected. The caller must defer the returned
-// function, which restores the setting: a process may run many commands.
+// CollectAt sets the growth in percent at which garbage is collected. The caller must defer the returned
+// function, which restores the setting, because a process may run many commands.
 func CollectAt(percent int) (restore func()) {
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// PrivateTask reads private rows by a schema of public ones, both read aloud, into a task
-// for one private model: all private rows are trained on. Public rows whose label is known
-// score, if scored is set.
+// PrivateTask reads private rows, by the schema of the public rows, into a task for one private model, and
+// prints the use of the columns. All private rows are trained on. If scored is set, public rows with a known
+// label are used for scoring.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
@@ -172,11 +172,11 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 	return set
 }
 
-// maxAloud is the number of columns of which each gets a line; of more, alike ones share one.
+// maxAloud is the number of columns up to which each has its own line; with more, similar columns share one.
 const maxAloud = 40
 
-// ReadAloud prints the columns of a table and their use, and warns where one looks as if a person had several
-// rows. All of this comes from public rows.
+// ReadAloud prints the columns of a table and their use, and warns of a column that suggests several rows per
+// person. All of this is computed from public rows.
 func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")
@@ -191,7 +191,7 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	}
 }
 
-// ReadTaskAloud prints the columns of a task, if it is a table, by its pool, and warns where nothing may be
+// ReadTaskAloud prints the columns of a task, if it is a table, from its pool, and warns if nothing may be
 // released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {

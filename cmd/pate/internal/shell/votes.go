@@ -25,8 +25,8 @@ type VotesFlags struct {
 	stdin                            *votesStdin
 }
 
-// votesStdin holds the votes that came on standard input: a command reads votes more than
-// once, and standard input only once.
+// votesStdin holds the votes from standard input: a command reads votes several times, but standard input can
+// be read only once.
 type votesStdin struct {
 	in    io.Reader
 	spool *votes.Spool
@@ -39,7 +39,7 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "votes", To{"queries": &f.Queries})
 }
 
-// AddShape adds the flags of commands that take whole files.
+// AddShape adds the flags of commands that read whole files.
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	Declare(cmd.Flags(), "votes", To{"classes": &f.Classes, "class-names": &f.names, "first-class": &f.first, "counts": &f.counts,
@@ -64,7 +64,7 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 	})
 }
 
-// Options turns the flags into what package teachers asks for.
+// Options converts the flags to the options of package votes.
 func (f *VotesFlags) Options() (votes.Options, error) {
 	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Probabilities: f.shares, Teachers: f.Teachers,
 		Transpose: f.transpose, IndexColumn: f.index}
@@ -95,7 +95,7 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	return opt, err
 }
 
-// nameClasses reads --class-names, which also give the number of classes.
+// nameClasses parses --class-names, which also set the number of classes.
 func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	if f.names == "" {
 		return nil
@@ -115,7 +115,7 @@ func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	return nil
 }
 
-// Open opens the votes that the arguments name; - is standard input.
+// Open opens the votes in the files that are the arguments; - is standard input.
 func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	return s, toldVotes(err, paths)
 }
 
-// OpenChecked opens the votes that the arguments name and checks all their queries.
+// OpenChecked opens the votes in the files that are the arguments, and checks all their queries.
 func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.Source, *votes.Report, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -135,7 +135,7 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 	return s, r, toldVotes(err, paths)
 }
 
-// toldVotes explains why votes cannot be read: first of all that a file holds no votes.
+// toldVotes explains why votes cannot be read; the first reason to check is that a file holds no votes.
 func toldVotes(err error, paths []string) error {
 	if err == nil {
 		return nil
@@ -149,7 +149,7 @@ func toldVotes(err error, paths []string) error {
 	return FaultError(err, "votes")
 }
 
-// Check checks all queries of the votes that the arguments name.
+// Check checks all queries of the votes in the files that are the arguments.
 func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	return r, toldVotes(err, paths)
 }
 
-// spooled returns Options with the votes of standard input, if they are asked for.
+// spooled returns Options with the votes of standard input, if - is among the paths.
 func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options, error) {
 	opt, err := f.Options()
 	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {
@@ -172,20 +172,20 @@ func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options
 	return opt, err
 }
 
-// Close forgets what came on standard input.
+// Close deletes the votes that came from standard input.
 func (f *VotesFlags) Close() {
 	if f.stdin != nil && f.stdin.spool != nil {
-		_ = f.stdin.spool.Close() // was only read
+		_ = f.stdin.spool.Close() // it was only read
 		f.stdin.spool = nil
 	}
 }
 
-// lazyStdin is the standard input that a command has when it is read.
+// lazyStdin reads the standard input that the command has at the time of the first read.
 type lazyStdin struct{ cmd *cobra.Command }
 
 func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }
 
-// parseQueries reads FROM:TO; either end may be left out. To 0 means all.
+// parseQueries parses FROM:TO; either end may be left out. to = 0 means all queries.
 func parseQueries(text string) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -203,7 +203,7 @@ func parseQueries(text string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// FailedFindings returns the findings that fail a check of votes. Notes go to stderr; they are private.
+// FailedFindings returns the findings that fail a check of votes. Notes, which are private, go to stderr.
 func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	for _, finding := range report.Findings() {
 		switch finding.Level {
@@ -216,15 +216,15 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	return failed
 }
 
-// FailedVotes returns the error of a command that takes no votes with such a finding.
+// FailedVotes returns the error of a command that refuses votes with this finding.
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
 		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
 			"may reveal private votes: show it to their owner alone", Fix: fix, Topic: "votes"}
 }
 
-// CountedTeachers compares the number of teachers of votes with a manifest beside them, and
-// asks for it where the file does not show it, or may be transposed and nobody confirmed it.
+// CountedTeachers compares the number of teachers in votes with a manifest beside them. It requires
+// --teachers if the file does not show the number, or may be transposed and confirmed is false.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -249,14 +249,14 @@ func transposed(code int, what error, fix string) error {
 		Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: fix, Topic: "votes"}
 }
 
-// Stated is what a manifest beside votes, FILE.manifest.json, as pate train writes it, states of
-// them; without one all is zero.
+// Stated is what a manifest beside votes records about them: FILE.manifest.json, as pate train writes it.
+// Without a manifest all fields are zero.
 type Stated struct {
 	manifest.Head
-	Where string // the manifest
+	Where string // path of the manifest
 }
 
-// StatedBeside reads the first manifest beside votes.
+// StatedBeside reads the first manifest found beside the votes.
 func StatedBeside(args []string) (Stated, error) {
 	for _, path := range ExpandPaths(args) {
 		where := manifest.Beside(path)
@@ -267,7 +267,7 @@ func StatedBeside(args []string) (Stated, error) {
 		if err != nil {
 			return Stated{}, FaultError(err, "votes")
 		}
-		if head.Teachers == 0 { // each silo is one
+		if head.Teachers == 0 { // each silo is a teacher
 			head.Teachers = len(silos)
 		}
 		return Stated{head, where}, nil
@@ -275,8 +275,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag that describes the votes: the stated one where the flag was not given.
-// It refuses a value that the manifest contradicts.
+// Settle returns the value of a flag that describes the votes, or the manifest's value if the flag was not
+// given. It refuses a value that contradicts the manifest.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:

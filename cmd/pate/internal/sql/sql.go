@@ -1,5 +1,5 @@
-// Package sql is the command `pate votes sql`: the SQL that counts votes where they lie, with the
-// checks without which the counts would protect nobody.
+// Package sql is the command `pate votes sql`: it writes the SQL that counts votes in their database, with
+// the checks without which the counts would protect nobody.
 package sql
 
 import (
@@ -95,25 +95,25 @@ func (f flags) nameClasses(c *count) error {
 	return nil
 }
 
-// maxClasses bounds the columns of the counts: databases take few more than a thousand.
+// maxClasses bounds the columns of the counts: databases allow few more than a thousand.
 const maxClasses = 1000
 
 //go:embed count.sql
 var source string
 
-// count is which votes are counted, in the words of one database: what the templates of
-// count.sql are given.
+// count describes the votes to count, with names quoted for one database: the input of the templates in
+// count.sql.
 type count struct {
 	dialect
-	Table, Query, Teacher, Vote string // the votes: one row for each that was cast
-	Pool, PoolQuery             string // the public queries; "" where only those voted on are known
+	Table, Query, Teacher, Vote string // the votes: one row for each vote cast
+	Pool, PoolQuery             string // the public queries; "" if only the queries voted on are known
 	Teachers                    int
-	Classes                     []string // as the vote column holds them, numbers or words
-	Words                       bool     // are they words
-	File                        string   // that the export writes
+	Classes                     []string // as the vote column holds them: numbers or words
+	Words                       bool     // the classes are words
+	File                        string   // the file that the export writes
 }
 
-// part returns one of the templates of count.sql, filled in.
+// part returns one of the templates of count.sql, with the votes filled in.
 func (c count) part(name string) (string, error) {
 	t, err := template.New("").Funcs(template.FuncMap{"column": c.column, "table": c.table}).Parse(source)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is the teachers, from First up to End, whose bits are in one number.
+// mask is the range of teachers, from First up to but not including End, whose bits share one number.
 type mask struct{ First, End int }
 
 const (
@@ -143,7 +143,7 @@ const (
 	maxMasks = 16 // of a query
 )
 
-// Masks returns how the different teachers of a query are counted in bits; nil if in no bits.
+// Masks returns how the different teachers of a query are counted in bits; nil if bits are not used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
@@ -155,7 +155,7 @@ func (c count) Masks() []mask {
 	return masks
 }
 
-// ClassFlag returns the flag that gives pate label the classes.
+// ClassFlag returns the flag for pate label with the classes.
 func (c count) ClassFlag() string {
 	if !c.Words {
 		return fmt.Sprintf("--classes %d", len(c.Classes))
@@ -163,17 +163,17 @@ func (c count) ClassFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect is how a database writes what differs between databases. What differs in whole
-// statements is in count.sql.
+// dialect describes the syntax of a database where databases differ. Differences in whole statements are in
+// count.sql.
 type dialect struct {
 	Dialect   string // its name
 	quote     string // around names that are not plain words
-	backslash bool   // does \ escape in literals
-	inNames   bool   // does it escape in names, too
-	bits      bool   // are BIT_OR and BIT_COUNT there for numbers
-	// Materialized is the word that has a common table computed once, if there is one.
+	backslash bool   // \ escapes in literals
+	inNames   bool   // \ escapes in names too
+	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
+	// Materialized is the keyword that makes the database compute a common table once, if it has one.
 	Materialized string
-	// Raise and RaiseEnd stand around the text of an expression that fails with it.
+	// Raise and RaiseEnd enclose the text of an expression that fails with that text.
 	Raise, RaiseEnd string
 }
 
@@ -194,13 +194,12 @@ func findDialect(name string) dialect {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reserved are words that a column of votes may well be called, and that databases keep
-// for themselves.
+// reserved are likely names of columns of votes that databases reserve.
 var reserved = map[string]bool{"class": true, "group": true, "index": true, "label": true, "order": true, "row": true, "table": true,
 	"user": true, "value": true, "key": true, "select": true, "from": true, "where": true, "column": true}
 
-// column returns a name as the database writes it. A plain word stands as it is, so that
-// the database folds its case as it does elsewhere.
+// column returns a column's name in SQL. A plain word is not quoted, so that the database folds its case as
+// usual.
 func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name
@@ -208,7 +207,7 @@ func (d dialect) column(name string) string {
 	return quoted(name, d.quote, d.inNames)
 }
 
-// table returns the name of a table, whose parts dots separate.
+// table returns a table's name in SQL; dots separate its parts.
 func (d dialect) table(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
@@ -217,7 +216,7 @@ func (d dialect) table(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// literal returns a text as the database writes it.
+// literal returns a text as an SQL literal.
 func (d dialect) literal(text string) string { return quoted(text, "'", d.backslash) }
 
 func quoted(text, quote string, backslash bool) string {
@@ -227,11 +226,11 @@ func quoted(text, quote string, backslash bool) string {
 	return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
 }
 
-// fileName is a name that is one word in every dialect, in a comment and for a shell, except
-// where -- or // begins a comment.
+// fileName matches a name that is one word in every dialect, in a comment and for a shell, except where -- or
+// // begins a comment.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
 
 func (d dialect) writes(file string) bool {
-	stage := d.Dialect == "snowflake" // writes it behind @~/ and without quotes
+	stage := d.Dialect == "snowflake" // writes the name behind @~/ and without quotes
 	return fileName.MatchString(file) && !strings.Contains(file, "--") && !strings.Contains(file, "//") && !(stage && file[0] == '/')
 }

@@ -1,4 +1,4 @@
-// Package train is pate train: private rows and public ones in, votes out.
+// Package train is the command `pate train`: it turns private and public rows into votes.
 package train
 
 import (
@@ -38,7 +38,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// job returns what package training is asked for.
+// job returns the configuration of package training.
 func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (training.Job, error) {
 	if err := shell.CheckTeachers(cmd.Flags().Changed, f.teachers, f.size); err != nil {
 		return training.Job{}, shell.UsageError("train", err)
@@ -66,12 +66,12 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 }
 
 func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
-	defer shell.CollectAt(30)() // most of the memory is one matrix, of which a third is enough to spare
+	defer shell.CollectAt(30)() // most of the memory is one matrix; a third more is enough
 	j, err := f.job(cmd, g, private)
 	if err != nil {
 		return err
 	}
-	written := []string{manifest.Beside(f.out), f.folder()} // training.Run looks at the votes
+	written := []string{manifest.Beside(f.out), f.folder()} // training.Run checks the path of the votes
 	if j.Parts > 1 {
 		written = append(written, cmp.Or(f.parts, f.out+".parts"))
 	}
@@ -90,7 +90,7 @@ func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) e
 	return f.print(g, result)
 }
 
-// print writes the result: the JSON of the contract, or what to do next.
+// print writes the result: the stable JSON, or the next command to run.
 func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 	if format := g.ParsedFormat(); format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)
@@ -113,12 +113,12 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
-// shardVariables are the environment variables with the number of this job in an array, from 0: of an Indexed
-// Job of Kubernetes, and of Slurm.
+// shardVariables are the environment variables with the index, from 0, of this job in an array: in an Indexed
+// Job of Kubernetes, and in Slurm.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard reads I/N, with I from 1, or auto/N. It returns the part from 0, and 0 parts for
-// an empty text.
+// parseShard parses I/N, with I from 1, or auto/N. It returns the part, counted from 0; for an empty text it
+// returns 0 parts.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -151,7 +151,7 @@ func parseShard(text string, getenv func(string) string) (part, parts int, err e
 	return part, parts, nil
 }
 
-// NewMerge returns `pate votes merge`: votes of teachers from many machines.
+// NewMerge returns `pate votes merge`, which joins votes of teachers from many machines.
 func NewMerge(g *shell.Globals) *cobra.Command {
 	var f trainFlags
 	cmd := shell.Command("merge PARTS... --out votes.npy", "seed delta", shell.Needs(cobra.MinimumNArgs(1), "out"),

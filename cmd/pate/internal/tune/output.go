@@ -78,10 +78,10 @@ func footnotes(r *tuned.Result) string {
 	return b.String()
 }
 
-// resultsFile is where writeResult puts what readResult finds.
+// resultsFile is the file that writeResult writes and readResult reads.
 const resultsFile = "results.json"
 
-// writeResult puts results.json and what `pate account` reads into dir.
+// writeResult writes results.json, and the input of `pate account`, to dir.
 func writeResult(dir string, r *tuned.Result) error {
 	folder := results.Folder(dir)
 	if err := folder.WriteAccount("tuned", r.Seeded, &r.Account); err != nil {
@@ -98,7 +98,7 @@ func readResult(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, beside the other laws with as many runs.
+// printPlan prints the cost of the search, and of the other laws with the same expected number of runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {
@@ -118,7 +118,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		t = shell.TableOf("<law", "expected_runs", "runs_99", "noise_multiplier", "noise_ratio", "untuned_epsilon", "missed", "none", "epsilon")
 	}
 	var planned []shell.Object
-	var asked tune.Price // for the law that was asked for
+	var asked tune.Price // for the requested law
 	settings := len(cfg.Settings)
 	for i, law := range laws {
 		cfg.Law = law
@@ -129,8 +129,8 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		if i == 0 {
 			asked = price
 		}
-		// Not more runs than most in 99 of 100 searches. missed is the chance that a given setting is not run, and none
-		// that nothing is.
+		// In 99 of 100 searches at most most runs are made. missed is the probability that a given setting is
+		// not run, and none the probability that no setting is run.
 		most, missed, none := law.Quantile(0.99), law.Missed(1/float64(settings)), law.Missed(1)
 		planned = append(planned, shell.Object{"law", law.String(), "expected_runs", law.Expected(), "epsilon", price.Epsilon,
 			"noise_multiplier", price.Noise, "noise_ratio", price.Ratio(), "runs_99", most, "untuned_epsilon", price.OneEpsilon,
@@ -149,7 +149,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		"laws", planned, "untuned_noise_multiplier", asked.OneNoise, "advice", advised}, t, t, heading, g.Below(advised))
 }
 
-// advice compares the choice with a run without one, from public numbers.
+// advice compares the search with a run without a search, from public numbers.
 func advice(p tune.Price, settings int) string {
 	one := shell.FormatUp(p.OneEpsilon, false)
 	var b strings.Builder

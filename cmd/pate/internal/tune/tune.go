@@ -1,5 +1,5 @@
-// Package tune is the command `pate tune`: one private model, its hyper-parameters chosen
-// under the same budget.
+// Package tune is the command `pate tune`: it trains one private model and chooses its hyper-parameters under
+// the same budget.
 package tune
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// flags are the flags of `pate tune`. A zero default is the recipe's own.
+// flags are the flags of `pate tune`. A zero default means the recipe's own value.
 type flags struct {
 	data                                                shell.DataFlags
 	settings                                            settingFlags
@@ -48,7 +48,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// noStudents takes no arguments, and points to the command that chooses students.
+// noStudents allows no arguments; its error refers to the command that chooses students.
 func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
@@ -80,7 +80,7 @@ func (f *flags) check(cmd *cobra.Command) error {
 	)
 }
 
-// base returns the recipe that settings change.
+// base returns the recipe before the settings change it.
 func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	shell.Put(f.steps > 0, &r.Train.Steps, f.steps)
@@ -88,7 +88,7 @@ func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	return r
 }
 
-// private returns how private rows choose; nil if they do not.
+// private returns how private rows choose the setting; nil if they are not used for that.
 func (f *flags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
@@ -102,7 +102,7 @@ func (f *flags) private(records int) *tuned.Private {
 	return p
 }
 
-// names returns the flags of which the outcome is a function.
+// names returns the flags on which the outcome depends.
 func (f *flags) names() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features",
 		"model", "steps", "batch"},
@@ -201,8 +201,8 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived
 	return shared, err
 }
 
-// runIn searches in the run's folder and prints the choice. The run is a function of the data, the command line, and
-// the settings that a file holds.
+// runIn searches in the run's folder and prints the choice. The run depends on the data, the command line,
+// and the settings in a file.
 func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
 	data, err := f.data.Where()
 	if err != nil {
