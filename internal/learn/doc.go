@@ -23,14 +23,9 @@
 //
 //	One label from the votes of teachers: noise is added to the counts ...
 //
-// and the inputs of the trace, a line with a default and a meaning for each:
-//
-//	## Inputs
-//
-//	- counts = 60,40,3: votes of each class
-//
-// Then come its sections: a heading, one paragraph, and optionally a formula in two forms, plain lines
-// indented by four spaces and one line of TeX:
+// The inputs of all traces are in text/inputs.txt: the mechanism, then a line for each input with its default
+// and meaning, "- counts = 60,40,3: votes of each class". Then come the sections of a text: a heading, one
+// paragraph, and optionally a formula in two forms, plain lines indented by four spaces and one line of TeX:
 //
 //	## Draw the noise {#noise}
 //

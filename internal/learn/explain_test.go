@@ -247,7 +247,7 @@ var branches = map[string][]map[string]string{
 // values which Go gives: all of them, and no other, in the cases that a run does not reach too.
 func TestTexts(t *testing.T) {
 	files := testkit.Must(texts.ReadDir("text"))
-	require.Len(t, files, len(Mechanisms())+3, "a text for each mechanism, one that they share, and two chapters without a trace")
+	require.Len(t, files, len(Mechanisms())+4, "a text for each mechanism, one that they share, two chapters without a trace, and the inputs")
 	shared := testkit.Must(readText("shared"))
 	toldOfShared := make(map[string]bool)
 	for _, m := range Mechanisms() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:embed text/*.md
+//go:embed text
 var texts embed.FS
 
 // text is the file of one mechanism or chapter: see the package comment.
@@ -44,17 +44,13 @@ func readText(name string) (text, error) {
 	}
 	parts := strings.Split(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n## ")
 	title, about, _ := strings.Cut(parts[0], "\n")
-	t := text{title: strings.TrimPrefix(title, "# "), course: make(map[string]string)}
+	t := text{title: strings.TrimPrefix(title, "# "), course: make(map[string]string), inputs: inputsOf(name)}
 	if rest, found := strings.CutPrefix(strings.TrimSpace(about), "> "); found {
 		t.short, t.long, _ = strings.Cut(rest, "\n")
 	}
 	t.long = strings.TrimSuffix(wrap(t.long, "", ""), "\n")
 	for _, part := range parts[1:] {
 		heading, body, _ := strings.Cut(part, "\n")
-		if heading == "Inputs" {
-			t.inputs = readInputs(body)
-			continue
-		}
 		if isCourse(heading) {
 			t.course[heading] = strings.Join(strings.Fields(body), " ")
 			continue
@@ -68,12 +64,19 @@ func readText(name string) (text, error) {
 	return t, nil
 }
 
-// readInputs reads lines "- name = default: what it is".
-func readInputs(body string) (inputs []Input) {
-	for line := range strings.SplitSeq(strings.TrimSpace(body), "\n") {
-		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "- "), " = ")
-		value, usage, _ := strings.Cut(rest, ": ")
-		inputs = append(inputs, Input{name, value, usage})
+// inputsOf reads the inputs of a mechanism in text/inputs.txt: its name, and a line "- name = default: usage" each.
+func inputsOf(mechanism string) (inputs []Input) {
+	all, _ := texts.ReadFile("text/inputs.txt")
+	for block := range strings.SplitSeq(strings.TrimSpace(string(all)), "\n\n") {
+		lines, found := strings.CutPrefix(block, mechanism+"\n- ")
+		if !found {
+			continue
+		}
+		for line := range strings.SplitSeq(lines, "\n- ") {
+			name, rest, _ := strings.Cut(line, " = ")
+			value, usage, _ := strings.Cut(rest, ": ")
+			inputs = append(inputs, Input{name, value, usage})
+		}
 	}
 	return inputs
 }
