@@ -220,8 +220,6 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 // poolRows is the pool made of public rows instead of generated ones.
 const poolRows = "rows"
 
-func pools() []string { return []string{poolRows, experiments.PoolNone, experiments.PoolMarginals} }
-
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
 // task opens the data, with the declared ranges of their columns if no row is public.
