@@ -64,8 +64,8 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 // This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
 // x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison needs. Every decision is a
 // function of bits drawn before it, so the bits still to come are uniform and independent of all decisions: x
-// and the decisions have the joint distribution of an x drawn in full. Finitely many bits decide the floor with
-// probability 1.
+// and the decisions have the joint distribution of an x drawn in full. Finitely many bits decide the floor
+// with probability 1.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64

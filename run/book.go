@@ -84,7 +84,8 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 }
 
 func (f File) unreadable(err error) error {
-	return &fault.Error{What: "the ledger cannot be read", Why: "the ledger must be charged before anything is released", Fix: "check its name", Err: err}
+	return &fault.Error{What: "the ledger cannot be read",
+		Why: "the ledger must be charged before anything is released", Fix: "check its name", Err: err}
 }
 
 // agrees compares a ledger with the expectation.

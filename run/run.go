@@ -47,7 +47,8 @@ func (u Units) Check(delta float64) error {
 		return nil
 	}
 	return &fault.Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of %s", delta, u.N, u.Noun),
-		Why: "with such a delta, a method that publishes all data of one of them would still meet the guarantee", Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
+		Why: "with such a delta, a method that publishes all data of one of them would still meet the guarantee",
+		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 
 // Stage is one file to release.

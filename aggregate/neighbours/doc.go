@@ -59,5 +59,6 @@
 // # Caveats
 //
 // Features must be public functions of a row. Private rows must not influence the choice of questions. A key
-// must not be used for two sets of rows or questions: derive it from their hash. Running time is not constant.
+// must not be used for two sets of rows or questions: derive it from their hash. Running time is not
+// constant.
 package neighbours

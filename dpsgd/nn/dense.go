@@ -82,9 +82,9 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 
 // steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled without loss.
 // Clipped to C, a row of deltas has size C/|x|. If that is below the normal float32 numbers, it rounds by
-// 2^-150 per element. For |x| <= 2^64, C >= 2^-40 and 2^46 units the product errs by less than 2^-21 C. If x is
-// short or zero, the gradient with respect to W may be scaled up. A row of deltas no longer than 2^64 stays
-// finite under scales up to 2^60.
+// 2^-150 per element. For |x| <= 2^64, C >= 2^-40 and 2^46 units the product errs by less than 2^-21 C. If x
+// is short or zero, the gradient with respect to W may be scaled up. A row of deltas no longer than 2^64
+// stays finite under scales up to 2^60.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {

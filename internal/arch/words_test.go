@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -79,6 +80,11 @@ func TestWordsOfTheField(t *testing.T) {
 		require.NoError(t, err)
 		text := strings.ToLower(string(raw))
 		if strings.HasSuffix(path, ".go") {
+			for i, line := range strings.Split(strings.ReplaceAll(string(raw), "\t", "    "), "\n") {
+				if n := utf8.RuneCountInString(line); n > 150 || n > 110 && strings.HasPrefix(strings.TrimSpace(line), "//") {
+					t.Errorf("%s:%d has %d columns: at most 110 in comments, 150 in code", path, i+1, n)
+				}
+			}
 			var comments strings.Builder
 			for _, m := range comment.FindAllStringSubmatch(text, -1) {
 				comments.WriteString(m[1] + " ")

@@ -64,7 +64,8 @@ func readText(name string) (text, error) {
 	return t, nil
 }
 
-// inputsOf reads the inputs of a mechanism in text/inputs.txt: its name, and a line "- name = default: usage" each.
+// inputsOf reads the inputs of a mechanism in text/inputs.txt: its name, and a line "- name = default: usage"
+// each.
 func inputsOf(mechanism string) (inputs []Input) {
 	all, _ := texts.ReadFile("text/inputs.txt")
 	for block := range strings.SplitSeq(strings.TrimSpace(string(all)), "\n\n") {

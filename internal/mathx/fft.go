@@ -27,7 +27,8 @@ func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 // FFTNormError returns the relative error of one transform in the root of the sum of squares. If each of the
 // r outputs of a butterfly is wrong by at most e times the sum of the moduli of its inputs, all outputs
 // together are wrong by at most r e times the root of the sum of the inputs' squares; the butterfly itself
-// scales that root by sqrt r. So a unit counts at most sqrt 5 times. The two ways of an input keep its square.
+// scales that root by sqrt r. So a unit counts at most sqrt 5 times. The two ways of an input keep its
+// square.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one way through a transform, in units of 2^-53:

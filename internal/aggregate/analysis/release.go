@@ -17,9 +17,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SanitizerConfig holds everything that a release depends on besides the votes. Everything is public, and must
-// be fixed before anybody sees the votes: a number taken from a [Report] on them, or from its preview of a
-// release, would be a second, uncharged release. Defaults depend on the other fields only.
+// SanitizerConfig holds everything that a release depends on besides the votes. Everything is public, and
+// must be fixed before anybody sees the votes: a number taken from a [Report] on them, or from its preview of
+// a release, would be a second, uncharged release. Defaults depend on the other fields only.
 type SanitizerConfig struct {
 	Mechanism Mechanism // mechanism that answered: GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required

@@ -22,7 +22,8 @@ func Descriptions() []aggregate.Description {
 			Laws: []aggregate.NamedLaw{mstabPage()},
 		},
 		{
-			Name: SVT, Short: "as m-stab, but only refusals are charged; one-sided noise", Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure delta",
+			Name: SVT, Short: "as m-stab, but only refusals are charged; one-sided noise",
+			Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure delta",
 			Parameters: []aggregate.Parameter{
 				noise("b1", "noise of the threshold", ""),
 				noise("b2", "noise of each query", ""),
@@ -34,7 +35,8 @@ func Descriptions() []aggregate.Description {
 			}},
 		},
 		{
-			Name: MSvec, Short: "as stable-svt, but a new threshold after a refusal", Cost: "epsilon = 2/lambda for each refusal, and a failure delta",
+			Name: MSvec, Short: "as stable-svt, but a new threshold after a refusal",
+			Cost: "epsilon = 2/lambda for each refusal, and a failure delta",
 			Parameters: []aggregate.Parameter{
 				noise("lambda", "noise of the threshold; queries get twice that noise", ""),
 				threshold(),

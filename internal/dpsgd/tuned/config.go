@@ -26,7 +26,8 @@ const relation = accountant.AddRemove
 
 // Config sets what to tune. Task, Delta, Base, Settings and Law are required, and Key and Dir by [Run].
 type Config struct {
-	// Task is the data. Its pool chooses a setting, unless Private does; its test rows score the chosen model.
+	// Task is the data. Its pool chooses a setting, unless Private does; its test rows score the chosen
+	// model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is the budget of everything together. 0 on a shared ledger means the whole remaining budget.

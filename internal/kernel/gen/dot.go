@@ -116,8 +116,8 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// inVectors writes the loop over the vectors of rows, of eight lanes each: two at a time, then one. Labels get
-// their names from name. What follows is for the rest of k, in count, up to the label sum.
+// inVectors writes the loop over the vectors of rows, of eight lanes each: two at a time, then one. Labels
+// get their names from name. What follows is for the rest of k, in count, up to the label sum.
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)

@@ -185,7 +185,8 @@ func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, e
 			return accountant.Schedule{}, wrong
 		}
 	}
-	why, fix := "an event must have all fields of its type, no others, and values in range", "pate account --help lists the types of events and their fields"
+	why, fix := "an event must have all fields of its type, no others, and values in range",
+		"pate account --help lists the types of events and their fields"
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		why = "an event that does not mean exactly the same here is refused, not guessed"

@@ -39,7 +39,8 @@ func New(g *shell.Globals) *cobra.Command {
 	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
 		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "no-cache": &f.noCache})
 	all, more := experiments.Methods(), experiments.OnRequest()
-	cmd.Flags().StringVar(&f.methods, "methods", "all", "methods, separated by commas; "+strings.Join(all, ", ")+"; not part of all: "+strings.Join(more, ", "))
+	cmd.Flags().StringVar(&f.methods, "methods", "all",
+		"methods, separated by commas; "+strings.Join(all, ", ")+"; not part of all: "+strings.Join(more, ", "))
 	shell.Take("list", slices.Concat([]string{"all"}, all, more)...).Of(cmd.Flag("methods"))
 	return cmd
 }

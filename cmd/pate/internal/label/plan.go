@@ -137,8 +137,9 @@ func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *la
 	if err != nil {
 		return err
 	}
-	g.Warn(fmt.Sprintf("the plan assumes that teachers are right %.0f %% of the time; if they are right %.0f %% of the time, %.0f %% of these labels "+
-		"will equal the plurality: give the accuracy of your teachers on public data as --teacher-accuracy",
+	g.Warn(fmt.Sprintf(
+		"the plan assumes that teachers are right %.0f %% of the time; if they are right %.0f %% of the time, %.0f %% of these labels "+
+			"will equal the plurality: give the accuracy of your teachers on public data as --teacher-accuracy",
 		100*plan.UsualAccuracy, 100*weak, 100*e.Accuracy()))
 	return nil
 }
@@ -198,7 +199,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 			return refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
 		case chosen && clear.Right < f.minAccuracy:
-			return refuse(g, fmt.Sprintf("with %s, a clear vote (%.0f %% of %d teachers for one class) would be answered correctly only %.0f %% of the time",
+			return refuse(g, fmt.Sprintf(
+				"with %s, a clear vote (%.0f %% of %d teachers for one class) would be answered correctly only %.0f %% of the time",
 				describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
 		}
 		return nil

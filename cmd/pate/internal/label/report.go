@@ -79,7 +79,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 		case f.force.has(waiver):
 			g.Warn(fmt.Sprintf("a failed check was waived, so epsilon may be wrong: %s: %s", finding.Check, finding.Detail))
 		default:
-			return shell.FailedVotes(finding, "see pate votes check; --force="+waiver+" charges in spite of the failed check, and then no result may be released")
+			return shell.FailedVotes(finding,
+				"see pate votes check; --force="+waiver+" charges in spite of the failed check, and then no result may be released")
 		}
 	}
 	given := cmd.Flags().Changed("teachers") // and was compared when the votes were opened

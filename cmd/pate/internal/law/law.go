@@ -69,8 +69,8 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints a law. Probabilities that underflow are 0, but finite in log_probabilities; null: impossible.
-// answered is for mechanisms that may decline, distance and released for stability mechanisms.
+// writeLaw prints a law. Probabilities that underflow are 0, but finite in log_probabilities; null:
+// impossible. answered is for mechanisms that may decline, distance and released for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -90,7 +90,7 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	}
 	report = append(report, "answered?", answered)
 	if m.d.Distances {
-		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // otherwise the law would not exist
+		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // or no law
 			report = append(report, "distance", distance, "released?", answered)
 		}
 	}

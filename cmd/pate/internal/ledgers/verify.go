@@ -234,7 +234,8 @@ func (f *fileReport) readStatement(ledgerPath string) error {
 	f.Says = fmt.Sprintf("the statement agrees with this ledger at line %d", found.Lines)
 	switch {
 	case found.Ledgers > 1:
-		f.Says = fmt.Sprintf("the statement is unchanged and agrees with this ledger at line %[2]d; it has %[1]d ledgers: verify the others too", found.Ledgers,
+		f.Says = fmt.Sprintf("the statement is unchanged and agrees with this ledger at line %[2]d; it has %[1]d ledgers: verify the others too",
+			found.Ledgers,
 			found.Lines)
 	case !found.Rewritten:
 		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon are right; pate %s wrote it, and this version writes other "+

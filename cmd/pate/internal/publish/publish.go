@@ -32,12 +32,13 @@ func (f *publishFlags) drawn() bool { return f.pool != publish.PoolRows }
 
 func New(g *shell.Globals) *cobra.Command {
 	f := publishFlags{least: publish.DefaultAccuracy}
-	cmd := shell.Command("publish PRIVATE --public PUBLIC --epsilon E --out DIR", "", shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
-		if f.drawn() {
-			return shell.Unset(cmd, "epsilon", "out")
-		}
-		return shell.Unset(cmd, "public", "epsilon", "out")
-	}), func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
+	cmd := shell.Command("publish PRIVATE --public PUBLIC --epsilon E --out DIR", "",
+		shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
+			if f.drawn() {
+				return shell.Unset(cmd, "epsilon", "out")
+			}
+			return shell.Unset(cmd, "public", "epsilon", "out")
+		}), func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
 	f.Add(cmd.Flags())
 	f.Complete(cmd)
 	shell.Declare(cmd.Flags(), "publish", shell.To{"epsilon": &f.epsilon, "out": &f.out, "method": &f.method, "teachers": &f.teachers,

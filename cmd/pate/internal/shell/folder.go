@@ -43,7 +43,8 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits refuses a run that its ledger has no room for, by try, unless the run has begun in its folder and is charged.
+// Fits refuses a run that its ledger has no room for, by try, unless the run has begun in its folder and is
+// charged.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -98,7 +99,8 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {
 		if !is.IsDir() {
-			return InputError(fmt.Errorf("--out %s is a file", dir), "--out must be a folder, because several files are written", "give the name of a folder", topic)
+			return InputError(fmt.Errorf("--out %s is a file", dir), "--out must be a folder, because several files are written",
+				"give the name of a folder", topic)
 		}
 		if err := durable.Exposed(dir, is); err != nil {
 			g.Warn(fmt.Sprintf("%s %v: other users can remove the private half, or replace the public half", dir, err))

@@ -47,8 +47,8 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Needs checks that votes are named, that these flags are given and, where votes cannot be read without, the number of
-// classes; a ledger that is not there yet needs --epsilon.
+// Needs checks that votes are named, that these flags are given and, where votes cannot be read without, the
+// number of classes; a ledger that is not there yet needs --epsilon.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
