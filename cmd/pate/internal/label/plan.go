@@ -63,7 +63,7 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if would.queries > 0 {
 		ways = append(ways, fmt.Sprintf("%d queries", would.queries))
 	}
-	fix := "use more teachers or a larger budget; you need not spend the rest of a ledger"
+	fix := "use more teachers or a larger budget; or stop here: the rest of a ledger need not be used"
 	if ways != nil {
 		fix = "this would do: " + strings.Join(ways, ", or ")
 		if would.accuracy > 0 {

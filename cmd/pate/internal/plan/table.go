@@ -86,7 +86,7 @@ func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	for _, epsilon := range f.epsilons {
 		if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-			return shell.Usagef("mechanisms", "--epsilon %v: must be finite numbers above 0", epsilon)
+			return shell.Usagef("mechanisms", "--epsilon %v: every value must be a finite number above 0", epsilon)
 		}
 	}
 	return nil

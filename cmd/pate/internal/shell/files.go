@@ -148,7 +148,7 @@ func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 		return nil
 	}
 	fix := strings.ReplaceAll(cmp.Or(instead[is], "choose another file"), "FILE", pathIn(is, path))
-	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "nothing was read from the file or charged", fix, topic)
+	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "the file was not used, and nothing was charged", fix, topic)
 }
 
 // pathIn formats a path for the advice about a kind: quoted for Python or for a shell.
@@ -211,7 +211,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	}
 	f, err := durable.OpenRegular(path)
 	if err != nil {
-		return nil, nil, InputError(err, "the ledger is read from this file", "check its name", "ledger")
+		return nil, nil, InputError(err, "this must be the path of a ledger file", "check its name", "ledger")
 	}
 	return f, known, nil
 }

@@ -309,7 +309,7 @@ func Targets(text string) ([]float64, error) {
 		case strings.TrimSpace(text) == "":
 			return nil, errors.New("--epsilon is empty")
 		case err != nil || !(x > 0 && x <= math.MaxFloat64):
-			return nil, fmt.Errorf("--epsilon %s: must be finite numbers above 0", word)
+			return nil, fmt.Errorf("--epsilon %s: every value must be a finite number above 0", word)
 		case slices.Contains(targets, x):
 			return nil, fmt.Errorf("--epsilon %s: the value is listed twice", word)
 		}
