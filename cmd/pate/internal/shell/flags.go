@@ -30,14 +30,39 @@ var flagTexts string
 // listed matches the placeholder for a list in flagTexts: the list's name, and the separator of its items.
 var listed = regexp.MustCompile(`\{\{(\w+)(?:\|(.*?))?\}\}`)
 
-func lists() map[string][]string {
-	return map[string][]string{
-		"sets": namedsets.Names(), "kinds": dataset.Kinds(), "splits": dataset.Protocols(), "formats": table.Formats(),
-		"accountants": AccountantNames(), "accuracy": {fmt.Sprint(plan.UsualAccuracy)},
-		"correlation": {fmt.Sprint(plan.DefaultCorrelation)}, "confusion": {fmt.Sprint(plan.DefaultConfusion)},
-		"fitted": recipe.FeatureSets(), "models": recipe.Models(), "learners": training.Learners(), "features": features.Names(),
-		"rows": {fmt.Sprint(dpsgd.MaxRows)}, "bayes": {fmt.Sprint(typical.DefaultDelta)},
+// list returns a list of the program by its name in flagTexts.
+func list(name string) []string {
+	switch name {
+	case "sets":
+		return namedsets.Names()
+	case "kinds":
+		return dataset.Kinds()
+	case "splits":
+		return dataset.Protocols()
+	case "formats":
+		return table.Formats()
+	case "accountants":
+		return AccountantNames()
+	case "accuracy":
+		return []string{fmt.Sprint(plan.UsualAccuracy)}
+	case "correlation":
+		return []string{fmt.Sprint(plan.DefaultCorrelation)}
+	case "confusion":
+		return []string{fmt.Sprint(plan.DefaultConfusion)}
+	case "fitted":
+		return recipe.FeatureSets()
+	case "models":
+		return recipe.Models()
+	case "learners":
+		return training.Learners()
+	case "features":
+		return features.Names()
+	case "rows":
+		return []string{fmt.Sprint(dpsgd.MaxRows)}
+	case "bayes":
+		return []string{fmt.Sprint(typical.DefaultDelta)}
 	}
+	panic("shell: flags.txt names no list of the program: " + name)
 }
 
 // To maps the names of flags to the variables that receive their values.
@@ -45,23 +70,25 @@ type To map[string]any
 
 // Declare adds the flags of a section of flagTexts that have a variable in to. The variable's value is the
 // default unless the section has a default. Flags that exist already get the declared values of the section.
+// Declare panics if a variable has no flag in the section, or a type that no flag has.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	text = strings.ReplaceAll(text, "\n  ", " ")
-	known := lists()
-	text = listed.ReplaceAllStringFunc(text, func(list string) string {
-		parts := listed.FindStringSubmatch(list)
+	added := 0
+	text = listed.ReplaceAllStringFunc(text, func(placeholder string) string {
+		parts := listed.FindStringSubmatch(placeholder)
 		if parts[2] == "" {
 			parts[2] = " "
 		}
-		return strings.Join(known[parts[1]], parts[2])
+		return strings.Join(list(parts[1]), parts[2])
 	})
 	for line := range strings.Lines(text) {
 		part := strings.SplitN(strings.TrimSuffix(line, "\n"), " | ", 3)
 		name, standard, fixed := strings.Cut(part[0], "=")
 		if place := to[name]; place != nil {
 			add(flags, name, part[2], place)
+			added++
 			if flag := flags.Lookup(name); fixed && flag.Value.Set(standard) == nil {
 				flag.DefValue = flag.Value.String()
 			}
@@ -69,6 +96,9 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 		if flag := flags.Lookup(name); flag != nil && part[1] != "" {
 			Values(strings.Fields(part[1])).Of(flag)
 		}
+	}
+	if added < len(to) {
+		panic("shell: section " + section + " of flags.txt lacks a flag of this command")
 	}
 }
 
@@ -100,6 +130,8 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 		flags.Float64SliceVar(p, name, *p, usage)
 	case *[]string:
 		flags.StringArrayVar(p, name, *p, usage)
+	default:
+		panic(fmt.Sprintf("shell: --%s: no flag has the type %T", name, place))
 	}
 }
 
