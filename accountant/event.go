@@ -86,10 +86,11 @@ func fieldKey(f reflect.StructField) (key string, optional bool) {
 func children(e Event) (inside []Event) {
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() { // a leaf that only accounts make
+		f := v.Field(i)
+		if f.Kind() != reflect.Interface && f.Kind() != reflect.Slice || !f.CanInterface() { // of a leaf that only accounts make
 			continue
 		}
-		switch inner := v.Field(i).Interface().(type) {
+		switch inner := f.Interface().(type) {
 		case []Event:
 			inside = append(inside, inner...)
 		case Event:
@@ -180,24 +181,32 @@ func validTree(e Event, depth int) error {
 // a field tagged "alone" hides the errors of later fields.
 func check(e Event) error {
 	var wrong []error
-	name, v := typeName(e), reflect.ValueOf(e)
+	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
-		f, tag := v.Field(i), v.Type().Field(i).Tag
-		key, in := tag.Get("json"), tag.Get("in")
-		switch {
-		case in == "":
+		f := v.Field(i)
+		if f.Kind() != reflect.Int64 && f.Kind() != reflect.Float64 {
 			continue
-		case f.Kind() == reflect.Int64:
+		}
+		tag := v.Type().Field(i).Tag
+		in := tag.Get("in")
+		if in == "" {
+			continue
+		}
+		var err error
+		if f.Kind() == reflect.Int64 {
 			least, _ := strconv.ParseInt(in, 10, 64)
 			if other := tag.Get("atleast"); other != "" {
 				least = max(least, v.FieldByName(other).Int())
 			}
-			wrong = append(wrong, atLeast(name, key, f.Int(), least))
-		default:
-			wrong = append(wrong, within(name, key, in, f.Float()))
+			err = atLeast(typeName(e), tag.Get("json"), f.Int(), least)
+		} else {
+			err = within(typeName(e), tag.Get("json"), in, f.Float())
 		}
-		if err := wrong[len(wrong)-1]; err != nil && tag.Get("alone") != "" {
-			return err
+		if err != nil {
+			wrong = append(wrong, err)
+			if tag.Get("alone") != "" {
+				return err
+			}
 		}
 	}
 	if err := errors.Join(wrong...); err != nil {
