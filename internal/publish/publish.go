@@ -38,8 +38,10 @@ import (
 
 // Methods of learning from private rows.
 const (
-	PATE  = "pate"
-	DPSGD = "dpsgd"
+	Nearest = "nearest" // every unit votes at the public rows nearest to it
+	Sample  = "sample"  // at every question the nearest units of a sample vote
+	DPSGD   = "dpsgd"   // one linear model
+	PATE    = "pate"    // votes of teachers
 )
 
 // Pools: sources of queries.
