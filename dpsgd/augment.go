@@ -16,11 +16,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Transform draws random views of a record, such as an image moved or mirrored.
+// Transform draws random views of a record, for example a shifted or mirrored image.
 type Transform interface {
-	// Draw picks a transformation from public randomness. The function that it returns sets dst to the view
-	// of src. The view depends on the draw and on the contents of src, and on nothing else. Both slices have
-	// the columns of the data.
+	// Draw picks a transformation with public randomness. The returned function writes the transformed src to
+	// dst. The result depends only on the draw and on the contents of src. Both slices have one element each
+	// per column of X.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
 	// Check returns an error for unusable data.
 	Check(data Data) error
@@ -28,17 +28,15 @@ type Transform interface {
 	Fingerprint() []byte
 }
 
-// Augment returns a model that is trained on several views of every record (augmentation multiplicity; De et
-// al. 2022). The gradient of a record is the mean of the gradients of its views, and is clipped. So a
-// record's contribution to the sum is bounded as without views, and the charge is the same. Clipping each
-// view and adding up the results would multiply the sensitivity by the number of views.
+// Augment returns a model that trains on several views of every record (augmentation multiplicity, De et al.
+// 2022). The mean gradient of a record's views is clipped. So a contribution is bounded as without views, and
+// the charge is the same. Clipping each view separately would increase the sensitivity.
 //
-// The transformations of a step are the same for all records. They come from public randomness: a function of
-// the seed and of the parameters, which were released. So the contribution of a record depends on public
-// state and on that record alone, and a resumed run uses the same views. Time grows with the number of views,
-// and memory does not grow with the batch.
+// All records of a step use the same transformations. They depend only on the seed and on the parameters,
+// which are public. So a contribution depends only on public state and one record, and a resumed run uses the
+// same views. The running time is proportional to the number of views.
 //
-// The losses in a Tally are means over the views. Groups and predictions come from model.
+// The loss of a record is the mean over its views. Groups and predictions come from model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
 	if model == nil || transform == nil {
 		return nil, errors.New("dpsgd: augmentation needs a model and a transform")
@@ -66,7 +64,6 @@ func (a *augmented) Fingerprint() []byte {
 	return append(append(b, own...), way...)
 }
 
-// Groups implements [Grouped].
 func (a *augmented) Groups() []int { return groupsOf(a.Model) }
 
 // Predict implements [Predictor].
@@ -134,12 +131,11 @@ func (w *augmentedWorker) load(data Data, r int) {
 	}
 }
 
-// Shift moves images by a random number of pixels up or down and left or right, and mirrors half of the
-// images if Flip is set. Pixels that enter at a border are zero. A row of the data holds Planes images of
-// Rows by Cols pixels, row-major, one after the other, which move together.
+// Shift moves images by a random number of pixels, vertically and horizontally. Pixels that enter at a border
+// are zero. A row of the data holds Planes images of Rows by Cols pixels, which move together.
 type Shift struct {
 	Planes, Rows, Cols int
-	By                 int // largest number of pixels to move, in either direction, at least 0
+	By                 int // largest shift in each direction, in pixels, at least 0
 	// Flip mirrors left and right with probability one half.
 	Flip bool
 }

@@ -15,21 +15,24 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// checkpointMagic starts a checkpoint file. Then follow eight bytes each for the steps done, the counts of
-// Diagnostics, the clip norm, the optimiser's steps and the number of the reservation in its ledger; then the
-// parameters as float32, the optimiser's state and the average of iterates as float64, and the correlated
-// noise of the last steps, if any, as int64, all little-endian; then a seal under the run's key. Sampling and
-// other noise need no state, because they are functions of the key and the step.
+// checkpointMagic starts a checkpoint file. All numbers that follow are little-endian, in this order:
+//
+//   - checkpointWords words of eight bytes: steps, four counts of Diagnostics, clip norm, optimizer steps,
+//     ledger entry
+//   - the parameters as float32
+//   - the optimizer state and the average as float64
+//   - the correlated noise of the last steps, if any, as int64
+//
+// A seal under the run's key ends the file. Other noise depends only on key and step, and needs no state.
 const (
 	checkpointMagic = "pate dpsgd checkpoint 2\n"
 	checkpointWords = 8
 )
 
-// ErrCheckpoint is returned for a checkpoint that is damaged or belongs to another run: other data,
-// configuration, initial parameters or key.
+// ErrCheckpoint reports a checkpoint that is damaged or belongs to a run with other inputs.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a code that binds a checkpoint to the run, whose key was derived from all its inputs.
+// seal returns a code that binds a checkpoint to the run. The run's key depends on all inputs of the run.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {
@@ -38,8 +41,8 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the checkpoint file if it is due after this step. The file holds Diagnostics unprotected, so
-// its mode is 0600.
+// save writes the checkpoint file if it is due after this step. It has mode 0600, since Diagnostics are
+// private.
 func (t *trainer) save() error {
 	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil
@@ -69,7 +72,7 @@ func (t *trainer) save() error {
 	return nil
 }
 
-// resume restores the state of an interrupted run, if there is one. On an error it changes nothing.
+// resume restores the state from the checkpoint file, if the file exists. On an error it changes nothing.
 func (t *trainer) resume() error {
 	if t.cfg.Checkpoint == "" {
 		return nil
@@ -88,7 +91,7 @@ func (t *trainer) resume() error {
 	return nil
 }
 
-// read restores the state from a checkpoint of exactly the size of this run's checkpoints.
+// read restores the state from a checkpoint, which must have exactly the expected size.
 func (t *trainer) read(r io.Reader) error {
 	state, correlated := t.optimizer.State(), t.release.banded.state()
 	doubles := len(state.First) + len(state.Second) + len(t.average) + len(correlated)

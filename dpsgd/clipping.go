@@ -8,42 +8,42 @@ import (
 	"slices"
 )
 
-// Clipping refines how gradients are clipped. Its zero value scales the gradient as a whole by min(1, C/|g|),
-// where C is Config.ClipNorm.
+// Clipping changes how gradients are clipped. By default, the zero value scales the whole gradient g by
+// min(1, C/|g|), where C is Config.ClipNorm.
 type Clipping struct {
-	// PerGroup clips each group of a [Grouped] model by itself, to ClipNorm over the root of the number of
-	// groups. So ClipNorm bounds the norm over all groups.
+	// PerGroup clips each group of a [Grouped] model separately. Each group gets ClipNorm divided by the
+	// square root of the number of groups, so ClipNorm bounds the norm of the whole contribution.
 	PerGroup bool `json:"per_group,omitzero"`
-	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself, to the norm listed for it.
-	// ClipNorm must then be zero, and the root of the sum of squares of GroupNorms takes its place.
+	// GroupNorms, if not empty, clips each group of a [Grouped] model to its listed norm. ClipNorm must then
+	// be zero. The whole contribution has at most the Euclidean norm of GroupNorms.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
-	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer), whatever its norm: automatic
-	// clipping (Bu et al. 2023). It must be in [2^-40, 2^40].
+	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et al.
+	// 2023). It must be in [2^-40, 2^40].
 	Stabilizer float64 `json:"stabilizer,omitzero"`
-	// Adaptive moves the clip norm from step to step. By default the norm is fixed.
+	// Adaptive changes the clip norm after every step. By default the clip norm is fixed.
 	Adaptive Adaptive `json:"adaptive,omitzero"`
 }
 
-// Adaptive moves the clip norm C towards a quantile of the norms of gradients (Andrew et al. 2021). After
-// every step the noisy fraction (share) of records that were not clipped is released, and C moves:
+// Adaptive moves the clip norm C towards a quantile of the gradient norms (Andrew et al. 2021). Every step
+// releases the noisy fraction of records that were not clipped, and changes C:
 //
-//	C = C exp(-LearningRate (share - Quantile))
+//	C = C exp(-LearningRate (fraction - Quantile))
 //
-// The share is the noisy count of records with |g| <= C, divided by the expected batch size. The count is
-// charged: see Config.Event. C starts at Config.ClipNorm.
+// The fraction is the noisy count of records with |g| <= C, divided by the expected batch size. Config.Event
+// includes the cost of the count. C starts at Config.ClipNorm.
 type Adaptive struct {
-	// Quantile is the fraction of records to leave unclipped, in (0, 1). Zero turns adaptive clipping off.
+	// Quantile is the desired fraction of unclipped records, in (0, 1). Zero turns adaptive clipping off.
 	Quantile     float64 `json:"quantile,omitzero"`
-	LearningRate float64 `json:"learning_rate,omitzero"` // sets how fast C moves, in (0, 10]
-	// CountNoise is the standard deviation of the noise of the count, in records, in [2^-10, 2^20]. A step is
-	// charged as one Gaussian release with the noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. A
-	// CountNoise of a twentieth of the expected batch costs next to nothing.
+	LearningRate float64 `json:"learning_rate,omitzero"` // speed of the change of C, in (0, 10]
+	// CountNoise is the standard deviation of the noise on the count, in records, in [2^-10, 2^20]. A step is
+	// charged as one Gaussian release with noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. A
+	// CountNoise of a twentieth of the expected batch size costs almost nothing.
 	CountNoise float64 `json:"count_noise,omitzero"`
 }
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }
 
-// next returns the clip norm after a step that released share, in the range of Config.ClipNorm.
+// next returns the next clip norm. share is the released fraction of unclipped records.
 func (a Adaptive) next(clip, share float64) float64 {
 	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
 }
@@ -92,7 +92,7 @@ func (c Config) validateClipping() error {
 	return nil
 }
 
-// clip returns the clipping rule of the first step for the model.
+// clip returns the clipping rule of the first step.
 func (c Config) clip(model Model) (Clip, error) {
 	clipping := c.Clipping
 	if !clipping.PerGroup && len(clipping.GroupNorms) == 0 {

@@ -11,62 +11,56 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config sets how to train. Every field that shapes the result is fixed before the data are read. A feature
-// whose field is left out is off: the smallest Config is plain DP-SGD with a constant learning rate.
+// Config configures a training run. Every field that affects the result is fixed before the data are read. A
+// zero field turns a feature off, so the smallest Config is plain DP-SGD with a constant learning rate.
 type Config struct {
-	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. The float64 is taken
-	// exactly, as a binary fraction. At 1 every step uses every record: private gradient descent. In schemes
-	// with epochs it is zero, and the probability follows from Sampling.
+	// SamplingProbability is the exact probability that a record joins a batch, in [2^-64, 1]. At 1 every
+	// step uses every record. In schemes with epochs it must be zero.
 	SamplingProbability float64  `json:"sampling_probability,omitzero"`
 	Sampling            Sampling `json:"sampling,omitzero"` // how batches are drawn; default Poisson
-	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10, 2^20].
+	// NoiseMultiplier is the standard deviation of the noise divided by the clip norm, in [2^-10, 2^20].
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
 	Steps           int     `json:"steps,omitzero"` // number of updates
-	// Phases, if not empty, replaces SamplingProbability, NoiseMultiplier and Steps, which must then be zero.
-	// A noise schedule is a list of phases.
+	// Phases, if not empty, replaces SamplingProbability, NoiseMultiplier and Steps, which must be zero.
 	Phases []Phase `json:"phases,omitempty"`
 
-	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It shapes learning, not privacy.
+	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It affects learning but not privacy.
 	ClipNorm float64 `json:"clip_norm,omitzero"`
-	// Clipping refines how gradients are clipped. By default the whole gradient is clipped by its norm.
+	// Clipping changes how gradients are clipped. By default the whole gradient is clipped to ClipNorm.
 	Clipping Clipping `json:"clipping,omitzero"`
-	// Laplace draws noise from the discrete Laplace distribution of scale NoiseMultiplier times the clip
-	// norm, for pure differential privacy. It needs a model of one parameter and SamplingProbability 1.
+	// Laplace selects discrete Laplace noise of scale NoiseMultiplier times the clip norm, for pure
+	// differential privacy. Laplace needs a model with one parameter, and SamplingProbability 1.
 	Laplace bool `json:"laplace,omitzero"`
 
 	LearningRate float64      `json:"learning_rate,omitzero"` // multiplies an update; positive
 	Schedule     Schedule     `json:"schedule,omitzero"`      // changes the learning rate; default constant
 	Optimizer    optim.Config `json:"optimizer,omitzero"`     // update rule; default plain gradient descent
-	// AverageDecay, if not zero, computes the exponential moving average of the iterates: see Result.Average.
-	// It is in (0, 1). It costs no privacy.
+	// AverageDecay in (0, 1) turns on the moving average in Result.Average, which costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
-	// Records is the public number of records. It determines the divisor of sums, SamplingProbability times
-	// Records, and the number of blocks of a batch. The default is the number of rows of the data, which is
-	// then taken to be public.
+	// Records is the public number of records. It determines the divisor of sums and the number of blocks of
+	// a batch. The default is the number of records in the data, which the run then makes public.
 	Records int `json:"records,omitzero"`
-	// Workers is the number of goroutines. The default is GOMAXPROCS. The result is the same for every
-	// number, to the last bit.
+	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change a bit of the result.
 	Workers int `json:"-"`
-	// Checkpoint names a file, of mode 0600, for the state of the run. To resume an interrupted run without
-	// further charge, call Train with the same arguments and a reservation of a resumed ledger. The result is
-	// the same to the last bit. The file is as secret as the data. By default there is no file.
+	// Checkpoint names a file for the state of the run, with mode 0600. By default there is no file. To
+	// resume an interrupted run at no further charge, repeat the call of Train with a reservation of the
+	// resumed ledger. The result does not change. The file is as secret as the data.
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
-	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero. With a ClipNorm
-	// gradients are still clipped; +Inf makes this plain gradient descent. The event is
-	// accountant.NonPrivate, which no budget covers, so Train takes no reservation.
+	// NonPrivate trains a baseline without noise, so NoiseMultiplier must be zero. Gradients are clipped to
+	// ClipNorm, and +Inf means no clipping. No budget covers the event, so Train takes no reservation.
 	NonPrivate bool `json:"non_private,omitzero"`
-	// Public, if it has rows, is public data on which the model is evaluated: see Metrics.
+	// Public, if it has rows, is public data. Metrics.Public reports the model's score on it.
 	Public      Data `json:"-"`
 	PublicEvery int  `json:"-"` // steps between two evaluations; default a twentieth of Steps
-	// Observe, if set, is called after every step, from Train's goroutine. The model holds that step's
-	// iterate. The caller may read it and must not change it.
+	// Observe, if set, is called after every step in Train's goroutine. The caller may read the model, which
+	// holds the iterate of this step, but must not change it.
 	Observe   func(Metrics) `json:"-"`
-	Distances Distances     `json:"-"` // measured at every step if Observe is set; private
+	Distances Distances     `json:"-"` // private distances, measured at every step if Distances.Observe is set
 }
 
-// Phase is a sequence of steps with the same charge per step.
+// Phase is a sequence of steps with equal sampling probability and noise.
 type Phase struct {
 	Steps               int     `json:"steps,omitzero"`
 	SamplingProbability float64 `json:"sampling_probability,omitzero"`
@@ -89,7 +83,7 @@ func (c Config) TotalSteps() int {
 	return n
 }
 
-// phaseAt returns the phase of a step, counted from 0, and the phase's first step.
+// phaseAt returns the phase of a step and the first step of this phase. Steps count from 0.
 func (c Config) phaseAt(step int) (p Phase, start int) {
 	for _, p = range c.phases() {
 		if step < start+p.Steps {
@@ -100,11 +94,10 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 	return p, start - p.Steps
 }
 
-// Event returns the worst case of a run, for the relation "add or remove one record".
+// Event returns the event of a run, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the worst case of the first steps of a run. It shows the cost so far; the charge is
-// Event.
+// EventAfter returns the event of the first steps of a run. [Train] always charges Event.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -122,8 +115,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws returns the number of discrete Gaussian values that a run draws, for a model with the given
-// number of parameters: see [LatticeDelta].
+// GaussianDraws returns the number of discrete Gaussian values that a run draws for a model with the given
+// number of parameters. [LatticeDelta] needs this number.
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0
@@ -145,7 +138,7 @@ func (c Config) eventOf(p Phase, steps int) accountant.Event {
 	return c.Sampling.scheme().event(p, steps, accountant.Gaussian{NoiseMultiplier: z})
 }
 
-// Validate returns an error for the first field that is missing or out of range.
+// Validate returns an error for a field that is missing or out of range.
 func (c Config) Validate() error {
 	err := cmp.Or(c.validateSampling(), c.validatePhases())
 	if err == nil {
@@ -212,7 +205,7 @@ const (
 	maxWorkers         = 1 << 16
 )
 
-// within returns an error with the field's name if its value is outside [low, high].
+// within returns an error if v, the value of the named field, is outside [low, high].
 func within(field string, v, low, high float64) error {
 	if v >= low && v <= high {
 		return nil
@@ -220,25 +213,25 @@ func within(field string, v, low, high float64) error {
 	return fmt.Errorf("dpsgd: %s is %g, must be in [%g, %g]", field, v, low, high)
 }
 
-// MarshalJSON writes everything in the Config that shapes the result, and nothing else: the inputs of a run
-// except its key, data and model. A renamed field keeps its name here, and a field that is off is left out,
-// so that a new field changes no other run.
+// MarshalJSON writes only the fields that affect the result. With key, data and model they determine a run. A
+// renamed field must keep its JSON name, and a zero field is omitted. So a new field does not change old
+// JSON.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type fields Config
 	if math.IsInf(c.ClipNorm, 1) {
-		c.ClipNorm = 0 // JSON has no infinity, and no other Config without GroupNorms has 0
+		c.ClipNorm = 0 // JSON has no infinity, and ClipNorm is otherwise 0 only with GroupNorms
 	}
 	if c.Sampling.Scheme == Poisson {
-		c.Sampling.Scheme = "" // the same
+		c.Sampling.Scheme = "" // the default
 	}
 	return json.Marshal(fields(c))
 }
 
-// identity returns the text of the configuration for the fingerprint of a run.
+// identity returns the part of a run's fingerprint that represents the configuration.
 func (c Config) identity() string {
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // finite numbers always marshal, and Validate refuses others
+		panic(err) // not reached after Validate, because finite numbers always marshal
 	}
 	return "dpsgd 6 " + string(text)
 }
@@ -250,28 +243,26 @@ func (c Config) every(n int) int {
 	return max(1, c.TotalSteps()/20)
 }
 
-// Shape selects how a learning rate changes.
+// Shape selects how the learning rate changes.
 type Shape string
 
-// The shapes. The zero value is Constant.
+// These are the shapes, and the zero value is Constant.
 const (
 	Constant Shape = "constant"
-	Linear   Shape = "linear"   // in a straight line to Final
-	Cosine   Shape = "cosine"   // along half a wave to Final
-	Stepwise Shape = "stepwise" // multiplied by Factor once in Every steps
+	Linear   Shape = "linear"   // linearly to Final
+	Cosine   Shape = "cosine"   // along half a cosine wave to Final
+	Stepwise Shape = "stepwise" // multiplied by Factor after every Every steps
 )
 
-// Schedule moves the learning rate from step to step. Its zero value keeps the rate constant.
+// Schedule changes the learning rate during a run. The zero value keeps the rate constant.
 type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
-	// Final is the rate of the last step, as a fraction of Config.LearningRate, for Linear and Cosine.
+	// Final is the rate of the last step divided by Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between two drops. At each drop the rate is multiplied by Factor, in (0,
-	// 1]. Both are for Stepwise.
+	// Every is the number of steps between drops, for Stepwise. A drop multiplies the rate by Factor.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"`
-	// Warmup is the number of steps at the start in which the rate rises linearly to Config.LearningRate,
-	// before the shape applies.
+	// Warmup is the number of steps in which the rate first rises linearly to Config.LearningRate.
 	Warmup int `json:"warmup,omitzero"`
 }
 
@@ -300,7 +291,7 @@ func (s Schedule) validate(steps int) error {
 	return nil
 }
 
-// share returns the rate of a step, counted from 0, over Config.LearningRate.
+// share returns the rate of a step divided by Config.LearningRate. Steps count from 0.
 func (s Schedule) share(step, steps int) float64 {
 	if step < s.Warmup {
 		return float64(step+1) / float64(s.Warmup)

@@ -10,15 +10,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// cyclic divides the records into as many turns as the noise has bands.
+// cyclic implements the scheme Cyclic with one turn per band.
 type cyclic struct{ bands int }
 
-// validate reports a Config with several phases or a moving clip norm, which the event does not cover.
+// validate also rejects several phases and adaptive clipping, which the event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
 	}
-	const slack = 1 + 0x1p-40 // of a probability that was divided by the bands
+	const slack = 1 + 0x1p-40 // for the rounding of a probability that was divided by the number of bands
 	most := float64(y.bands) * c.phases()[0].SamplingProbability
 	switch {
 	case len(c.Phases) > 1:
@@ -32,8 +32,8 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the probability, drawn and charged, that a record joins a batch of its turn. q is the
-// probability over all turns.
+// inTurn returns the probability that a record joins a batch of its turn. It is used for drawing and for
+// charging. q is the average probability over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -52,9 +52,8 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
 }
 
-// cyclicSampler draws Poisson batches from the records of one turn at a time. The turn of a record is drawn
-// independently, once for all steps; a coin decides for each batch of this turn whether the record joins. The
-// turn is a function of the key and the record's place in the data, so a resumed run has the same turns.
+// cyclicSampler draws Poisson batches from the records of one turn at a time. A record's turn is drawn once
+// for all steps. It depends only on the key and the record's index, so a resumed run has the same turns.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -63,8 +62,8 @@ type cyclicSampler struct {
 }
 
 type turns struct {
-	key     rng.Key // from which they were drawn; zero before
-	records [][]int // of every turn, ascending
+	key     rng.Key // key from which the turns were drawn; zero before
+	records [][]int // records of each turn, ascending
 }
 
 func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step int) []pick {
@@ -85,15 +84,15 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, from the diagonal
-// down: one number per band. Its norm is one, which fixes the cost of noise C^-1 z, for z of independent
-// steps: see [accountant.BandedMatrix].
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, one coefficient
+// per band from the diagonal down. The noise is C^-1 z, where the steps of z are independent. The column has
+// norm one, as [accountant.BandedMatrix] requires.
 //
-// The coefficients are the first of (1-x)^(-1/2): 1, 1/2, 3/8, ..., one per band, scaled. The full series is
-// the square root of the matrix of prefix sums, which gradient descent without momentum takes of its
-// gradients, and is all but optimal for it (Fichtenberger, Henzinger, Upadhyay 2023). Cut off, it is the
-// banded square root of Kalinin and Lampert 2024. Coefficients shape learning, not privacy. They are positive
-// and fall: all roots of their polynomial lie outside the unit circle (Eneström, Kakeya), C^-1 z is bounded.
+// The coefficients are the first ones of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 + ..., scaled. The full
+// series gives the square root of the matrix of prefix sums. It is almost optimal for gradient descent
+// without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded square root
+// of Kalinin and Lampert 2024. The choice of coefficients affects learning but not privacy. C^-1 z is
+// bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1
@@ -108,11 +107,11 @@ func bandedCoefficients(bands int) []float64 {
 	return c
 }
 
-// bandBits is the number of binary digits kept of the coefficients.
+// bandBits is the number of binary digits of a coefficient.
 const bandBits = 31
 
-// wholeCoefficients returns the coefficients times 2^bandBits as integers, with a sum of
-// squares of at most 2^(2 bandBits): the norm of a column is at most one, exactly.
+// wholeCoefficients returns the coefficients times 2^bandBits as integers. The sum of their squares is at
+// most 2^(2 bandBits), so the norm of a column is at most one, exactly.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -132,24 +131,24 @@ func wholeCoefficients(bands int) []uint64 {
 	}
 }
 
-// banded makes noise that is correlated over steps, in integers of the grid. Let s be the sums of the steps
-// and c the coefficients over 2^31. Step t releases
+// banded correlates noise over steps, in integers of the grid. Let s be the sums of the steps and c the
+// coefficients divided by 2^31. Step t releases
 //
-//	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t,   x_t = y_t / c_0, cut to an integer
+//	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t
+//	x_t = y_t / c_0, truncated to an integer
 //
-// where z is the independent noise, x_t takes the place of the sum, and w_t = x_t - s_t is the noise in x_t.
-// C w is z except for the cuts. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... minus a
-// number that was released. So a record changes y as it changes C s, rounded down, and x is computed from y
-// alone. The computation is exact: no rounding depends on the sums.
+// Here z is the independent noise, and x_t replaces the sum. w_t = x_t - s_t is the noise in x_t. Except for
+// the rounding, C w equals z. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... minus a
+// released number. So a record changes y as it changes C s, rounded down, and x depends only on y. The
+// computation is exact.
 //
-// The memory is eight bytes per band and parameter. It is private, because the release minus the noise is the
-// sum.
+// The state takes eight bytes per band and parameter. It is private like the sum.
 type banded struct {
 	coefficients []uint64
-	noise        [][]int64 // w of a step, at the step modulo the bands; s for the current step
+	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
 }
 
-// newBanded returns nil for one band: independent noise.
+// newBanded returns nil for at most one band, which means independent noise.
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -163,7 +162,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before sets sums, for the parameters from low on, to the integers that receive the noise of the step.
+// before replaces sums, for parameters from low on, by the integers to which noise is added.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -182,8 +181,8 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces the released integers, for the parameters from low on, by estimates of their sums, and
-// stores the noise of these estimates.
+// after replaces the released integers, for the parameters from low on, by estimates of the sums. It stores
+// their noise.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -197,7 +196,7 @@ func (b *banded) after(released []int64, low, step int) {
 	}
 }
 
-// times returns the 128-bit product, in two's complement.
+// times returns the 128-bit product v c in two's complement.
 func times(v int64, c uint64) (high, low uint64) {
 	high, low = bits.Mul64(uint64(v), c)
 	if v < 0 {
@@ -206,7 +205,7 @@ func times(v int64, c uint64) (high, low uint64) {
 	return high, low
 }
 
-// state returns the part of a checkpoint; nil without correlated noise.
+// state returns the noise to store in a checkpoint, or nil if b is nil.
 func (b *banded) state() []int64 {
 	if b == nil {
 		return nil

@@ -13,20 +13,18 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Data is the private training set. Row i of X, of class Y[i], is record i, or one row of a record with
-// several rows: see Ends.
+// Data is the private training set. Row i of X has class Y[i]. Every row is a record, unless Ends is set.
 type Data struct {
 	X blas32.General
-	// Packed, if not nil, holds the rows instead of X, which must then have no rows.
+	// Packed, if not nil, holds the rows. X must then have no rows.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds the values that a model with squared loss must predict, one row per
-	// record. Y is then not read, and may be empty.
+	// Targets, if it has rows, holds the values that a model with squared loss predicts, one row per row of
+	// X. Y is then ignored and may be empty.
 	Targets blas32.General
-	// Ends, if not nil, makes one record of all rows of a privacy unit: record u is the rows from Ends[u-1],
-	// or 0, up to Ends[u], at least one and at most MaxRows. A record contributes the gradient of the mean
-	// loss of its rows, clipped as a whole. Whether Ends is nil must be public, because it determines how
-	// sums are rounded.
+	// Ends, if not nil, makes one record of all rows of a privacy unit. Record u consists of the rows
+	// Ends[u-1] (0 for the first record) to Ends[u]-1. A record has 1 to MaxRows rows. It contributes the
+	// gradient of the rows' mean loss, clipped as a whole. Whether Ends is nil must be public.
 	Ends []int
 }
 
@@ -90,7 +88,7 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive pieces of the records, and of packed rows.
+// digest returns SHA-256 hashes of consecutive pieces of the data. The hash of packed rows comes last.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	rows, _ := d.Dims()
@@ -119,37 +117,37 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 	return sums
 }
 
-// Packed holds rows in a form that takes less memory than float32: package features has one with 16 bits per
-// number. The data are the numbers that Unpack returns: clip norms, clipping and sums are computed from them
-// by the same code as from X. The packed form of a row must depend on that row alone.
+// Packed stores rows in less memory than float32. Package features implements it with 16 bits per value. The
+// training data are the values that Unpack returns, so clipping treats them like the values of X. The packed
+// form of a row must depend only on this row.
 type Packed interface {
-	// Dims returns the numbers of rows and columns.
+	// Dims returns the number of rows and columns.
 	Dims() (rows, cols int)
-	// Unpack sets dst, which has one element per column, to row i. Many goroutines call it at once.
+	// Unpack writes row i to dst, which has one element per column. Unpack is safe for concurrent use.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash that identifies the rows. It covers the rows, or all their inputs with the name and
-	// version of each function. It may use up to workers goroutines.
+	// Hash returns a hash that identifies the rows. It covers the rows themselves, or all inputs with the
+	// name and version of each function. It uses at most workers goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can load rows into caches before their use. The rows of a batch lie far apart,
-// and waiting for them takes about as long as the computation.
+// Fetcher is a [Packed] that can load rows into CPU caches before use. Without it, waiting for the scattered
+// rows of a batch takes about as long as the computation.
 type Fetcher interface {
 	Packed
-	// Fetch announces that columns from <= j < to of row i will be unpacked soon. It returns at once.
+	// Fetch announces that columns from <= j < to of row i will be unpacked soon. Fetch does not block.
 	Fetch(i, from, to int)
 }
 
-// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, a few at a time, so that they stay in
-// caches while it computes. Other workers get rows that were unpacked before.
+// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, a few at a time. The unpacked rows
+// then stay in CPU caches. For other workers, Train unpacks all rows of a call first.
 type PackedWorker interface {
 	Worker
-	// Expect is called before AddClipped with the rows with which the call after that is likely to begin. A
-	// worker may load these rows into caches. The sums do not change.
+	// Expect is called before AddClipped, with rows that the following call is likely to begin with. A worker
+	// may load these rows into caches. Expect does not change the sums.
 	Expect(rows []int)
 }
 
-// Dims returns the numbers of rows and columns, of X or of Packed.
+// Dims returns the number of rows and columns of X or Packed.
 func (d Data) Dims() (rows, cols int) {
 	if d.Packed != nil {
 		return d.Packed.Dims()
@@ -167,8 +165,8 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the model's error for data. For packed rows the model checks zeros with their number of
-// columns, labels and targets.
+// checkModel returns the error of model.Check for data. For packed rows, Check gets zeros in place of the
+// values, with the true labels and targets.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)
@@ -191,14 +189,13 @@ func checkModel(model Model, data Data) error {
 	return nil
 }
 
-// unpackedModel trains a model on packed rows: a worker unpacks the rows of a call into its own memory.
+// unpackedModel trains a model on packed rows. Its workers unpack the rows of each call.
 type unpackedModel struct{ Model }
 
 func (m unpackedModel) Fingerprint() []byte {
 	return append(fmt.Appendf(nil, "unpacked %T ", m.Model), m.Model.Fingerprint()...)
 }
 
-// Groups implements [Grouped].
 func (m unpackedModel) Groups() []int { return groupsOf(m.Model) }
 
 func (m unpackedModel) Worker() Worker {
@@ -211,14 +208,13 @@ func (m unpackedModel) Worker() Worker {
 
 type unpackingWorker struct {
 	inner Worker
-	view  Data // the rows of a call
+	view  Data // the unpacked rows of a call
 	rows  []int
 }
 
 func (w *unpackingWorker) Start() { w.inner.Start() }
 
-// AddClipped implements [Worker]. The result depends on the contents of the rows, in their order, and not on
-// their addresses.
+// AddClipped implements [Worker]. The result depends only on the contents and the order of the rows.
 func (w *unpackingWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	w.unpack(data, rows)
 	return w.inner.AddClipped(sum, w.view, w.rows[:len(rows)], clip)

@@ -11,16 +11,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects what a distance is measured between.
+// Between selects the two sums whose distance is measured.
 type Between int
 
 const (
-	// Batches measures between the sum of a batch with one record and the sum without it: the norm of the
-	// record's contribution, at most the clip norm. This matches the sampling of a step, in which a record
-	// independently joins a batch or not.
+	// Batches compares the sum of a batch with and without one record. The distance is the norm of the
+	// record's contribution, at most the clip norm. It matches sampling.
 	Batches Between = iota
-	// Records measures between the contributions of two records, as in the published accountant, where one
-	// record replaces another. The distance is at most twice the clip norm.
+	// Records compares the contributions of two records, as in the published accountant, where one record
+	// replaces another. The distance is at most twice the clip norm.
 	Records
 )
 
@@ -35,35 +34,35 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances configures Train to measure distances at every step, for figures of a typical record. They do not
-// change the training. They are exact functions of the private data, not protected and not charged.
+// Distances configures Train to measure distances at every step, for figures of a typical record. Measuring
+// does not change the training. Distances are private: nothing protects them, and they are not charged.
 type Distances struct {
-	// Observe is called with the distances of each step, before the parameters change. After a resume it is
-	// not called for the steps before the checkpoint. If nil, nothing is measured.
+	// Observe receives the distances of each step, before the parameters change. After a resume it receives
+	// only the distances of later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances of a step, and is at least 2. The default keeps their time below a
-	// tenth of a usual step: between batches a 16th of the expected batch, at most 128; between records a
-	// 256th, at most 16.
+	// Most bounds the number of distances per step, and is at least 2. The default takes less than a tenth of
+	// the time of a usual step. It is a 16th of the expected batch size, at most 128, or for Records a 256th,
+	// at most 16.
 	Most int
 }
 
-// StepDistances are the distances of one step. They are private, and print redacted.
+// StepDistances holds the distances of one step. It is private and prints redacted.
 type StepDistances struct {
 	private
-	Step        int     // from 1
-	Probability float64 // of a record to be in the batch
+	Step        int     // counts from 1
+	Probability float64 // that a given record is in the batch
 	Noise       float64 // standard deviation, in the unit of the distances
-	Bound       float64 // upper bound of the distances, up to the rounding of single precision
-	// Values are the distances. No two have a record in common. The receiver may keep the slice.
+	Bound       float64 // upper bound on the distances, up to single-precision rounding
+	// Values holds the distances. No two distances have a record in common. The receiver may keep the slice.
 	Values []float64
 }
 
-// Normer is a [Worker] that can compute norms without summing gradients.
+// Normer is a [Worker] that computes norms without summing gradients.
 type Normer interface {
 	Worker
-	// AppendNorms appends, for each of at most [MaxRows] rows, the norm of its contribution in AddClipped. A
-	// gradient that is not finite has norm 0. The clip norm must be finite.
+	// AppendNorms appends the norm of each row's contribution to AddClipped. A gradient that is not finite
+	// has norm 0. There are at most [MaxRows] rows, and the clip norm must be finite.
 	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
 }
 
@@ -82,7 +81,6 @@ func (c Config) validateDistances() error {
 	return within("Config.Distances.Most", float64(d.Most), 0, math.MaxInt32)
 }
 
-// most returns the number of distances to measure in a batch of the expected size.
 func (d Distances) most(expected float64) int {
 	switch {
 	case d.Most > 0:
@@ -95,7 +93,7 @@ func (d Distances) most(expected float64) int {
 
 type meter struct {
 	worker  Worker
-	one     []float32 // contribution of a record
+	one     []float32 // contribution of one record
 	another []float32
 }
 
@@ -104,8 +102,8 @@ func newMeter(model Model) *meter {
 	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
 }
 
-// measure returns the distances of rows in order: one for each row, or one for every two rows. A single row
-// that is left over has no distance.
+// measure returns the distances of rows in order. There is one distance per row, or one per two rows for
+// Records. A single remaining row has no distance.
 func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
 	m.worker.Start()
 	var values []float64
@@ -140,9 +138,9 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns distances of rows of data at the model's parameters, as in a step whose batch
-// holds these rows: one for each row between batches, one for every two consecutive rows between records.
-// Clip norms must be finite. The distances are as private as the rows.
+// MeasureDistances returns the distances of rows at the model's current parameters. Batches gives one
+// distance per row, and Records one per two consecutive rows. Clip norms must be finite. Distances are
+// private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err
@@ -158,8 +156,7 @@ func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Bet
 	return newMeter(forRecords(model, data)).measure(data, rows, clip, between), nil
 }
 
-// observeDistances measures a sample of the batch that was just summed. The sample is drawn from its own key,
-// independently of the rows' places in the data.
+// observeDistances measures a sample of the last summed batch. The sample has its own key.
 func (t *trainer) observeDistances(phase Phase) {
 	d := t.cfg.Distances
 	if d.Observe == nil {
@@ -181,7 +178,7 @@ func (t *trainer) observeDistances(phase Phase) {
 	d.Observe(step)
 }
 
-// chosen returns n of the rows, or all, in random order.
+// chosen returns at most n of the rows in random order.
 func chosen(rows []int, n int, s *rng.Stream) []int {
 	out := slices.Clone(rows)
 	n = min(n, len(out))

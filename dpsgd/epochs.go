@@ -10,10 +10,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// epochs is common to the schemes that draw all steps of an epoch together.
+// epochs holds the common part of the schemes that draw all steps of an epoch together.
 type epochs struct{ steps, per int }
 
-// epochs returns the epochs of a Sampling. Every record is in at least one step of each epoch.
 func (s Sampling) epochs() epochs { return epochs{s.EpochSteps, max(1, s.PerEpoch)} }
 
 func (e epochs) validate(c Config) error {
@@ -25,13 +24,13 @@ func (e epochs) validate(c Config) error {
 
 func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
 
-// count returns the number of epochs in a number of steps. An epoch that has begun is charged as a whole.
+// count returns the number of epochs in steps, rounded up. Every started epoch is charged as a whole.
 func (e epochs) count(steps int) int64 {
 	t := int64(e.steps)
 	return (int64(steps) + t - 1) / max(1, t)
 }
 
-// checkWhole reports a number of steps that is not a whole number of epochs, which no event covers.
+// checkWhole returns an error if steps is not a whole number of epochs. No event covers such a run.
 func (e epochs) checkWhole(field string, steps int) error {
 	if steps%e.steps == 0 {
 		return nil
@@ -44,7 +43,7 @@ func (e epochs) checkWhole(field string, steps int) error {
 	return fmt.Errorf("dpsgd: %s is %d, not a whole number of epochs of %d steps: %s would be", field, steps, e.steps, near)
 }
 
-// allocation draws the steps of a record anew in each epoch.
+// allocation implements Allocation: each epoch draws the steps of a record anew.
 type allocation struct{ epochs }
 
 func (a allocation) event(_ Phase, steps int, noise accountant.Gaussian) accountant.Event {
@@ -56,7 +55,7 @@ func (a allocation) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: a.epochs, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// ballsInBins draws one step of a record, which is the same in all epochs.
+// ballsInBins implements BallsInBins: a record has the same step in all epochs.
 type ballsInBins struct{ epochs }
 
 func (b ballsInBins) validate(c Config) error {
@@ -83,27 +82,27 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws the batches of an epoch at once: the steps of every record, and a block for each of
-// these steps. The draw of a record is a function of the key, the epoch and the record's place in the data.
-// So a resumed run draws the same batches again, and no record's draw depends on another's.
+// epochSampler draws the batches of a whole epoch at once. It draws the steps of every record and a block for
+// each step. A draw depends only on the key, the epoch and the record's index. So a resumed run draws the
+// same batches, and no record affects the draw of another record.
 type epochSampler struct {
 	epochs
-	same   bool // batches are the same in all epochs
-	start  int  // first step of the phase
+	same   bool // the batches are the same in all epochs
+	start  int  // of the phase
 	blocks int
 	parts  []epochPart
 }
 
-// epochPart is the plan of an epoch for the records of one part.
+// epochPart holds the draws of an epoch for the records of one part.
 type epochPart struct {
-	key   rng.Key // of the plan; zero before the first
-	first int     // step of the epoch
+	key   rng.Key // key of the draws; zero before the first draw
+	first int     // first step of the epoch
 	picks []stepPick
-	taken []bool // steps of one record, while it is drawn
+	taken []bool // steps already drawn for the current record
 }
 
 type stepPick struct {
-	step int // of the epoch
+	step int // index within the epoch
 	pick
 }
 
@@ -122,9 +121,9 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the epoch of a part. Batches that are the same in all epochs are drawn from a common key. A
-// random subset is drawn by Floyd's method: for j from steps - per on take a uniform number up to j, or j
-// itself if that number is taken.
+// plan draws the epoch of a part. If batches are the same in all epochs, they come from a common key. Floyd's
+// method draws the random subset of steps. For each j from steps - per on, it takes a uniform number up to j.
+// If this number is already taken, it takes j.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -152,7 +151,7 @@ func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	}
 }
 
-// words makes uniform integers, each from one 64-bit word of a stream, so that the place of a draw in the
+// words draws uniform integers, each from one 64-bit word of a stream. So the position of a draw in the
 // stream does not depend on earlier draws.
 type words struct {
 	key    rng.Key
@@ -170,8 +169,8 @@ func (w *words) below(n uint64) uint64 {
 	return w.key.Derive("again", w.used).Stream().Uint64N(n)
 }
 
-// scaled maps a uniform 64-bit word to a uniform integer below n, without bias. ok is false for 2^64 mod n of
-// the words (Lemire 2019).
+// scaled maps a uniform 64-bit word to an unbiased uniform integer below n (Lemire 2019). ok is false for
+// 2^64 mod n of the words, which must be rejected.
 func scaled(word, n uint64) (v uint64, ok bool) {
 	hi, lo := bits.Mul64(word, n)
 	return hi, lo >= n || lo >= -n%n

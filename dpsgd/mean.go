@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// groupsOf returns the groups of a model. A model without groups is one group.
+// groupsOf returns the groups of m. A model that is not Grouped has one group.
 func groupsOf(m Model) []int {
 	if g, ok := m.(Grouped); ok {
 		return g.Groups()
@@ -15,23 +15,21 @@ func groupsOf(m Model) []int {
 	return []int{len(m.Parameters())}
 }
 
-// meanWorker adds records that have several gradients each, for the views of an image or for the rows of a
-// unit. A record contributes the mean of its gradients, clipped as a whole. So its norm is bounded for any
-// number of gradients.
+// meanWorker handles records with several gradients each, from the views of an image or the rows of a unit. A
+// record contributes the mean of its gradients, clipped as a whole. So the norm of a contribution does not
+// depend on the number of gradients. meanWorker satisfies the obligations of [Worker] for records:
 //
-// The obligations of [Worker], for records:
-//
-//   - Obligation 1: the sum over a record's gradients is the result of one call of the model's worker. By the
-//     model's own obligation 1 it is a function of parameters and record. It is taken as the gradient,
-//     whatever its rounding.
+//   - Obligation 1: one call of the model's worker computes the sum of a record's gradients. By its
+//     obligation 1 this sum depends only on parameters and record. The sum is taken as the gradient, whatever
+//     its rounding.
 //   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
 //     2^-30. An element of the contribution is rounded once, by at most 2^-24.
-//   - Obligation 3: a record passes through 32 additions in its run and at most 8 more.
+//   - Obligation 3: a record passes through at most 32 additions in its run and 8 more.
 type meanWorker struct {
 	inner    Worker
 	groups   []int
-	gradient []float32 // sum over the gradients of one record
-	run      []float32 // sum of at most runRecords records
+	gradient []float32 // sum of the gradients of one record
+	run      []float32 // sum of the contributions of at most runRecords records
 }
 
 func newMeanWorker(m Model) meanWorker {
@@ -39,7 +37,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. of returns the data and rows of a record.
+// addMeans adds the contributions of records to sum. The function of returns the data and rows of a record.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {
@@ -55,7 +53,7 @@ func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(r
 	return tally
 }
 
-// addMean adds the clipped mean gradient of rows to run.
+// addMean adds the clipped mean of the gradients of rows to run.
 func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	clear(w.gradient)
 	inner := w.inner.AddClipped(w.gradient, data, rows, FlatClip(math.Inf(1)))
@@ -92,12 +90,11 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	return tally
 }
 
-// unitModel trains a model on records of several rows each: see Data.Ends, and "Units of several rows" in the
-// package comment. A step is the sampled Gaussian mechanism on units, by the proof at type grid with "unit"
-// for "record". The number of rows of a unit affects nothing but its own contribution.
+// unitModel trains a model on records of several rows (see Data.Ends). The proof at type grid holds with
+// "unit" for "record". The number of rows of a unit affects only the contribution of this unit.
 type unitModel struct{ Model }
 
-// forRecords returns the model whose rows are the records of data, unpacked.
+// forRecords wraps m so that each row of a call is a record of data, and packed rows are unpacked.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}
@@ -112,7 +109,6 @@ func (m unitModel) Fingerprint() []byte {
 	return append([]byte("units "), m.Model.Fingerprint()...)
 }
 
-// Groups implements [Grouped].
 func (m unitModel) Groups() []int  { return groupsOf(m.Model) }
 func (m unitModel) Worker() Worker { return &unitWorker{meanWorker: newMeanWorker(m.Model)} }
 

@@ -15,27 +15,24 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Metrics describes the progress of a run. All fields but Private may be shown to anybody: they are public,
-// part of the release that was charged, or computed from the release.
+// Metrics describes the progress of a run. All fields except Private may be published.
 type Metrics struct {
-	Step, Steps  int // steps done, of all steps
+	Step, Steps  int // steps done, and steps in all
 	LearningRate float64
 	ClipNorm     float64 // of this step
-	// Unclipped is the noisy number of records that were not clipped, over the expected batch size, if
-	// clipping is adaptive. Otherwise it is NaN.
+	// Unclipped is the noisy fraction of unclipped records, or NaN without adaptive clipping.
 	Unclipped float64
-	Event     accountant.Event // worst case of the steps so far: see Config.EventAfter
-	// Public is the score on Config.Public after this step, computed every Config.PublicEvery steps and after
-	// the last step. Otherwise it is nil.
+	Event     accountant.Event // event of the steps so far; see Config.EventAfter
+	// Public is the score on Config.Public after this step, or nil if none was due.
 	Public  *Score
-	Private Diagnostics // holds the counts of this step alone
+	Private Diagnostics // counts of this step
 }
 
 // Score is the quality of a model on public data.
 type Score struct {
 	Loss float64 // mean over the rows whose gradient is finite
-	// Accuracy is the fraction of rows whose class is predicted correctly. It is NaN for a model that is no
-	// [Predictor] or fails to predict a row, and for data without classes.
+	// Accuracy is the fraction of correctly predicted classes. It is NaN if the data have no classes, or if
+	// the model is not a [Predictor] or cannot predict a row.
 	Accuracy float64
 }
 
@@ -45,21 +42,20 @@ type Predictor interface {
 	Predict(ctx context.Context, dst []int, x blas32.General) error
 }
 
-// Diagnostics counts what happened to records, summed over steps. It is an exact function of the private
-// data, not protected and not charged: for the owner of the data, not for release. It prints redacted and has
-// no JSON form.
+// Diagnostics counts sampled records, summed over steps. It is an exact function of the private data,
+// unprotected and not charged. It prints redacted and has no JSON form.
 type Diagnostics struct {
 	private
 	Sampled   int64   // records in batches
 	Clipped   int64   // records whose gradient was scaled down
-	NonFinite int64   // records whose gradient was not finite and counted as zero
-	Loss      float64 // sum of the losses of all other sampled records
+	NonFinite int64   // records whose gradient is not finite and counts as zero
+	Loss      float64 // sum of the losses of the records with a finite gradient
 }
 
 // ClipFraction returns the fraction of sampled records that were clipped, or NaN if no record was sampled.
 func (d Diagnostics) ClipFraction() float64 { return float64(d.Clipped) / float64(d.Sampled) }
 
-// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN if there were none.
+// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN without such records.
 func (d Diagnostics) MeanLoss() float64 { return d.Loss / float64(d.Sampled-d.NonFinite) }
 
 func (d *Diagnostics) add(e Diagnostics) {
@@ -73,19 +69,15 @@ func diagnosticsOf(sampled int, tally Tally) Diagnostics {
 	return Diagnostics{Sampled: int64(sampled), Clipped: tally.Clipped, NonFinite: tally.NonFinite, Loss: tally.Loss}
 }
 
-// private redacts the values that embed it.
+// private redacts types that embed it.
 type private struct{}
 
-// String returns redacted text.
 func (private) String() string { return "dpsgd: private(redacted)" }
 
-// GoString returns redacted text.
 func (p private) GoString() string { return p.String() }
 
-// LogValue returns redacted text.
 func (p private) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalJSON always fails.
 func (private) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("dpsgd: private counts and distances have no JSON form; read the fields on purpose")
 }
@@ -111,14 +103,14 @@ func (d Data) allFinite() error {
 type observer struct {
 	cfg       Config
 	model     Model
-	worker    Worker // for public data; nil without it
+	worker    Worker // for public data; nil if there is none
 	scratch   []float32
 	predicted []int
 }
 
 func newObserver(model Model, cfg Config) (*observer, error) {
 	if a, ok := model.(*augmented); ok {
-		model = a.Model // public rows are evaluated without views
+		model = a.Model // evaluation uses no views
 	}
 	o := &observer{cfg: cfg, model: model}
 	if cfg.Observe != nil && cfg.Public.Packed != nil {
@@ -138,7 +130,7 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 	return o, nil
 }
 
-// report completes the metrics of a step and passes them to Config.Observe.
+// report adds the event and the public score to the metrics, and calls Config.Observe.
 func (o *observer) report(ctx context.Context, m Metrics) error {
 	if o.cfg.Observe == nil {
 		return nil
@@ -155,7 +147,6 @@ func (o *observer) report(ctx context.Context, m Metrics) error {
 	return nil
 }
 
-// score sums the losses that a worker reports, and counts correct predictions.
 func (o *observer) score(ctx context.Context) (Score, error) {
 	data := o.cfg.Public
 	o.worker.Start()
@@ -173,7 +164,7 @@ func (o *observer) score(ctx context.Context) (Score, error) {
 		return s, nil
 	}
 	if err := o.model.(Predictor).Predict(ctx, o.predicted, data.X); err != nil {
-		return s, ctx.Err() // a row whose logits overflow; the run has been charged and continues
+		return s, ctx.Err() // for logits that overflow; the charged run continues
 	}
 	s.Accuracy = scores.Accuracy(o.predicted, data.Y)
 	return s, nil

@@ -2,59 +2,54 @@ package dpsgd
 
 import "math"
 
-// Model is a vector of parameters and a loss for every record. Package nn builds models out of layers.
+// Model has a vector of parameters and a loss for every record. Package nn builds models from layers.
 type Model interface {
-	// Parameters returns the live parameters in a fixed order. Train writes them between steps, never while
-	// a Worker runs.
+	// Parameters returns the live parameters in a fixed order. Train writes them while no Worker runs.
 	Parameters() []float32
-	// Check returns an error for data that the model cannot use: a wrong number of columns, or a label out of
-	// range.
+	// Check returns an error if the model cannot use data, for example if a label is out of range.
 	Check(data Data) error
-	// Worker returns the working memory of one goroutine.
+	// Worker returns a new Worker for one goroutine.
 	Worker() Worker
-	// Fingerprint returns bytes that identify every setting that shapes the loss. They must distinguish the
-	// model from all others whose Workers may add something else for the same parameters: two models with
-	// equal fingerprints under one key get the same noise, and if the models differ, the difference of their
-	// releases has no noise.
+	// Fingerprint returns bytes that identify every setting that affects the loss. Two models whose Workers
+	// may return different sums must have different fingerprints. Otherwise both models get the same noise
+	// under one key, and the difference of their releases has no noise.
 	Fingerprint() []byte
 }
 
-// Grouped is a [Model] whose parameters form groups, usually layers, that can be clipped one by one.
+// Grouped is a [Model] whose parameters form groups, usually layers. Each group can be clipped separately.
 type Grouped interface {
 	Model
-	// Groups returns the number of parameters of each group, in the order of Parameters.
+	// Groups returns the size of each group, in the order of Parameters.
 	Groups() []int
 }
 
-// Worker computes clipped gradients for one goroutine. The guarantee of [Train] rests on the three
-// obligations of AddClipped.
+// Worker computes clipped gradients in one goroutine. [Train] relies on the obligations of AddClipped.
 type Worker interface {
-	// Start is called once in a step, before the first AddClipped. The parameters have changed since the
-	// last step.
+	// Start is called once per step, before AddClipped. The parameters may have changed since the last step.
 	Start()
-	// AddClipped adds to sum, which is zero, the contributions of at most [MaxRows] rows of data. A row
-	// contributes the gradient of its loss with respect to the parameters, where every group is multiplied by
-	// clip.Scale of the group's Euclidean norm. One backward pass suffices: compute norms from the deltas and
-	// activations, scale the rows of deltas, and take one product.
+	// AddClipped adds the contributions of at most [MaxRows] rows of data to sum. The caller passes a sum of
+	// zeros. A row contributes the gradient of the row's loss. In every group the gradient is multiplied by
+	// clip.Scale of the group's Euclidean norm. One backward pass suffices. Compute the norms from deltas and
+	// activations, scale the rows of the deltas, and take one product.
 	//
-	//  1. What a call adds depends on parameters, clip and the contents of its rows, in their order, and on
-	//     nothing else, to the last bit: not on a row's index or address, nor on earlier calls. Whether a row
-	//     counts as clipped or as not finite depends on parameters, clip and that row alone.
-	//  2. In no group does a row's contribution have a norm above the clip norm times 1 + 2^-20. If the
-	//     gradient is not finite, the contribution is zero, and counted.
-	//  3. The sum of all rows' contributions has an error of norm at most gamma_64 times the sum of their
-	//     norms, where gamma_n = n u/(1 - n u) and u = 2^-24. Single-precision sums satisfy this if no term
-	//     passes through more than 64 additions. See AddATB of internal/kernel.
+	//  1. The result depends only on parameters, clip and the contents of the rows, in their order, to the
+	//     last bit. It does not depend on indices, addresses or earlier calls. Whether a row counts as
+	//     clipped or as not finite depends only on parameters, clip and this row.
+	//  2. In every group the norm of a row's contribution is at most the clip norm times 1 + 2^-20. A row
+	//     whose gradient is not finite contributes zero and is counted.
+	//  3. The error of the sum has norm at most gamma_64 times the sum of the contributions' norms. Here
+	//     gamma_n = n u/(1 - n u) and u = 2^-24. A single-precision sum satisfies this bound if every term
+	//     passes through at most 64 additions. See AddATB of internal/kernel.
 	AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally
 }
 
-// MaxRows bounds the number of rows in one call of AddClipped.
+// MaxRows is the largest number of rows in one call of AddClipped.
 const MaxRows = 256
 
-// Tally counts what happened to rows. It is private.
+// Tally counts events in the rows of a batch. It is private.
 type Tally struct {
-	Clipped   int64   // scaled down
-	NonFinite int64   // gradient not finite: counted as zero
+	Clipped   int64   // rows whose gradient was scaled down
+	NonFinite int64   // rows whose gradient is not finite and counts as zero
 	Loss      float64 // sum of the finite losses
 }
 
@@ -64,26 +59,24 @@ func (t *Tally) add(u Tally) {
 	t.Loss += u.Loss
 }
 
-// Clip sets how a [Worker] bounds the contribution of a record. The parameters form one group, or the groups
-// of a [Grouped] model.
+// Clip bounds the contribution of a record. The groups are the whole gradient or the groups of a [Grouped]
+// model.
 type Clip struct {
-	// Norms holds the positive clip norm C of each group; +Inf does not clip. A single norm applies to the
-	// gradient as a whole.
+	// Norms holds the clip norm C of each group. One norm bounds the whole gradient. +Inf disables clipping.
 	Norms []float64
-	// Stabilizer, if positive, gives every contribution nearly the same norm: the gradient g is scaled by
-	// C/(|g| + Stabilizer) whatever its norm (automatic clipping, Bu et al. 2023). Zero means the usual
-	// rule, min(1, C/|g|).
+	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer), so contributions have nearly
+	// equal norms (automatic clipping, Bu et al. 2023). If it is zero, the factor is min(1, C/|g|).
 	Stabilizer float64
 }
 
-// FlatClip returns the rule that clips the gradient as a whole to norm.
+// FlatClip returns the rule that clips the whole gradient to norm.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
-// maxScale bounds the factors of a Worker, so that they stay within the range of float32.
+// maxScale bounds the scaling factors, so that they fit into float32.
 const maxScale = 0x1p60
 
-// Scale returns the factor, at most 2^60, for a group's gradient of the given finite norm, and whether the
-// norm is above C.
+// Scale returns the factor for the gradient of a group with a finite norm. The factor is at most 2^60.
+// clipped reports whether the norm is above the clip norm.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {
@@ -97,7 +90,7 @@ func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	return 1, false
 }
 
-// Norm returns a bound on the Euclidean norm of a contribution over all groups.
+// Norm returns an upper bound on the Euclidean norm of a whole contribution.
 func (c Clip) Norm() float64 {
 	square := 0.0
 	for _, n := range c.Norms {

@@ -15,8 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// release computes the private part of a step, and of [Sum]: the clipped sum of a random batch on the grid,
-// with exact discrete noise.
+// release computes the noisy clipped sum of a step or of [Sum].
 type release struct {
 	key        rng.Key
 	workers    int
@@ -26,42 +25,40 @@ type release struct {
 
 	grid  grid
 	noise noiseLaw // nil without noise
-	scale float64  // of noise: grid.sigma, or the scale of Laplace noise
-	units int64    // of the grid, for one record in the count; see setting
+	scale float64  // scale of the noise: grid.sigma, or the Laplace scale
+	units int64    // grid units for one record of the count; see setting
 
 	batch  *batcher
 	sum    *summer
 	banded *banded // nil if the noise of steps is independent
-	total  []int64 // the sum, then sum plus noise, in units; the count is last
-	fresh  rng.Key // of the noise that read adds to total; zero after read
-	step   uint64  // step of total
+	total  []int64 // the sum, and after read the noisy sum, in units; the count is last
+	fresh  rng.Key // key of the noise that read adds; zero after read
+	step   uint64  // index of the step that total belongs to
 
-	scratch []*scratch // of goroutines
+	scratch []*scratch // of each goroutine
 }
 
-// setting holds the parameters of a step, all public.
+// setting holds the public parameters of a step.
 type setting struct {
-	probability     float64 // of a record to be in the batch
+	probability     float64 // that a given record is in the batch
 	sampling        Sampling
-	start           int     // first step of the phase, where sampling is by epochs
+	start           int     // first step of the phase, for sampling by epochs
 	noiseMultiplier float64 // 0: no noise
 	laplace         bool    // discrete Laplace noise, for one parameter
 	clip            Clip
-	// countMultiplier, if positive, is the standard deviation of the noise of the number of sampled records
-	// that were not clipped, in records.
+	// countMultiplier, if positive, is the standard deviation of noise on the count of unclipped records.
 	//
-	// The count is one more coordinate of the same discrete Gaussian mechanism. A record counts as a whole
-	// number of units: the largest number for which the noise, whose sigma S is the grid's as everywhere, has
-	// a standard deviation of at least countMultiplier records. So neighbours differ by at most
-	// S/noiseMultiplier in the sum and S/countMultiplier in the count. Both are of the same sample, so
-	// together they differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm.
-	// Hence the release of both is a Gaussian mechanism with the multiplier of jointMultiplier, by the proof
-	// at type grid with one more coordinate. Unlike a sum of floats the count is exact and adds no rounding.
+	// The count is one more coordinate of the discrete Gaussian mechanism, with the same sigma S. Each record
+	// adds the largest whole number of units for which S is at least countMultiplier records. Neighbours then
+	// differ by at most S/noiseMultiplier in the sum and S/countMultiplier in the count. Together they differ
+	// by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm. So the proof at type grid
+	// applies with one more coordinate, and jointMultiplier returns the noise multiplier. The count is an
+	// exact integer and adds no rounding.
 	countMultiplier float64
 }
 
-// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down: the noise multiplier of two Gaussian releases of
-// one sample taken together (Andrew et al. 2021, Theorem 1).
+// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. It is the noise multiplier of two joint Gaussian
+// releases with the multipliers a and b on the same sample (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -80,8 +77,7 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with the given setting. records defaults to the number of records
-// in the data.
+// newRelease prepares releases that start with setting s. records defaults to data.Records().
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
 	r := &release{workers: workers, records: cmp.Or(records, data.Records()), parameters: len(model.Parameters())}
 	integers := 0
@@ -122,7 +118,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns the number of releases in which a contribution is rounded down once more.
+// floors returns the number of releases in which correlated noise rounds a contribution down once more.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0
@@ -130,7 +126,7 @@ func (r *release) floors() int {
 	return len(r.banded.noise)
 }
 
-// setNoise prepares the sampler, unless the sampler of the last step has the same scale.
+// setNoise creates the sampler, unless the current sampler already has the right scale.
 func (r *release) setNoise(s setting) error {
 	scale := r.grid.sigma
 	if s.laplace {
@@ -154,7 +150,7 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run prepares the release of one step except for the noise, which read adds.
+// run computes the sum of one step. read adds the noise later.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
@@ -169,7 +165,7 @@ func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	return tally, nil
 }
 
-// sumBatch sets total to the sum, and the count, of the batch.
+// sumBatch sets total to the sum of the batch, followed by the count if there is one.
 func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	tally, err := r.sum.add(ctx, r.batch, r.setting.clip, r.grid.perUnit)
 	if err != nil {
@@ -185,11 +181,10 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey returns the key of the step's noise, a pseudo-random function of the run's key, the step and all
-// integers of the sum. So a sum that is computed again gets its own noise again. A sum that differs by a
-// single unit gets other noise, whatever made it differ: a processor that rounds in another way, another
-// version, a Worker that does not match its Fingerprint. If the noise depended on the step alone, the
-// difference of two such sums would have no noise.
+// noiseKey derives the key of the noise from the run's key, the step and all integers of the sum. Recomputing
+// a sum gives the same noise, and a sum that differs by one unit gets other noise. Sums may differ between
+// processors or versions, or if a Worker does not match its Fingerprint. If the noise depended only on the
+// step, the difference of two such sums would have no noise.
 func (r *release) noiseKey(step uint64) rng.Key {
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
@@ -201,14 +196,14 @@ func (r *release) noiseKey(step uint64) rng.Key {
 	return r.key.Derive("noise", step).DeriveBytes("sum", h[:])
 }
 
-// scratch is the working memory of a goroutine for a piece of a span.
+// scratch is the working memory of a goroutine for one piece of a span.
 type scratch struct {
 	noise   [pieceLength]int64
 	mean    [pieceLength]float64
-	streams *rng.Streams // of the noise of this step's spans; nil before it is drawn
+	streams *rng.Streams // noise streams of the spans of this step; nil before the first draw
 }
 
-// pieces yields a part of mean for each piece of a range of parameters, of the piece's length.
+// pieces yields a buffer for each piece of a range of parameters. The buffer has the length of the piece.
 func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		for ; low < high; low += pieceLength {
@@ -219,8 +214,7 @@ func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	}
 }
 
-// pieceLength is the number of parameters that fit into the fastest cache with all their intermediate
-// results.
+// pieceLength is the largest number of parameters for which all intermediate results fit into the L1 cache.
 const pieceLength = 1024
 
 func (r *release) scratchOf(worker int) *scratch {
@@ -230,10 +224,9 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read divides the noisy sum by divisor and calls use once for each part: the parts of span i in order, from
-// parameter low on. Noise is drawn and added on the way, while the part is in caches. Each span has its own
-// stream. Goroutines share the work, so several calls of use run at once, for different spans. use must not
-// keep the part.
+// read calls use with the noisy sum divided by divisor, in parts that start at parameter low. The parts of
+// span i come in order. Concurrent calls of use are for different spans. use must not keep the part. Noise
+// from the span's own stream is drawn and added just before use, while the part is in caches.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -280,14 +273,14 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of a run by [Train] except the key. It is a fingerprint of
-// secrets: under a key it identifies a run, and without a key it confirms guesses of the data.
+// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is as secret as the data,
+// because anyone can use it to confirm a guess of the data. Mixed into the key, it identifies a run.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run, with the configuration as text. So different runs under
-// one key have different samples and noise.
+// fingerprint returns a hash of all inputs of a run, with the configuration as text. Different runs under one
+// key thus have different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()
@@ -314,18 +307,17 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 
 const hashSize = 32
 
-// hasher distinguishes the integer sums of a step: different sums have different hashes, except with
-// probability 2^-128 over the hasher's secret 64-bit words.
-//
-// It is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999), twice:
+// hasher hashes the integer sums of a step with secret 64-bit words. Two different sums have equal hashes
+// with probability at most 2^-128 over these words. It consists of two NH hashes (Black, Halevi, Krawczyk,
+// Krovetz, Rogaway 1999):
 //
 //	sum over i of (m[2i] + k[2i]) (m[2i+1] + k[2i+1]) modulo 2^128
 //
-// where the inner additions are modulo 2^64. For uniform k and two different sequences m of equal length, the
-// values are equal with probability at most 2^-64. With k moved by two words the same holds again,
-// independently. A hash function without a key would also distinguish sums that an adversary chose to
-// collide, at four times the cost. But an adversary who could choose a sum has not seen the words, on which
-// outputs depend only through this comparison.
+// The inner additions are modulo 2^64. For uniform k and two different sequences m of equal length, the NH
+// values are equal with probability at most 2^-64. The second hash uses k moved by two words, and the same
+// bound holds independently. A hash without a key would also resist sums chosen to collide, at four times the
+// cost. This is not needed. Outputs depend on the secret words only through equality of hashes, so they do
+// not help an adversary to choose sums.
 type hasher struct{ words [spanLength + 2]uint64 }
 
 func newHasher(s *rng.Stream) *hasher {
@@ -336,7 +328,7 @@ func newHasher(s *rng.Stream) *hasher {
 	return h
 }
 
-// sum returns the hash of at most spanLength integers. Compare hashes of sequences of equal length only.
+// sum hashes at most spanLength integers. Only hashes of sequences of equal length are comparable.
 func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 	even := len(m) &^ 1
 	var sums [2]uint128
@@ -352,7 +344,7 @@ func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 
 type uint128 struct{ low, high uint64 }
 
-// addPairs adds the products of pairs of m to both sums, with the words k and with k moved by two.
+// addPairs adds the products of the pairs of m, with k to sums[0] and with k moved by two to sums[1].
 func addPairs(sums *[2]uint128, m []int64, k []uint64) {
 	a, b := sums[0], sums[1]
 	for i := 0; i+1 < len(m) && i+3 < len(k); i += 2 {

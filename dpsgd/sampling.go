@@ -9,69 +9,64 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Scheme selects how the batches of a run are drawn.
+// Scheme selects how batches are drawn.
 type Scheme string
 
-// The schemes. The zero value is Poisson. In each scheme the steps of a record are drawn for that record
-// alone, independently of all others, and the size of a batch is random.
+// These are the schemes, and the zero value is Poisson. Every scheme draws the steps of each record
+// independently of all other records, so batch sizes are random.
 const (
 	// Poisson lets every record join every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
-	// Allocation puts every record in PerEpoch of the EpochSteps steps of an epoch. The choice is uniformly
-	// random and new in each epoch.
+	// Allocation puts every record in PerEpoch of the EpochSteps steps of each epoch. The steps are chosen
+	// uniformly at random, anew in each epoch.
 	Allocation Scheme = "allocation"
-	// BallsInBins puts every record in one of EpochSteps batches. The choice is uniformly random and made
-	// once: every epoch has the same batches in the same order.
+	// BallsInBins puts every record in one of EpochSteps batches, chosen uniformly at random. Every epoch
+	// uses the same batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
-	// Cyclic gives every record one of Bands turns. The choice is uniformly random and made once. Turns
-	// follow each other in a fixed order, again and again. At every step each record of the current turn
-	// independently joins the batch. Noise is correlated over Bands steps: later steps subtract part of the
-	// noise of a step. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
+	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. Steps go through the
+	// turns in a fixed cyclic order. In each step, every record of the current turn joins the batch
+	// independently. Noise is correlated over Bands steps, and later steps subtract part of earlier noise.
+	// This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
 
-// Schemes returns all schemes, the default first.
+// Schemes returns all schemes. The default comes first.
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
-// Sampling sets how batches are drawn. It is fixed before the run, and it alone determines both the draws of
-// [Train] and the charge of [Config.Event]. Its zero value is Poisson sampling. A shuffle cut into batches of
-// equal size is none of these schemes and is not offered: there the places of the other records reveal the
-// place of a record, so that it is hidden less.
+// Sampling sets how batches are drawn. [Train] uses it for the draws and [Config.Event] for the charge. The
+// zero value is Poisson sampling. Batches of equal size from a shuffle are not supported. There the places of
+// other records reveal the place of a record, so a record is less protected.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
-	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. The steps of a run, or
-	// of each phase, must be a whole number of epochs.
+	// EpochSteps is the steps per epoch, for Allocation and BallsInBins. A phase is a whole number of epochs.
 	EpochSteps int `json:"epoch_steps,omitzero"`
-	// PerEpoch is the number of steps of an epoch that a record is in, for Allocation, from 1 to EpochSteps.
-	// The default is 1.
+	// PerEpoch is a record's number of steps per epoch, for Allocation, in [1, EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns, and of bands of the noise, for Cyclic: from 1 to the steps of the run. In
-	// its turn a record joins a batch with probability Bands times SamplingProbability, at most 1. With one
-	// band this is Poisson sampling.
+	// Bands is the number of turns and of noise bands, for Cyclic. It is in [1, number of steps]. A record
+	// joins a batch of its turn with probability Bands times SamplingProbability, at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 
 // scheme implements a [Sampling].
 type scheme interface {
-	// validate returns an error for a Config that the event does not cover.
+	// validate returns an error if the event does not cover a run with c.
 	validate(c Config) error
-	// probability returns the probability that a record is in a step of the phase.
+	// probability returns the probability that a record is in a given step of the phase.
 	probability(p Phase) float64
-	// event returns the event of the first steps of a phase.
+	// event returns the event of the given number of first steps of a phase.
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
-	// sampler returns the sampler of the phase that begins at step start, in which a record is in a step
-	// with the given probability.
+	// sampler returns the sampler for the phase that begins at step start. parts is the number of parts to
+	// draw.
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 
-// sampler draws which records are in the batch of a step, and which block each record joins.
+// sampler draws the records of a batch and the block of each record.
 type sampler interface {
-	// draw appends the records of one part, from low up to high, in ascending order. Several goroutines draw
-	// different parts at once.
+	// draw appends the chosen records of a part, low <= record < high, ascending. Parts may run concurrently.
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
-// scheme returns the scheme with the name that Config.Validate has checked.
+// scheme expects a name that Config.Validate accepts.
 func (s Sampling) scheme() scheme {
 	switch s.Scheme {
 	case Allocation:
@@ -84,8 +79,8 @@ func (s Sampling) scheme() scheme {
 	return poisson{}
 }
 
-// Probability returns the probability that a record is in a batch of the first phase: the expected batch size
-// over the number of records.
+// Probability returns the expected batch size of the first phase over the number of records. It is the
+// probability that a record is in a given batch.
 func (c Config) Probability() float64 { return c.Sampling.scheme().probability(c.phases()[0]) }
 
 func (c Config) validateSampling() error {
@@ -137,24 +132,24 @@ func (p poissonSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// batcher draws batches of the records and assigns the records to blocks.
+// batcher draws batches and assigns their records to blocks.
 type batcher struct {
 	sampler sampler
 	records int
 	blocks  int
 
-	rows   []int // of the batch, block by block, ascending in each
+	rows   []int // of the batch, ordered by block and then by index
 	starts []int // block b is rows[starts[b]:starts[b+1]]
 	picked [][]pick
 }
 
 type pick struct{ row, block int }
 
-// drawLength is the number of records per stream of random numbers, so that goroutines can share the work.
+// drawLength is the number of records per random stream. Goroutines share the work by streams.
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start. probability is for Poisson sampling.
-// The number of blocks must come from public numbers.
+// newBatcher returns a batcher for the phase that begins at step start. Only Poisson and Cyclic use
+// probability. blocks must be computed from public values.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

@@ -13,19 +13,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SumConfig configures the release of the sum of the contributions of all records.
+// SumConfig configures [Sum].
 type SumConfig struct {
-	ClipNorm         float64 // bounds the norm of a record's contribution, in [2^-40, 2^40]
-	NoiseMultiplier  float64 // standard deviation of the noise over the clip norm, in [2^-10, 2^20]
+	ClipNorm         float64 // bound on the norm of a record's contribution, in [2^-40, 2^40]
+	NoiseMultiplier  float64 // standard deviation of the noise divided by the clip norm, in [2^-10, 2^20]
 	Records, Workers int     // as in Config
 }
 
-// Event returns the event of one sum, for the relation "add or remove one record".
+// Event returns the event of one sum. Neighbours differ by one added or removed record.
 func (c SumConfig) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }
 
-// Validate returns an error for the first field that is missing or out of range.
+// Validate returns an error for a field that is missing or out of range.
 func (c SumConfig) Validate() error {
 	return cmp.Or(
 		within("SumConfig.ClipNorm", c.ClipNorm, minClip, maxClip),
@@ -35,22 +35,22 @@ func (c SumConfig) Validate() error {
 	)
 }
 
-// SumResult is the release of a sum.
+// SumResult is the result of [Sum].
 type SumResult struct {
-	// Sum estimates the clipped sum, with one element for each of the model's parameters. The noise of each
-	// element has a standard deviation just above NoiseMultiplier times ClipNorm.
+	// Sum estimates the clipped sum, with one element per model parameter. The noise of an element has a
+	// standard deviation just above NoiseMultiplier times ClipNorm.
 	Sum         []float64
-	Event       accountant.Event // event of the reservation
+	Event       accountant.Event // the charged event
 	Releasable  bool             // false for a seeded key
 	Diagnostics Diagnostics
 }
 
-// Sum releases the clipped sum of all records' contributions, with Gaussian noise. It is one step of [Train]
-// with every record in the batch, and nothing is trained. A private mean, a matrix of second moments and a
-// histogram are sums of models whose workers add a row, its outer product or a cell: see [Model].
+// Sum releases the clipped sum of all records' contributions, with Gaussian noise. It equals one step of
+// [Train] with every record in the batch, but the model does not change. For a private mean, second moment
+// matrix or histogram, pass a model whose workers add a row, its outer product or a cell.
 //
-// The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even if Sum then
-// fails. The same key, data, configuration and model give the same sum.
+// reservation must be unused and made for cfg.Event(). Sum consumes it at the start, even if Sum fails later.
+// Equal keys, data, configurations and models give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
@@ -81,7 +81,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	return result, nil
 }
 
-// checkRun returns an error for a missing or unusable input, before anything is charged.
+// checkRun returns an error for a missing or unusable input. It runs before anything is charged.
 func checkRun(model Model, data Data, key rng.Key) error {
 	if key.IsZero() {
 		return errors.New("dpsgd: the key is missing: make one with NewKey")
@@ -100,8 +100,8 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin uses the reservation, which must be for the event. The event is of continuous noise, and the noise
-// drawn is of integers. Its Rényi divergences are no larger, but its privacy loss distribution is another.
+// begin consumes the reservation, which must be for the event. The event assumes continuous noise, but the
+// drawn noise is discrete. The Rényi divergences are no larger. The privacy loss distribution differs.
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

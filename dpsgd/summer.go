@@ -14,37 +14,37 @@ const spanLength = 4096
 
 func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
 
-// spans calls f for consecutive ranges of n parameters.
+// spans calls f for consecutive ranges of n parameters. Calls are concurrent.
 func spans(workers, n int, f func(worker, i, low, high int)) {
 	parallel.Each(workers, spansOf(n), func(worker, i int) {
 		f(worker, i, i*spanLength, min((i+1)*spanLength, n))
 	})
 }
 
-// summer computes the clipped sum of a batch. With a grid it sums integers, in any order, with one sum per
-// goroutine, and then adds these sums. Without noise it sums doubles in a fixed number of sums (lanes), so
-// that the order of additions does not depend on goroutines. Its memory does not depend on the batch.
+// summer computes the clipped sum of a batch. With a grid each goroutine sums integers in any order, and then
+// the sums are added. Without noise the number of float64 sums (lanes) is fixed, so the order of additions
+// does not depend on the goroutines. The memory does not depend on the size of the batch.
 type summer struct {
 	data    Data
 	group   grouping
 	workers []*summingWorker
-	floats  [][]float64 // lanes; nil with a grid
-	tallies []Tally     // of blocks
-	broken  atomic.Bool // a worker exceeded its clip norm
-	blind   bool        // ignores broken: tests see what such a worker would do
+	floats  [][]float64 // lanes; nil if there is a grid
+	tallies []Tally     // one per block
+	broken  atomic.Bool // set if a worker exceeded its clip norm
+	blind   bool        // ignores broken, for tests of the effect of such a worker
 }
 
 type summingWorker struct {
 	Worker
-	packed PackedWorker // nil if the worker is none, or rows are not packed
+	packed PackedWorker // nil if rows are not packed or Worker is not a PackedWorker
 	sum    []float32
-	ints   []int64 // nil without a grid
-	busy   bool    // started in this step
+	ints   []int64 // nil if there is no grid
+	busy   bool    // Start was called in this step
 	full   bool    // ints holds sums of this step
 }
 
-// newSummer returns a summer for a number of integers, at least one per parameter, or for doubles if integers
-// is 0. Integers after the parameters stay 0.
+// newSummer returns a summer for the given number of integers, or for float64 sums if integers is 0. There is
+// at least one integer per parameter. Integers after the parameters stay 0.
 func newSummer(model Model, data Data, integers, workers int) *summer {
 	parameters := len(model.Parameters())
 	s := &summer{data: data, group: groupingOf(parameters)}
@@ -52,7 +52,7 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	if integers == 0 {
-		s.floats = make([][]float64, max(4, min(16, 1<<22/parameters))) // of about 32 MB in all
+		s.floats = make([][]float64, max(4, min(16, 1<<22/parameters))) // about 32 MB in all
 		for l := range s.floats {
 			s.floats[l] = kernel.Make[float64](parameters)
 		}
@@ -71,8 +71,8 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch, in units of 1/perUnit if there is a grid. It returns an error
-// if ctx is done.
+// add sums the clipped gradients of the batch. With a grid the unit of the sum is 1/perUnit. Errors: ctx is
+// done, or a worker exceeds the clip norm.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy, w.full = false, false
@@ -120,12 +120,12 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// after returns the rows of the block that a goroutine is likely to take after block b: during b, each other
-// goroutine takes one block.
+// after returns the rows of the block that a goroutine is likely to process after block b. It assumes that
+// the other goroutines each process one block in the meantime.
 func (s *summer) after(batch *batcher, b int) []int {
 	next, end := b+len(s.workers), batch.blocks
 	if lanes := len(s.floats); lanes > 0 {
-		if next = b + lanes; next >= batch.blocks { // no more in this lane
+		if next = b + lanes; next >= batch.blocks { // b is the last block of its lane
 			next, end = b%lanes+len(s.workers), min(lanes, batch.blocks)
 		}
 	}
@@ -135,8 +135,8 @@ func (s *summer) after(batch *batcher, b int) []int {
 	return batch.block(next)
 }
 
-// addBlock sums a block piece by piece, in single precision, in w.sum. After each piece fold takes over
-// w.sum, the sum of the given number of records, and clears it.
+// addBlock sums a block in w.sum, piece by piece, in single precision. After each piece, fold gets the number
+// of records in the piece. fold must use and clear w.sum.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)
@@ -159,8 +159,8 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold adds w.sum to the integers, and returns its squared norm. The integers of an earlier step are cleared
-// piece by piece, while the piece is in caches.
+// fold adds w.sum to the integers and returns the squared norm of w.sum. The first fold of a step clears the
+// integers piece by piece, while each piece is in caches.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {
@@ -176,7 +176,7 @@ func (w *summingWorker) fold(perUnit float64) (square float64) {
 	return square
 }
 
-// total returns the sum over all goroutines, in the memory of the first.
+// total returns the sum over all goroutines, in memory that a worker owns.
 func (s *summer) total() []int64 {
 	var parts [][]int64
 	for _, w := range s.workers {
@@ -202,7 +202,7 @@ func (s *summer) total() []int64 {
 	return all
 }
 
-// foldFloats adds the sum of a piece to a lane, and clears it. A fresh lane is cleared on the way.
+// foldFloats adds sum to a lane and clears sum. A fresh lane is cleared first.
 func foldFloats(lane []float64, sum []float32, fresh bool) {
 	for low := 0; low < len(sum); low += spanLength {
 		high := min(low+spanLength, len(sum))
@@ -213,7 +213,7 @@ func foldFloats(lane []float64, sum []float32, fresh bool) {
 	}
 }
 
-// readFloats sets dst to the sum of the lanes from parameter low on.
+// readFloats sets dst to the sum of all lanes, from parameter low on.
 func (s *summer) readFloats(dst []float64, low int) {
 	clear(dst)
 	for _, lane := range s.floats {

@@ -15,23 +15,23 @@ import (
 
 // Result describes a finished run.
 type Result struct {
-	Event accountant.Event // event of the reservation
+	Event accountant.Event // the charged event
 	Steps int
-	// Average is the moving average of the iterates, if Config.AverageDecay is a > 0, and nil otherwise. It
-	// starts at the initial parameters. After every step it becomes a times itself plus (1 - a) times the
-	// parameters. To use it, copy it over the model's Parameters.
+	// Average is the moving average of the iterates. It is nil if Config.AverageDecay is 0. The average
+	// starts at the initial parameters. With decay a, each step sets it to a times the average plus (1 - a)
+	// times the parameters. To use the average, copy it into the model's Parameters.
 	Average     []float32
-	ClipNorm    float64 // after the last step; adaptive clipping changes it
-	Releasable  bool    // false for a seeded key and for non-private training
+	ClipNorm    float64 // after the last step, since adaptive clipping changes the norm
+	Releasable  bool    // false for a seeded key or non-private training
 	Diagnostics Diagnostics
 }
 
-// Train trains model in place on data, from the current parameters. The reservation must be for cfg.Event()
-// and unused. It is used up when Train starts, even if Train then fails. For cfg.NonPrivate it must be nil.
+// Train trains model in place on data, from the current parameters. reservation must be unused and made for
+// cfg.Event(). Train consumes it even if it fails later. For cfg.NonPrivate it must be nil.
 //
-// The same key, data, configuration and initial parameters give the same model, bit for bit on machines of
-// one kind. When ctx ends, Train returns its error. The model then holds the iterate of a finished step, and
-// the charge covers it.
+// Equal keys, data, configurations and initial parameters give the same model. On machines of one kind the
+// models agree to the last bit. If ctx ends, Train returns an error, and the model holds the iterate of the
+// last finished step. The charge covers this iterate.
 func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
@@ -73,14 +73,14 @@ type trainer struct {
 	model   Model
 	data    Data
 	release *release
-	entry   int64 // of the reservation in its ledger; 0 without reservation
+	entry   int64 // index of the reservation in its ledger; 0 without reservation
 
 	optimizer *optim.Optimizer
-	average   []float64 // nil without Config.AverageDecay
-	clip      Clip      // of the next step
-	done      int       // steps
+	average   []float64 // nil if Config.AverageDecay is 0
+	clip      Clip      // for the next step
+	done      int       // number of finished steps
 	counts    Diagnostics
-	meter     *meter // made when Config.Distances needs it
+	meter     *meter // created at the first measurement for Config.Distances
 }
 
 func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
@@ -104,7 +104,7 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 		return nil, err
 	}
 	start := 0
-	for _, p := range cfg.Phases { // refused before the charge
+	for _, p := range cfg.Phases { // return errors before the charge
 		if err := t.release.set(t.setting(start)); err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 	return t, nil
 }
 
-// start uses the reservation and derives the run's key.
+// start consumes the reservation and derives the key of the run.
 func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 	if t.cfg.NonPrivate {
 		if reservation != nil {
@@ -132,7 +132,7 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 func (t *trainer) setting(step int) setting {
 	p, start := t.cfg.phaseAt(step)
 	if t.cfg.Sampling.EpochSteps == 0 {
-		start = 0 // each step is drawn by itself
+		start = 0 // the steps are drawn independently
 	}
 	return setting{
 		probability: t.cfg.Sampling.scheme().probability(p), sampling: t.cfg.Sampling, start: start,
@@ -141,7 +141,7 @@ func (t *trainer) setting(step int) setting {
 	}
 }
 
-// step makes one update. Its gradient is the sum divided by the expected size of a batch.
+// step makes one update. The gradient is the noisy sum divided by the expected batch size.
 func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	phase, _ := t.cfg.phaseAt(t.done)
 	if err := t.release.set(t.setting(t.done)); err != nil {
@@ -171,7 +171,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	return m, nil
 }
 
-// descend updates the parameters and their average. It reports whether all are finite.
+// descend updates the parameters and their average. It reports whether all parameters are finite.
 func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
 	diverged := make([]bool, spansOf(len(parameters)))

@@ -1,8 +1,8 @@
-// Package optim applies the update rules of torch.optim: it moves parameters against a given gradient. For a
-// differentially private gradient these rules are post-processing and cost nothing.
+// Package optim implements the update rules of torch.optim. An update rule moves parameters against a
+// gradient. If the gradient is differentially private, the update is post-processing and costs no privacy.
 //
-// The state is in double precision, whatever the precision of the parameters. It can be read and restored, so
-// that a resumed run is the same to the last bit.
+// The state is in double precision for parameters of any precision. A resumed run can restore the state, and
+// continues identically to the last bit.
 //
 //	o, err := optim.New(optim.Config{Method: optim.Adam}, len(parameters))
 //	finite := optim.Step(o, parameters, gradient, 0.001)

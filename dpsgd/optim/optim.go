@@ -13,34 +13,33 @@ import (
 // Method selects an update rule.
 type Method string
 
-// These are the methods. The zero value means SGD.
+// These are the methods, and the zero value is SGD.
 const (
-	SGD Method = "sgd" // gradient descent, with or without momentum, also Nesterov's
-	// AdaGrad divides by the root of the sum of squares (Duchi et al. 2011).
+	SGD Method = "sgd" // gradient descent, also with momentum or Nesterov momentum
+	// AdaGrad divides the gradient by the square root of the sum of squared gradients (Duchi et al. 2011).
 	AdaGrad Method = "adagrad"
-	// Adam divides a mean of gradients by the root of a mean of squares (Kingma, Ba 2015).
+	// Adam divides the mean gradient by the square root of the mean squared gradient (Kingma, Ba 2015).
 	Adam Method = "adam"
-	// AdamW is Adam with the decay of the weights separate from the gradient (Loshchilov, Hutter 2019).
+	// AdamW is Adam with weight decay separate from the gradient (Loshchilov, Hutter 2019).
 	AdamW Method = "adamw"
 )
 
-// Config chooses an update rule. The zero value is plain gradient descent.
+// Config configures an update rule. The zero value is plain gradient descent.
 type Config struct {
 	Method Method `json:"method,omitzero"`
-	// Momentum is for SGD, in [0, 1). The default is none.
+	// Momentum is for SGD, in [0, 1), with default 0.
 	Momentum float64 `json:"momentum,omitzero"`
-	// Nesterov selects Nesterov's kind of momentum. It is for SGD with Momentum.
+	// Nesterov selects Nesterov momentum. It needs SGD and Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
-	// WeightDecay pulls parameters to zero. WeightDecay times a parameter is added to its gradient. For AdamW
-	// the parameter instead shrinks by the learning rate times WeightDecay. WeightDecay must be at least 0.
-	// The default is none.
+	// WeightDecay pulls parameters towards zero. The product of WeightDecay and a parameter is added to the
+	// gradient. With AdamW the parameter shrinks by the learning rate times WeightDecay instead. The default
+	// is 0.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
-	// Beta1 and Beta2 are the decay rates of Adam's means of gradients and of squares, in [0, 1). The
-	// defaults are 0.9 and 0.999.
+	// Beta1 and Beta2 are Adam's decay rates for the mean gradient and the mean squared gradient. They are in
+	// [0, 1), with defaults 0.9 and 0.999.
 	Beta1 float64 `json:"beta1,omitzero"`
 	Beta2 float64 `json:"beta2,omitzero"`
-	// Epsilon is added to the root in the denominator. The default is 1e-8 for Adam and
-	// AdamW, and 1e-10 for AdaGrad.
+	// Epsilon is added to the root in the denominator. The default is 1e-8, or 1e-10 for AdaGrad.
 	Epsilon float64 `json:"epsilon,omitzero"`
 }
 
@@ -56,7 +55,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns an error for the first field that is out of range, or that the method does not use.
+// Validate returns an error for a field that is out of range or that the method does not use.
 func (c Config) Validate() error {
 	within := func(field string, v, low, high float64) error {
 		if v >= low && v <= high {
@@ -97,24 +96,24 @@ func (c Config) Validate() error {
 	return cmp.Or(checks...)
 }
 
-// Optimizer is an update rule and its memory.
+// Optimizer is an update rule with its state.
 type Optimizer struct {
 	cfg   Config
 	state State
 
-	// These belong to the step that Begin opened.
+	// Begin sets these for the current step.
 	rate, correction1, correction2 float64
 }
 
-// State is the memory of an Optimizer.
+// State is the memory of an [Optimizer].
 type State struct {
 	Steps int64 // number of steps made
-	// First is the velocity of SGD with momentum, or Adam's mean of gradients. Second is AdaGrad's sum, or
-	// Adam's mean of squares. Each has one number per parameter, or is nil if the method has none.
+	// First is the velocity of SGD with momentum, or Adam's mean gradient. Second is AdaGrad's sum of
+	// squares, or Adam's mean squared gradient. An unused slice is nil.
 	First, Second []float64
 }
 
-// New returns an Optimizer for the given number of parameters, with an empty memory.
+// New returns an [Optimizer] for the given number of parameters, with zero state.
 func New(cfg Config, parameters int) (*Optimizer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -134,10 +133,10 @@ func New(cfg Config, parameters int) (*Optimizer, error) {
 
 func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method == AdamW }
 
-// State returns the memory itself, not a copy: it changes with the next step.
+// State returns the state itself, not a copy. The next step changes it.
 func (o *Optimizer) State() State { return o.state }
 
-// Restore sets the state to a State of the same Config and size. On an error it changes nothing.
+// Restore copies s into the state. s must have the same Config and size.
 func (o *Optimizer) Restore(s State) error {
 	if s.Steps < 0 || len(s.First) != len(o.state.First) || len(s.Second) != len(o.state.Second) {
 		return errors.New("optim: the state is of another optimizer")
@@ -153,14 +152,13 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step moves parameters by one step against gradient at the given learning rate. It reports
-// whether all parameters are finite.
+// Step moves parameters by rate against gradient. It reports whether all parameters are finite.
 func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)
 }
 
-// Begin opens a step at the given learning rate. Apply makes the step.
+// Begin starts a step at the given learning rate. Calls of Apply complete the step.
 func (o *Optimizer) Begin(rate float64) {
 	o.state.Steps++
 	o.rate = rate
@@ -171,9 +169,8 @@ func (o *Optimizer) Begin(rate float64) {
 	}
 }
 
-// Apply makes the open step for some of the parameters, from index low on. The slices parameters and gradient
-// hold this part. Goroutines may share a step if each parameter is moved once. Apply reports whether all
-// parameters of the part are finite.
+// Apply updates part of the parameters in the current step, from index low on. Concurrent calls are safe if
+// every parameter is updated once. Apply reports whether these parameters are finite.
 func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")
@@ -215,8 +212,8 @@ func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient 
 	})
 }
 
-// apply shrinks the parameters, adds decay times each parameter to its gradient, and subtracts the move
-// computed from that gradient. It reports whether all results are finite.
+// apply updates each parameter p with gradient g to p - shrink p - move(j, g + decay p). finite covers all
+// results.
 func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {
@@ -228,8 +225,8 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 	return finite
 }
 
-// Average moves average towards parameters: average = decay average + (1-decay) parameters. If it starts at
-// the first parameters, it is their exponential moving average.
+// Average sets average to decay average + (1-decay) parameters. If average starts at the initial parameters,
+// it becomes their exponential moving average.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {
 		average[j] = decay*average[j] + (1-decay)*float64(p)
