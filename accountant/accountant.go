@@ -9,31 +9,31 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Accountant collects the events of one run and bounds their total cost. Its results are pure functions
-// of the events composed so far: queries change nothing. Implementations are not safe for concurrent use.
+// An Accountant collects the events of one run and bounds their total privacy cost. A result depends only on
+// the events composed before the query. Queries change nothing. Implementations are not safe for concurrent
+// use.
 type Accountant interface {
-	// Compose adds count runs of e, adaptively composed with all earlier events. It checks the whole event
-	// first and adds nothing on an error, which is an *UnsupportedEventError for an unsupported event.
+	// Compose adds count runs of e, adaptively composed with all earlier events. On an error it adds nothing.
+	// An unsupported event gives an *UnsupportedEventError.
 	Compose(e Event, count int64) error
-	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). Upper is +Inf, without an
-	// error, when no finite epsilon is known.
+	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). If no finite epsilon is known,
+	// Upper is +Inf and the error is nil.
 	Epsilon(ctx context.Context, delta float64) (Bound, error)
 	// Delta bounds the delta of all composed events, at a finite epsilon >= 0.
 	Delta(ctx context.Context, epsilon float64) (Bound, error)
 }
 
-// Bound is an interval for an epsilon or a delta. The true value lies in [Lower, Upper]. Upper is the
-// guarantee, rounded upwards.
+// Bound is an interval that contains the true epsilon or delta. Upper is the guarantee, rounded up.
 type Bound struct {
 	Lower, Upper float64
 
-	Order        float64    // the order used by a Rényi accountant, +Inf for the pure bound; 0 when none was
+	Order        float64    // order used by a Rényi accountant; +Inf for the pure bound, 0 if no order was used
 	Conversion   Conversion // rule that converted the Rényi curve to Upper
-	FailureDelta float64    // the part of delta used by failure probabilities
-	AtGridEdge   bool       // Order is the smallest or largest order tried: a wider grid may give a smaller Upper
+	FailureDelta float64    // part of delta used by failure probabilities
+	AtGridEdge   bool       // Order is the smallest or largest order tried; a wider grid may give a smaller Upper
 
-	// Floor, of privacy loss distributions only, is a lower bound of the cost of the dominating pairs,
-	// attained or not. Upper - Floor is the numerical error of Upper.
+	// Floor is a lower bound of the cost of the dominating pairs. A mechanism may cost less than its pair. So
+	// Upper - Floor is the numerical error of Upper. Only privacy loss distributions set Floor.
 	Floor      float64
 	GapReached bool // Upper - Floor is at most the configured gap
 	Points     int  // length of the longest window convolved; 0 for a closed form
@@ -51,7 +51,7 @@ const (
 
 var relationNames = names[Relation]{AddRemove: "add_remove", ReplaceOne: "replace_one"}
 
-// String returns the name used in JSON.
+// String returns the JSON name.
 func (r Relation) String() string {
 	return cmp.Or(relationNames[r], fmt.Sprintf("Relation(%d)", int(r)))
 }
@@ -71,14 +71,14 @@ func (r *Relation) UnmarshalText(text []byte) error {
 type Conversion int
 
 const (
-	// Improved is the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et al.
-	// 2020). It is the default.
+	// Improved is the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et al. 2020).
+	// It is the default.
 	Improved Conversion = iota
-	// Classic is Mironov 2017, Proposition 3, kept to match older papers.
+	// Classic is the rule of Mironov 2017, Proposition 3. It reproduces results of older papers.
 	Classic
 )
 
-// names maps the values of a small enumeration to their names in JSON.
+// names maps the values of an enumeration to their JSON names.
 type names[K comparable] map[K]string
 
 func (n names[K]) marshal(k K, kind string) ([]byte, error) {
@@ -88,7 +88,7 @@ func (n names[K]) marshal(k K, kind string) ([]byte, error) {
 	return []byte(n[k]), nil
 }
 
-// unmarshal sets into to the value with the given name and reports whether such a value exists.
+// unmarshal looks up the value whose name is text and stores it in into. It reports whether the name exists.
 func (n names[K]) unmarshal(text []byte, into *K) bool {
 	for k, name := range n {
 		if name == string(text) {
@@ -101,7 +101,7 @@ func (n names[K]) unmarshal(text []byte, into *K) bool {
 
 var conversionNames = names[Conversion]{Improved: "improved", Classic: "classic"}
 
-// String returns the name used in JSON.
+// String returns the JSON name.
 func (c Conversion) String() string {
 	return cmp.Or(conversionNames[c], fmt.Sprintf("Conversion(%d)", int(c)))
 }
@@ -117,8 +117,8 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1). To bound
-// the cost of a run use an account, which minimises over orders.
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1). It uses
+// this one order only. An account minimises over many orders.
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:
@@ -133,9 +133,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both rules also hold for a
-// divergence restricted to a good event, without renormalising, because the pointwise inequality behind them
-// does not require masses that sum to one.
+// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. Both rules rest on a
+// pointwise inequality, which does not need masses that sum to one. So both rules also hold for a divergence
+// restricted to a good event, without renormalising.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):
@@ -150,7 +150,7 @@ func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 		return (r + price) * (1 + 4e-16)
 	}
 	gain := math.Log(a)/(a-1) - math.Log1p(-1/a)
-	// The rounding errors of the terms remain when the terms cancel.
+	// When the terms cancel, their rounding errors remain.
 	return math.Max(0, r+price-gain+8e-16*(r+price+gain))
 }
 

@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// Method selects the accountant that bounds the cost of a fixed list of events.
+// Method selects the accountant that bounds the privacy cost of a fixed list of events.
 type Method string
 
 const (
-	// ByAuto takes the smallest bound among the methods below that support the events.
+	// ByAuto selects the smallest bound among the other methods that support the events.
 	ByAuto Method = "auto"
-	// ByPLD takes the upper end of [PLD], which refuses events without a known dominating pair.
+	// ByPLD selects [PLD], which rejects events without a known dominating pair.
 	ByPLD Method = "pld"
-	// ByRDP takes [RDP] at the best order.
+	// ByRDP selects [RDP], which uses the best order.
 	ByRDP Method = "rdp"
 )
 
@@ -40,27 +40,27 @@ type AutoConfig struct {
 // NewAccount returns an empty [Auto] account.
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
-// Auto accounts for a run whose events are all fixed before its first output, by the accountant with the
-// smallest bound. Both accountants bound the same run, and the choice does not depend on any output, so the
+// Auto accounts for a run whose events are all fixed before its first output. It uses the accountant with the
+// smallest bound. Both accountants bound the same run, and the choice does not depend on any output. So the
 // smaller bound holds.
 //
-// Auto is not a filter. If a run continues for as long as its total by privacy loss distributions is within
-// a budget, that budget does not cover the run; see package ledger, mode Filter.
+// Auto is not a filter. A run may stop when its total by privacy loss distributions reaches a budget. That
+// budget does not cover the run. See the mode Filter of package ledger.
 //
-// Auto does without privacy loss distributions for events that have no known dominating pair, for more than
-// 64 different releases, and where one query would take more than a few seconds. That time is estimated by a
-// count of points, not by a clock, so the same events have the same bound on every machine.
+// Auto uses only Rényi divergences if an event has no known dominating pair, or if there are more than 64
+// different releases. It also does so for a query that would transform or place more than 2^27 points (a few
+// seconds). A count of points is not a clock, so the same events have the same bound on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
-	pld  *PLD  // nil once an event is unsupported
-	lack error // the reason for nil
+	pld  *PLD  // nil after an unsupported event
+	lack error // the error that made pld nil
 }
 
 var _ Accountant = (*Auto)(nil)
 
 const (
-	// maxTightPairs bounds the number of different pairs of an Auto account, since time grows with it.
+	// maxTightPairs bounds the number of different pairs of an Auto account, because time grows with it.
 	maxTightPairs = 64
 	// maxTightWork bounds the number of points that one query transforms or places.
 	maxTightWork = 1 << 27
@@ -103,14 +103,15 @@ func (t *Auto) Compose(e Event, count int64) error {
 			return nil
 		}
 	}
-	return t.rdp.Compose(e, count) // RDP fails only where PLD fails
+	return t.rdp.Compose(e, count) // if PLD succeeds, RDP does too
 }
 
-// Claim is the cost of a list of events, and the method that proves it.
+// Claim is the privacy cost of a list of events, and the method that proves it.
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason that privacy loss distributions gave no bound; nil if they did, or were not tried.
+	// Lack is the error that prevented a bound by privacy loss distributions. It is nil if this bound was
+	// made or not tried.
 	Lack error
 }
 
@@ -119,7 +120,7 @@ func (t *Auto) Claim(ctx context.Context, delta float64) (Claim, error) {
 	return t.least(func(a Accountant) (Bound, error) { return a.Epsilon(ctx, delta) })
 }
 
-// least returns the result of the accountant with the smaller upper end.
+// least calls ask with both accountants and returns the result with the smaller upper end.
 func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	b, err := ask(t.rdp)
 	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}
@@ -135,7 +136,7 @@ func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 		c.Lack = err
 	case err != nil:
 		return Claim{}, err
-	case t.cfg.Method == ByPLD || p.Upper < b.Upper: // the Upper of PLD is already the lesser of its own and a Rényi bound
+	case t.cfg.Method == ByPLD || p.Upper < b.Upper: // PLD already takes the smaller of its own Upper and a Rényi bound
 		c.Bound, c.By = p, ByPLD
 	default:
 		c.Lower, c.Floor = math.Min(p.Lower, b.Upper), math.Min(p.Floor, b.Upper)
@@ -143,7 +144,7 @@ func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	return c, nil
 }
 
-// Epsilon implements Accountant; see Claim.
+// Epsilon implements Accountant. It returns the bound of Claim.
 func (t *Auto) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	c, err := t.Claim(ctx, delta)
 	return c.Bound, err
@@ -155,7 +156,7 @@ func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return c.Bound, err
 }
 
-// Rough implements Rougher by Rényi divergences only.
+// Rough implements Rougher with an RDP account. It returns nil if t uses only Rényi divergences already.
 func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil
@@ -165,8 +166,8 @@ func (t *Auto) Rough() Accountant {
 
 func (t *Auto) leaveLowerEnds() bool { return t.pld != nil && t.pld.leaveLowerEnds() }
 
-// Epsilon returns the total cost of the events by method m, or for ByAuto the smallest cost among the
-// methods that support all events. The events must be fixed before any output is seen: see [Auto].
+// Epsilon returns the total privacy cost of the events by method m. ByAuto returns the smallest cost among
+// the methods that support all events. The events must be fixed before any output is seen (see [Auto]).
 func Epsilon(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
 	t, err := NewAuto(AutoConfig{Relation: rel, Method: m})
 	if err != nil {

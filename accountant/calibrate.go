@@ -10,13 +10,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// NewAccount returns an empty account for a trial of a calibration; RDPConfig.NewAccount is one.
+// NewAccount returns an empty account for one trial of a calibration. An example is RDPConfig.NewAccount.
 type NewAccount func() (Accountant, error)
 
 // NewAccount returns an empty RDP account.
 func (c RDPConfig) NewAccount() (Accountant, error) { return NewRDP(c) }
 
-// epsilonOfEvent returns the epsilon of one event, by an account of its own.
 func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta float64) (Bound, error) {
 	account, err := newAccount()
 	if err != nil {
@@ -28,28 +27,29 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	return account.Epsilon(ctx, delta)
 }
 
-// A Rougher is a slow account that can start a fast one, whose bounds are never below those of the slow one.
+// A Rougher is a slow account that can create a fast account. The fast account never gives a smaller bound.
 // Calibrations search with the fast account first and continue from its result.
 type Rougher interface {
-	// Rough returns an empty fast account; nil if there is none.
+	// Rough returns an empty fast account, or nil if none exists.
 	Rough() Accountant
 }
 
-// roughTolerance is the tolerance of a calibration by a rough account, which is a percent or more off.
+// roughTolerance is the tolerance of a calibration by a rough account. Rough bounds are off by 1 % or more.
 const roughTolerance = 1e-3
 
-// upperEnds is an account that can omit its lower ends; leaveLowerEnds reports whether it has any.
+// upperEnds is an account that can omit its lower ends. leaveLowerEnds switches them off and reports whether
+// the account supports this.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 // cheaperAccount is an account with which a calibration searches before it uses the real account.
 type cheaperAccount struct {
 	tolerance float64                             // relative tolerance of the search
-	of        func(account Accountant) Accountant // makes it from the real account; nil if there is none
+	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
-// cheaper returns the accounts to search with before the real account; each search begins where the last
-// ended. They are the rough account, and privacy loss distributions without lower ends, which mostly have
-// the same upper end for half of the work or less.
+// cheaper returns the accounts to search with before the real account. Each search begins where the previous
+// search ended. The second account omits lower ends. Its work is at most half, and its upper end mostly the
+// same.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -84,15 +84,15 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 		switch {
 		case err == nil:
 			from = found
-		case errors.As(err, &none): // the next account may find one, or fails at once
+		case errors.As(err, &none): // the next account may find one, or fail at once
 			from = start{parameter: none.Last}
 		}
 	}
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns a function from a parameter to the epsilon of its event, by a new account. The bounds of
-// equal events, as with rounded noise, are computed once.
+// tried returns a function that maps a parameter to the epsilon of its event, by a new account. It computes
+// the bound of equal events once. Rounded noise gives equal events.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -120,12 +120,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise for which the event meets the target, with its bound: always at
-// most target.Epsilon. The tolerance is 1e-8 in relative noise or the same effect on epsilon (1e-6 where the
-// bound of an account jumps past the target). Noise is any parameter of the event whose growth lowers the
-// cost, searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little more with a
-// little more noise; the result meets the target all the same.) The error is a *NoBracketError if no noise
-// meets the target, or the least noise does. An error of event ends the search and is returned unchanged.
+// CalibrateNoise returns the least noise for which the event meets the target, with its bound. Noise is any
+// parameter of the event whose growth lowers the privacy cost. The search covers [1e-6, 1e15]. The tolerance
+// is 1e-8 in relative noise, or the same effect on epsilon. It is 1e-6 where a bound jumps past the target.
+// The cost of a single release of small integer noise may rise slightly with the noise. The result still
+// meets the target. The error is a *NoBracketError if no noise in the range meets the target, or if 1e-6
+// does. An error of event ends the search and is returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -136,8 +136,9 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	return found.parameter, best, err
 }
 
-// CalibrateProbability returns the largest sampling probability in (0, 1], to 1e-8 relative, for which the
-// event meets the target, with its bound. The error is a *NoBracketError if no probability above 1e-15 does.
+// CalibrateProbability returns the largest sampling probability in (0, 1] for which the event meets the
+// target, with its bound. The relative tolerance is 1e-8. The error is a *NoBracketError if no probability in
+// [1e-15, 1] meets the target.
 func CalibrateProbability(
 	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
 ) (float64, Bound, error) {
@@ -163,8 +164,8 @@ func CalibrateProbability(
 	return 1 / inverse, b, err
 }
 
-// CalibrateCount returns the largest count, of steps or queries, for which the event meets the target, with
-// its bound. The error is a *NoBracketError if a count of 1 misses the target, or a count of 2^53 meets it.
+// CalibrateCount returns the largest count of steps or queries for which the event meets the target, with its
+// bound. The error is a *NoBracketError if a count of 1 misses the target, or a count of 2^53 meets it.
 func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -175,8 +176,8 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	return int64(found.parameter), best, err
 }
 
-// Affordable returns the largest count for which the event meets the target, 0 if a count of 1 misses it. If
-// 2^53 meets it, some count that meets it is returned. Other errors are as in [CalibrateCount].
+// Affordable returns the largest count for which the event meets the target. It returns 0 if a count of 1
+// misses the target, and 2^53 if this count meets the target. Other errors are as in [CalibrateCount].
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
 	var bracket *NoBracketError
@@ -189,9 +190,8 @@ func Affordable(ctx context.Context, newAccount NewAccount, target Target, event
 	return int64(bracket.Last), nil
 }
 
-// CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, for which one Gaussian release
-// meets the target, by the exact formula (Balle, Wang 2018), with its bound: always at most target.Epsilon.
-// Delta must be above 0.
+// CalibrateGaussian returns the least noise multiplier for which one Gaussian release meets the target, with
+// its bound. The relative tolerance is 1e-10. The formula is exact (Balle, Wang 2018). Delta must be above 0.
 func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -200,8 +200,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err != nil {
 		return 0, Bound{}, err
 	}
-	// The formula has error 1e-12. The bound is raised by more than this, and the noise is raised until the
-	// bound meets the target again.
+	// The formula has error 1e-12. The bound is raised by more, then the noise until the bound meets the
+	// target.
 	for step := 1e-12; ; step *= 2 {
 		eps, err := GaussianEpsilon(noise, target.Delta)
 		if err != nil {
@@ -214,9 +214,9 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	}
 }
 
-// GaussianDelta returns the exact delta of one Gaussian release with the given noise multiplier at epsilon
-// >= 0 (Balle, Wang 2018, Theorem 8), without outward rounding. Several releases are one release: their
-// noise multipliers combine as 1/sqrt(sum 1/sigma_i^2).
+// GaussianDelta returns the exact delta of one Gaussian release at epsilon >= 0, without outward rounding
+// (Balle, Wang 2018, Theorem 8). Several releases cost as much as one release with noise multiplier
+// 1/sqrt(sum 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -227,8 +227,8 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	return math.Exp(mathx.LogGaussianDelta(noiseMultiplier, epsilon)), nil
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1), below the
-// exact value by no more than rounding.
+// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1). Rounding
+// errors may make the result slightly too small.
 func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -239,7 +239,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
-// GaussianNoise returns the smallest noise multiplier for which one release is (epsilon, delta)-private,
+// GaussianNoise returns the smallest noise multiplier for which one release is (epsilon, delta)-private, for
 // epsilon >= 0 and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
@@ -257,12 +257,11 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 	for step := 1.0; f(lo); step *= 2 {
 		hi, lo = lo, lo-step
 	}
-	// The root in log sigma has accuracy 1e-16 max(1, |log sigma|) only.
 	return math.Exp(mathx.Bisect(f, lo, hi)), nil
 }
 
-// RiskTarget is a limit on attacks: no test of false positive rate at most FalseAlarms has a true positive
-// rate above Found.
+// RiskTarget is a limit on attacks. Every test with a false positive rate of at most FalseAlarms must have a
+// true positive rate of at most Found.
 type RiskTarget struct {
 	Found       float64 // in (FalseAlarms, 1)
 	FalseAlarms float64 // in (0, 1)
@@ -282,9 +281,9 @@ func (t RiskTarget) validate() error {
 // riskTolerance is the relative amount of noise that a calibration by risk may waste.
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise, to 1e-4 relative, at which the event meets the target, and the true
-// positive rate there: Upper is at most target.Found. Noise and errors are as in [CalibrateNoise]; the
-// Epsilon of a *NoBracketError belongs to the (epsilon, delta) pair with which the search began.
+// CalibrateRisk returns the least noise at which the event meets the target, with its true positive rate. The
+// relative tolerance is 1e-4. Upper is at most target.Found. Noise and errors are as in [CalibrateNoise]. The
+// Epsilon of a *NoBracketError belongs to the (epsilon, delta) at which the search began.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err
@@ -310,8 +309,8 @@ func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event
 		}
 		return r.TPR(target.FalseAlarms)
 	}
-	// One pair (epsilon, delta) allows a true positive rate of e^epsilon FalseAlarms + delta, so its noise
-	// is enough but for the error of the curves. The search goes down from there.
+	// (epsilon, delta) allows a true positive rate of e^epsilon FalseAlarms + delta. So noise for this pair
+	// is enough, except for the error of the curves.
 	start := Target{Delta: (target.Found - target.FalseAlarms) / 10}
 	start.Epsilon = math.Log((target.Found - start.Delta) / target.FalseAlarms)
 	hi, _, err := CalibrateNoise(ctx, RDPConfig{Relation: cfg.Relation, Orders: cfg.Orders}.NewAccount, start, event)
@@ -335,7 +334,7 @@ func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event
 		}
 		hi, best = lo, v
 	}
-	// Invariant: hi was tried and meets the target, with best; lo does not.
+	// Invariant: hi was tried and meets the target with best. lo does not meet the target.
 	for err == nil && hi > lo*(1+riskTolerance) {
 		mid := math.Sqrt(lo * hi)
 		var v Interval

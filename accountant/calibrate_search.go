@@ -28,11 +28,11 @@ func (t Target) validate() error {
 // ErrNoBracket is matched by every *NoBracketError.
 var ErrNoBracket = errors.New("accountant: the target is not between two trials")
 
-// NoBracketError is returned by a search whose trials are all on one side of its target.
+// NoBracketError reports a search in which all trials were on the same side of the target.
 type NoBracketError struct {
 	Parameter string  // the parameter searched: "noise", "probability" or "count"
 	Last      float64 // the outermost value tried
-	Epsilon   float64 // the cost at Last
+	Epsilon   float64 // the privacy cost at Last
 	Target    Target
 }
 
@@ -57,18 +57,18 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// trial is a parameter that was tried, as the logarithm of the noise or of 1/count, so that costs fall as it
-// grows, and the logarithm of its cost minus that of the target.
+// trial is a parameter that was tried. The field at is the log of the noise, or of 1/count, so the cost falls
+// as at grows. The field over is log(cost/target).
 type trial struct{ at, over float64 }
 
-// trials are the results of a search so far. Log cost is nearly linear in log noise, so a curve through the
-// trials nearest the target soon meets it.
+// trials are the results of a search. The log of the cost is nearly linear in at. So a curve through the
+// trials nearest the target soon meets the target.
 type trials struct {
 	made  []trial
-	slope float64 // slope of over as a function of at, known from elsewhere; 0 if unknown
+	slope float64 // slope of over as a function of at, from an earlier search; 0 if unknown
 }
 
-// add appends a trial, for use by the curve if its excess is finite.
+// add returns a new trial, and stores it if over is finite.
 func (t *trials) add(at, cost, target float64) trial {
 	made := trial{at, math.Log(cost / target)}
 	if !math.IsInf(made.over, 0) {
@@ -77,7 +77,7 @@ func (t *trials) add(at, cost, target float64) trial {
 	return made
 }
 
-// nearest returns up to n trials, ordered by the distance of their cost from aim, nearest first.
+// nearest returns up to n trials, ordered by |over - aim|, the smallest first.
 func (t *trials) nearest(n int, aim float64) []trial {
 	sorted := slices.Clone(t.made)
 	slices.SortStableFunc(sorted, func(a, b trial) int {
@@ -92,7 +92,7 @@ func (t *trials) nearest(n int, aim float64) []trial {
 	return sorted[:min(n, len(sorted))]
 }
 
-// falling returns the slope between two trials, or 0 if the cost does not fall from one to the other.
+// falling returns the slope between two trials, or 0 if the cost does not fall as at grows.
 func falling(a, b trial) float64 {
 	if slope := (b.over - a.over) / (b.at - a.at); slope < 0 && !math.IsInf(slope, 0) {
 		return slope
@@ -100,7 +100,6 @@ func falling(a, b trial) float64 {
 	return 0
 }
 
-// steepness returns the slope near the target, 0 if unknown.
 func (t *trials) steepness() float64 {
 	if near := t.nearest(2, 0); len(near) == 2 {
 		return falling(near[0], near[1])
@@ -108,7 +107,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns the parameter at which the curve through the nearest trials, at most three, has excess aim.
+// meets returns the point at which the curve through the (at most three) nearest trials has over = aim.
 func (t *trials) meets(aim float64) (at float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -132,7 +131,7 @@ func (t *trials) meets(aim float64) (at float64, ok bool) {
 	return at + second*(aim-a.over)*(aim-b.over), true
 }
 
-// improves reports whether the last trial is at least twice as near to aim as all earlier trials.
+// improves reports whether last is at most half as far from aim as every earlier trial.
 func (t *trials) improves(last trial, aim float64) bool {
 	for _, x := range t.made[:max(0, len(t.made)-1)] {
 		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
@@ -142,15 +141,16 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is where one search ended and the next begins: a parameter, and the slope there.
+// A start is the parameter at which a search ended and the next search begins, and the slope there.
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is the relative tolerance of the noise where the cost jumps past the target. The upper end
-// of an interval jumps by a part of its width where its grids change.
+// jumpTolerance is the relative noise tolerance where the cost jumps past the target. The upper end of an
+// interval jumps by a fraction of the interval's width where the grids change.
 const jumpTolerance = 1e-6
 
 // leastNoise returns the least noise that meets the target, to a relative tolerance, and its bound.
-// Invariant: hi was tried and meets the target, with best; lo was tried and does not.
+// Invariant: hi was tried, meets the target and has the bound best. lo was tried and does not meet the
+// target.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until found
@@ -181,8 +181,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 		case lo == 0 && hi == minNoise, hi == 0 && lo == maxNoise:
 			return start{}, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
 		case lo == 0 || hi == 0:
-			// The curve may lead far away, so every step is bounded. Steps may also get tiny, so they grow
-			// from the third on.
+			// The curve may lead far away, so every step is bounded. Steps may also get tiny, so steps after
+			// the second trial grow.
 			far, sign := math.Log(factor), 1.0
 			if hi > 0 {
 				sign = -1
@@ -217,8 +217,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and its bound. Invariant: lo meets it, with
-// best, or is 0; hi, if nonzero, was tried and does not.
+// mostCount returns the largest count that meets the target, and its bound. Invariant: lo is 0, or meets the
+// target with the bound best. hi is 0, or was tried and does not meet the target.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi int64

@@ -6,11 +6,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A curve is an upper bound of the Rényi divergence between the outputs on neighbouring data, as a function
-// of the order a in (1, +Inf].
+// A curve is an upper bound of the Rényi divergence between the outputs on neighbouring data sets. Its
+// argument is the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// chord bounds a log moment, convex in the order, between the integer orders at which it is known.
+// chord bounds a log moment at the real order a. The log moment is convex in the order. So the chord between
+// the two nearest integer orders is an upper bound.
 func chord(a float64, moment func(order int) float64) float64 {
 	lo := math.Floor(a)
 	x := a - lo
@@ -20,13 +21,12 @@ func chord(a float64, moment func(order int) float64) float64 {
 	return (1-x)*moment(int(lo)) + x*moment(int(lo)+1)
 }
 
-// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost below the range
-// of float64 is rounded up, never to zero.
+// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. It is never zero.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
 
-// linearCurve returns the curve of rho-zCDP, a*rho.
+// linearCurve returns a*rho, the curve of rho-zCDP.
 func linearCurve(rho float64) curve {
 	return func(a float64) float64 {
 		if rho == 0 {
@@ -36,10 +36,10 @@ func linearCurve(rho float64) curve {
 	}
 }
 
-// pureCurve returns the tight curve of an eps-DP mechanism, attained by randomised response: log( (e^{a eps}
-// + e^{eps - a eps}) / (1 + e^eps) ) / (a-1). It is computed as log( 1 + [..] ) with the bracket 4 sinh(a
-// eps/2) sinh((a-1) eps/2) e^{eps/2} / (1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2) / cosh(eps/2). This
-// form is accurate for tiny eps and does not overflow for large eps.
+// pureCurve returns the tight curve of an eps-DP mechanism, log((e^{a eps} + e^{eps - a eps})/(1 +
+// e^eps))/(a-1). Randomised response attains it. The logarithm is log(1 + b) with b = 4 sinh(a eps/2)
+// sinh((a-1) eps/2) e^{eps/2}/(1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2)/cosh(eps/2). This form is
+// accurate for tiny eps and does not overflow for large eps.
 func pureCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -58,9 +58,9 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps (Mironov 2017, Proposition 6):
-// log( a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps} )/(a-1). The weights sum to one, so 1 is subtracted
-// analytically.
+// laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps: log(a/(2a-1) e^{(a-1) eps} +
+// (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6). The weights sum to one. So the argument of
+// the logarithm minus 1 is computed analytically.
 func laplaceCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -75,8 +75,8 @@ func laplaceCurve(eps float64) curve {
 		}
 		var s float64
 		if a*eps < 0.01 {
-			// (a expm1(y) + (a-1) expm1(-a eps)) cancels to second order: a(a-1) eps [ h(y) - h(-a eps) ]
-			// with h(t) = (e^t-1-t)/t.
+			// a expm1(y) + (a-1) expm1(-a eps) cancels to second order. It equals a(a-1) eps [ h(y) - h(-a
+			// eps) ] with h(t) = (e^t-1-t)/t.
 			s = a * (a - 1) * eps * (tail(y) - tail(-a*eps)) / (2*a - 1)
 		} else {
 			s = (a*math.Expm1(y) + (a-1)*math.Expm1(-a*eps)) / (2*a - 1)
@@ -91,10 +91,10 @@ func tail(t float64) float64 {
 }
 
 // sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove. The worst
-// mechanism is randomised response. One outcome has mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1),
-// the other mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The ratio has mean 1, so the moment of
-// order a less one is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions, so the
-// mixture over its base is the worse order (Mironov, Talwar, Zhang 2019, Theorem 5).
+// mechanism is randomised response. One outcome has mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1). The
+// other outcome has mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The ratio has mean 1. So the
+// moment of order a minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions.
+// So the worse direction is the mixture over its base (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
 	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
@@ -109,11 +109,11 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t]
-// (Durfee, Rogers 2019), as with the exponential mechanism. The worst distribution has two points; its
-// moment over 1/(1-e^-eps) is (1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at}, whose maximum over t
-// is closed. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps)
-// - phi(eps))/(a-1), never above a eps^2/8 (Cesar, Rogers 2021) nor the pure curve.
+// boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t] (Durfee,
+// Rogers 2019), as for the exponential mechanism. The worst distribution has two points. Its moment is
+// ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). Its maximum over t has a closed
+// form. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) -
+// phi(eps))/(a-1). It never exceeds a eps^2/8 (Cesar, Rogers 2021) or the pure curve.
 func boundedRangeCurve(eps float64) curve {
 	pure := pureCurve(eps)
 	if math.IsInf(eps*eps, 1) {
@@ -139,11 +139,8 @@ func boundedRangeCurve(eps float64) curve {
 }
 
 // boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation. With x = eps/2, y =
-// (a-1) eps/2 and sinhc(x) = sinh(x)/x it is
-//
-//	log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1),
-//
-// and by the addition theorem each ratio is 1 plus positive terms over a.
+// (a-1) eps/2 and sinhc(x) = sinh(x)/x it is log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1). By
+// the addition theorem each ratio is 1 + s/a, where s is a sum of positive terms.
 func boundedRangeSmall(eps, a float64) float64 {
 	x, y := eps/2, (a-1)*eps/2
 	cx, cy := xCothLess1(x), xCothLess1(y)
@@ -154,7 +151,6 @@ func boundedRangeSmall(eps, a float64) float64 {
 	return math.Log1p(overY/a) + math.Log1p(overX/a)/(a-1)
 }
 
-// sinhcLess1 returns sinh(x)/x - 1.
 func sinhcLess1(x float64) float64 {
 	y := x * x
 	if y < 1 {
@@ -163,7 +159,7 @@ func sinhcLess1(x float64) float64 {
 	return math.Sinh(x)/x - 1
 }
 
-// xCothLess1 returns x coth(x) - 1, which is (x cosh(x) - sinh(x))/sinh(x).
+// xCothLess1 returns x coth(x) - 1 = (x cosh(x) - sinh(x))/sinh(x).
 func xCothLess1(x float64) float64 {
 	y := x * x
 	if y < 1 { // the numerator over x^3: sum of 2k/(2k+1)! x^{2k-2} from k = 1
@@ -173,15 +169,14 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny raises a cost that underflows to 0 to the least positive float64, so that repeating a
-// mechanism many times is never free.
+// atLeastTiny raises a divergence that underflows to 0. So a mechanism repeated many times is never free.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
 
 func infiniteCurve(float64) float64 { return math.Inf(1) }
 
-// excess returns (1+r)^a - 1 - a r with l = log(1+r), never negative for a > 1.
+// excess returns (1+r)^a - 1 - a r for l = log(1+r). The result is never negative for a > 1.
 func excess(r, l, a float64) float64 {
 	if x := math.Abs(r) * a; x < 3e-3 {
 		return a * (a - 1) / 2 * r * r * (1 + (a-2)/3*r*(1+(a-3)/4*r*(1+(a-4)/5*r*(1+(a-5)/6*r*(1+(a-6)/7*r)))))
@@ -189,20 +184,16 @@ func excess(r, l, a float64) float64 {
 	return (1+r)*math.Expm1((a-1)*l) - (a-1)*r
 }
 
-// leastCurve returns the pointwise minimum of two curves.
 func leastCurve(c, d curve) curve {
 	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }
 
 // discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
 // 1/scale, and the same noise shifted by the sensitivity s. The divergence is convex in the shift and 0 at
-// 0, so the worst case is one coordinate with all of the L1 sensitivity. The loss is s t on the mass
-// 1/(1+r), -s t on the mass r^s/(1+r), and the s-1 points between are a geometric series. With p = a t and m
-// = (a-1) t the moment of order a is
-//
-//	(sinh(p) e^{ms} + sinh(m) e^{-ps}) / (sinh(p) + sinh(m)),
-//
-// as in laplaceCurve for small t. The weights sum to one, so 1 is subtracted analytically.
+// shift 0. So in the worst case one coordinate has all of the L1 sensitivity. The loss is s t on the mass
+// 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 points between form a geometric series. With p = a t and m
+// = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)). The weights sum
+// to one. So the moment minus 1 is computed analytically.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
@@ -219,7 +210,7 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 			log := m*s + math.Log1p(ratio*math.Exp(-(p+m)*s)) - math.Log1p(ratio)
 			return math.Min(log/(a-1), pure(a))
 		}
-		var above float64 // the moment less one
+		var above float64 // the moment minus 1
 		if p*s < 0.01 {
 			// sinh(p) expm1(ms) + sinh(m) expm1(-ps) cancels to second order. With sinhc(x) = sinh(x)/x and
 			// tail(x) = (e^x-1-x)/x the sum is s m p times a sum of positive terms.
@@ -236,35 +227,34 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 // sinhc returns sinh(x)/x for |x| < 0.01 by its series.
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
-// karyCurve returns the curve of k-ary randomised response when the answer is replaced: log( (e^{a eps} +
-// e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The numerator exceeds the denominator by 4 sinh(a
-// eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.
+// karyCurve returns the curve of k-ary randomised response under replace-one: log((e^{a eps} + e^{(1-a) eps}
+// + k - 2)/(e^eps + k - 1))/(a-1). As for k = 2, the numerator minus the denominator is 4 sinh(a eps/2)
+// sinh((a-1) eps/2) e^{eps/2}.
 func karyCurve(eps float64, categories int64) curve {
 	others := float64(categories) - 1
 	pure := pureCurve(eps)
 	return func(a float64) float64 {
 		x, y := a*eps/2, (a-1)*eps/2
 		if math.IsInf(a, 1) || eps == 0 || x >= 300 {
-			return pure(a) // the other answers hardly matter
+			return pure(a) // the other categories are negligible
 		}
 		bracket := 4 * math.Sinh(x) * math.Sinh(y) * math.Exp(eps/2) / (math.Exp(eps) + others)
 		return math.Min(pure(a), atLeastTiny(math.Log1p(bracket)/(a-1)))
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed, as a sum of that many terms. At
-// larger orders the cost without sampling is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed, as a sum of about that many terms. At
+// larger orders the curve without sampling is a valid bound.
 const maxWithoutReplacement = 512
 
-// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one (Wang, Balle,
-// Kasiviswanathan 2019, Theorem 9): at an integer order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j. The log
-// moment is convex in the order, so a chord bounds it between integer orders.
+// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. At an integer
+// order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019, Theorem 9).
 type withoutReplacement struct {
 	logq    float64
 	inner   curve
 	logTerm func(j int) float64 // log t_j
-	terms   []float64           // terms[j], lazily
-	moments []float64           // log moments at integer orders, NaN where not yet known
+	terms   []float64           // terms[j] = log t_j, computed on demand
+	moments []float64           // log moments at integer orders; NaN if not yet computed
 }
 
 func withoutReplacementCurve(q float64, e Event) curve {
@@ -284,8 +274,8 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j), and for
-// j = 2 the lesser of this and 4 (e^{eps(2)} - 1).
+// generalTerm returns the log of a t_j that holds for any mechanism: e^{(j-1) eps(j)} min(2,
+// (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
 func generalTerm(inner curve, j int) float64 {
 	r := inner(float64(j))
 	if r == 0 {
@@ -320,8 +310,8 @@ func (w *withoutReplacement) term(j int) float64 {
 	return w.terms[j]
 }
 
-// ratioMoments are the moments E |r-1|^l at even l, where r is the likelihood ratio of Gaussian noise and
-// the same noise shifted by one sensitivity.
+// ratioMoments are the moments E |r-1|^l at even l. Here r is the likelihood ratio of Gaussian noise and the
+// same noise shifted by one sensitivity.
 type ratioMoments struct {
 	sigma float64
 	even  []float64 // even[l/2] = log E (r-1)^l
@@ -331,12 +321,12 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). Here lo and hi are the even orders
-// next to j, and B is the moment (Wang et al. 2019, Proposition 11 and Theorem 27).
+// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). Here lo and hi are the even orders next
+// to j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).
 func (m *ratioMoments) logTerm(j int) float64 {
 	x := float64(j)
 	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
-	if m.sigma < 0.05 || x > 3*m.sigma*m.sigma+60 { // B is nearly E r^j there, and 4 above 2
+	if m.sigma < 0.05 || x > 3*m.sigma*m.sigma+60 { // B is nearly E r^j here, and its factor 4 exceeds 2
 		return simple
 	}
 	return math.Min(simple, math.Log(4)+0.5*(m.moment(j/2)+m.moment((j+1)/2)))
@@ -349,9 +339,10 @@ func (m *ratioMoments) moment(half int) float64 {
 	return m.even[half]
 }
 
-// quadrature computes E |e^u - 1|^l, u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z = x/sigma. The
-// integrand is entire, and on a line at height y at most e^{y^2} times its size on the real line, so the
-// error at this step is below 1e-60. It peaks at |z| near sqrt(l), at z near l/sigma, or between.
+// quadrature computes log E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z =
+// x/sigma. The integrand is entire. On a line at height y it is at most e^{y^2} times its size on the real
+// line. So the error at this step is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or
+// between.
 func (m *ratioMoments) quadrature(l float64) float64 {
 	const step = 0.2
 	reach := math.Sqrt(l) + 10

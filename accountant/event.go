@@ -11,65 +11,68 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Event is a complete description of one run on the private data: the mechanism, its parameters, and the
-// number of runs. It is plain data without behaviour: an accountant interprets it, and an auditor can
-// interpret it again later. The set of events is closed. An accountant that does not support an event
-// returns ErrUnsupportedEvent and never guesses. The meaning of a field never changes.
+// An Event describes one run on the private data: the mechanism, its parameters and the number of runs. It is
+// plain data without behaviour. An accountant interprets it, and an auditor can interpret it again later. The
+// set of events is closed, and the meaning of a field never changes. An accountant returns
+// ErrUnsupportedEvent for an event that it does not support. It never guesses.
 //
-// Noise multipliers are noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
-// under the relation of the account. PATE events are per vote count, under "one vote moves" (one record
-// changes at most one teacher, hence at most one vote of a query), which holds for both record relations.
+// A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
+// under the relation of the account. PATE events are per vote count. They assume that one record changes at
+// most one teacher, and so at most one vote of a query. This holds for both relations.
 //
-// The JSON name is not a field: use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
+// Events carry their JSON name outside their fields. So use MarshalEvent, UnmarshalEvent or a Schedule, not
+// encoding/json.
 type Event interface {
 	row() row
 }
 
-// A row is the description of a type of events.
+// A row describes a type of events.
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are text for people. An event around another one adds its text to the text of
-	// the inner event. A field in braces stands for its value, {^field} for a value that is part of a
-	// guarantee (rounded up), and {discrete} for "discrete " or nothing.
+	// mechanism and parameters are text for people. An event that contains other events appends its text to
+	// the text of each inner event. "{field}" stands for the field's value. "{^field}" stands for a value
+	// that is part of a guarantee and is rounded up. "{discrete}" stands for "discrete " or nothing.
 	mechanism, parameters string
 	attained              bool // some mechanism that the event describes attains the dominating pair
 }
 
 const attained, bounded = true, false
 
-// Optional methods of an event; others are in flatten.go and properties.go. An accountant refuses an event
-// that lacks a method it needs. A new event is a type with its methods and a line in allEvents.
+// Optional methods of an event. Other optional methods are in flatten.go and properties.go. An accountant
+// rejects an event that lacks a method it needs. A new event is a type with methods and an entry in
+// allEvents.
 type (
 	// check reports values out of range that the range tags of the fields do not cover.
 	checked interface{ check() error }
 	// curve returns the divergence curve of a leaf.
 	curved interface{ curve() curve }
-	// sampledAs returns the noise or the PureDP event that dominates a leaf, also on a sample, and whether
-	// it costs no more than the leaf.
+	// sampledAs returns the noise or the PureDP event that dominates a leaf, also on a sample. It reports
+	// whether this event costs no more than the leaf.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
-	// sampledCurve returns the divergence curve of such noise on a Poisson sample.
+	// sampledCurve returns the divergence curve of the noise on a Poisson sample.
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// group returns the event for neighbours that differ in n > 1 records. Without the method, or if it
-	// returns nil, the guarantee is scaled.
+	// group returns the event for neighbours that differ in n > 1 records. If the method is absent or returns
+	// nil, the event's guarantee is scaled.
 	groupable interface {
 		group(n int64) (Event, error)
 	}
-	// pair returns a pair of distributions that dominates one run of a leaf.
+	// pairs adds pairs that dominate n runs of a leaf. It exists if these are not n copies of the result of
+	// pair.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf, if these are not n times the result of pair.
+	// pairs adds pairs that dominate n runs of a leaf. An event needs this method if n times the result of
+	// pair is not enough.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds a pair that some mechanism described by the leaf attains. If this is the dominating
-	// pair, it adds nothing and returns true.
+	// attained adds a pair that some mechanism described by the leaf attains. If this pair is the dominating
+	// pair, the method adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}
 )
 
-// typeName returns the JSON type of an event.
 func typeName(e Event) string {
 	if e == nil {
 		return "<nil>"
@@ -77,7 +80,7 @@ func typeName(e Event) string {
 	return e.row().name
 }
 
-// fieldKey returns the JSON name of a field, and whether its zero value is omitted.
+// fieldKey returns the JSON name of a field and reports whether its zero value is omitted.
 func fieldKey(f reflect.StructField) (key string, optional bool) {
 	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
@@ -87,7 +90,7 @@ func children(e Event) (inside []Event) {
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
 		f := v.Field(i)
-		if f.Kind() != reflect.Interface && f.Kind() != reflect.Slice || !f.CanInterface() { // of a leaf that only accounts make
+		if f.Kind() != reflect.Interface && f.Kind() != reflect.Slice || !f.CanInterface() { // unexported field of an internal leaf
 			continue
 		}
 		switch inner := f.Interface().(type) {
@@ -135,8 +138,7 @@ func addPairs(s *pld.Sum, e Event, n int64) error {
 	return err
 }
 
-// addAttained adds nothing for an event without a pair known to be attained; such an event gives no lower
-// bound.
+// addAttained adds nothing for an event without a known attained pair. Such an event gives no lower bound.
 func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	if leaf, ok := e.(attaining); ok {
 		return leaf.attained(s, n)
@@ -144,14 +146,13 @@ func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	return e.row().attained
 }
 
-// ErrInvalidEvent is returned, wrapped, for an event with a parameter out of range; the message names the
-// parameter.
+// ErrInvalidEvent is wrapped by the error for a parameter out of range. The message contains the parameter.
 var ErrInvalidEvent = errors.New("accountant: invalid event")
 
 // maxDepth bounds the nesting depth of events, in memory and in JSON.
 const maxDepth = 64
 
-// Validate returns an error for the first parameter out of range in an event and its inner events.
+// Validate returns an error for the first parameter out of range in an event or its inner events.
 func Validate(e Event) error { return validTree(e, 0) }
 
 func validTree(e Event, depth int) error {
@@ -176,9 +177,9 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-// check reports the parameters of the event itself that are out of range. The tag "in" of a field is its
-// range; for an integer it is the minimum, which "atleast" raises to the value of another field. An error in
-// a field tagged "alone" hides the errors of later fields.
+// check reports the parameters of the event itself that are out of range. The tag "in" is a field's range, or
+// the minimum of an integer. The tag "atleast" raises this minimum to the value of another field. An error in
+// a field tagged "alone" hides the errors of the other fields.
 func check(e Event) error {
 	var wrong []error
 	v := reflect.ValueOf(e)
@@ -218,7 +219,6 @@ func check(e Event) error {
 	return nil
 }
 
-// within returns an error for a number outside of a range.
 func within(event, field, in string, x float64) error {
 	must, ok := "must be in "+in, false
 	switch in {

@@ -8,49 +8,48 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RandomAllocation runs Event, Gaussian noise, Steps times on batches. Every record is in K of the batches,
-// a uniformly random subset of the steps, drawn independently for every record and anew in each run of the
-// event (an epoch, for example). The output of a step may depend on earlier outputs.
+// RandomAllocation runs Event (Gaussian noise) on Steps batches. Every record is in K of the batches. These
+// are a uniformly random subset of the steps, drawn independently for every record and every run of the event
+// (an epoch, for example). The output of a step may depend on earlier outputs.
 //
-// In its steps a record shifts the outputs by a vector of norm at most one sensitivity, chosen by the
-// earlier outputs. Such a noisy vector is a randomised function of one noisy number with shift 0 or 1 for
-// every step. So the pair of the mean of N(1_S, sigma^2 I) over all K-subsets S and N(0, sigma^2 I)
-// dominates, and a mechanism attains it. For K = 1 this pair is accounted (Chua et al. 2024, balls and bins;
-// Feldman, Shenfeld 2025; Dong et al. 2025). A random subset of size K is one random step in each of K
-// random blocks of the steps. The divergence is convex, so K > 1 costs at most as much as the K blocks with
-// one step each, which is an upper bound.
+// In each of its steps a record shifts the output by a vector that earlier outputs choose. Its norm is at
+// most one sensitivity. This noisy vector is a randomised function of one noisy number with shift 0 or 1. So
+// the mean of N(1_S, sigma^2 I) over all K-subsets S, paired with N(0, sigma^2 I), dominates. A mechanism
+// attains this pair. It is accounted for K = 1 (Chua et al. 2024, balls and bins; Feldman, Shenfeld 2025;
+// Dong et al. 2025). A random subset of size K is one random step in each of K random blocks of the steps.
+// The divergence is convex. So K > 1 costs at most as much as K blocks with one random step each.
 type RandomAllocation struct {
-	K     int64 `json:"k" in:"1"`     // number of steps with a given record, in [1, Steps]
+	K     int64 `json:"k" in:"1"`     // number of steps that use a given record, in [1, Steps]
 	Steps int64 `json:"steps" in:"1"` // >= 1
 	Event Event `json:"event"`
 }
 
-// BallsInBins puts every record in one of Bins batches, uniformly at random, independently and once for all
-// epochs, and runs Event, Gaussian noise, on every batch in each of Epochs epochs. A record has the same
-// batch in all epochs, in contrast to a [RandomAllocation] in each epoch.
+// BallsInBins assigns every record to one of Bins batches, uniformly at random and independently. The batch
+// stays the same in all epochs, in contrast to a [RandomAllocation] in each epoch. Each of the Epochs epochs
+// runs Event (Gaussian noise) on every batch.
 //
-// The noisy outputs of a batch can be summed over the epochs without loss. So one random step of Bins, with
-// a noise multiplier divided by the root of Epochs, dominates, and a mechanism attains it.
+// The noisy outputs of a batch can be summed over the epochs without loss. So one random step of Bins
+// dominates, with a noise multiplier divided by the root of Epochs. A mechanism attains this pair.
 type BallsInBins struct {
 	Bins   int64 `json:"bins" in:"1"`   // >= 1
 	Epochs int64 `json:"epochs" in:"1"` // >= 1
 	Event  Event `json:"event"`
 }
 
-// BandedMatrix is DP-SGD with noise C^-1 z, correlated over the steps by a lower triangular matrix C with at
-// most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one of Bands parts,
-// independently of other records. Step i draws its batch from part i mod Bands only, and includes each
-// record of that part independently with the given probability. For an expected batch size B out of n
-// records in parts of equal size the probability is Bands B/n.
+// BandedMatrix is DP-SGD with noise C^-1 z, which is correlated over the steps. The matrix C is lower
+// triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one
+// of Bands partitions, independently of other records. Step i uses partition i mod Bands only. It includes
+// each record of this partition independently with the given probability. For an expected batch size B out of
+// n records, in partitions of equal size, the probability is Bands B/n.
 //
-// A record can be drawn in ceil(Steps/Bands) steps. These are Bands apart, so their columns of C have no row
-// in common, and each block of rows is one Gaussian step on a Poisson sample.
+// A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so their columns of
+// C have no row in common. Each block of rows is one Gaussian step on a Poisson sample.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
-	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], for a record of the current part
+	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], for a record of the current partition
 	// NoiseMultiplier is the standard deviation of z divided by the clipping norm and by the largest
-	// Euclidean norm of a column of C, > 0.
+	// Euclidean norm of a column of C. It is > 0.
 	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"`
 }
 
@@ -72,7 +71,7 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	if noise.NoiseMultiplier == 0 {
 		return
 	}
-	runs := t.times(count, e.K) // blocks
+	runs := t.times(count, e.K)
 	if e.K == e.Steps {
 		t.flatten(e.Event, runs)
 		return
@@ -80,8 +79,9 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns the Gaussian noise that costs as much as the event inner inside outer, and whether it is
-// the same event. The noise multiplier is 0 if inner costs nothing, or no such noise exists.
+// gaussian returns the Gaussian noise that costs as much as the event inner inside outer. exact reports
+// whether the noise is the same event. The noise multiplier is 0 if inner costs nothing or no such noise
+// exists.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -101,7 +101,8 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks calls f with each size of the K blocks, which differ by at most one, and the number of such blocks.
+// blocks calls f for each size of the K blocks, with the number of blocks of this size. Sizes differ by at
+// most 1.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -110,13 +111,13 @@ func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	}
 }
 
-// sigma returns the noise multiplier of a leaf, 0 for any other event.
+// sigma returns the noise multiplier of a leaf, or 0 for any other event.
 func (e RandomAllocation) sigma() float64 {
 	noise, _ := e.Event.(Gaussian)
 	return noise.NoiseMultiplier
 }
 
-// curve, pair and attained are for the leaves that flatten makes.
+// curve, pairs and attained apply only to the leaves that flatten creates.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve
@@ -150,8 +151,9 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained is the dominating pair itself for K = 1. For larger K it is the pair of a sum over the steps,
-// which reveals less than all outputs but is attained.
+// attained reports the dominating pair if K is 1 and the noise is at least pld.LeastAllocated. Otherwise it
+// adds the pair of the sum over the steps. This sum reveals less than all outputs, but a mechanism attains
+// its pair.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
@@ -195,14 +197,14 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise below
-// a quarter, where a sum of many ratios is mostly its largest, the cost without random allocation (a record
-// in the step for certain) is used. It is a valid bound, as the divergence is convex.
+// maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise
+// multipliers below 1/4, the curve of a record that is in the step for certain is used. It is a valid bound,
+// because the divergence is convex.
 const maxAllocationOrder = 256
 
-// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders, where R is the likelihood
-// ratio of one random step of many. Both are convex in the order, so a chord bounds them between integer
-// orders.
+// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders. R is the likelihood ratio
+// of one random step of many. Both log moments are convex in the order. So a chord bounds them between
+// integers.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
@@ -227,7 +229,7 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments adds up ratios by doubling: with c(j) = E S^j / j! the moments of a sum of
+// newAllocationMoments adds up independent ratios by doubling. With c(j) = E S^j / j! the moments of a sum of
 // independent S and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
@@ -262,7 +264,7 @@ func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	return m
 }
 
-// convolveLogs returns the logs of a product of two power series.
+// convolveLogs returns the logs of the coefficients of a product of two power series.
 func convolveLogs(a, b []float64) []float64 {
 	out, terms := make([]float64, len(a)), make([]float64, len(a))
 	for k := range out {
@@ -285,13 +287,11 @@ func (m *allocationMoments) log(a int) float64 {
 	return math.Max(m.forward[a], m.reverse[a])
 }
 
-// inverse returns log E_Q R^-b, raised by the possible error of the quadrature, from
-//
-//	E R^-b = 1/Gamma(b) int e^{bu} f(e^u) du,   f(theta) = E e^{-theta R} = (E e^{-(theta/t) r})^t.
-//
-// The trapezoid rule is exact to rounding: in u the integrand is no narrower than 1/sqrt(b).
+// inverse returns log E_Q R^-b, raised by the possible error of the quadrature. It uses E R^-b = 1/Gamma(b)
+// int e^{bu} f(e^u) du with f(theta) = E e^{-theta R} = (E e^{-(theta/t) r})^t. In u the integrand is no
+// narrower than 1/sqrt(b). So the trapezoid rule is exact to rounding.
 func (m *allocationMoments) inverse(b float64) float64 {
-	if b > 25*m.steps*m.sigma { // from ratios left of the nodes
+	if b > 25*m.steps*m.sigma { // bound without random allocation; the mass may be left of the nodes
 		return b * (b + 1) / (2 * m.sigma * m.sigma)
 	}
 	m.transform()
@@ -300,38 +300,38 @@ func (m *allocationMoments) inverse(b float64) float64 {
 		logs[i] = b*n.z + n.l
 	}
 	gamma, _ := math.Lgamma(b)
-	// Left of the nodes f is at most 1; to their right it falls and is at most its last value.
+	// Left of the nodes f is at most 1. Right of the nodes f falls and is at most its last value.
 	first, last := m.laplace[0], m.laplace[len(m.laplace)-1]
 	rest := mathx.LogAddExp(b*first.z-math.Log(b), b*last.z+last.l+math.Ln2)
 	log := mathx.LogAddExp(mathx.LogSumExp(logs)+math.Log(laplaceStep), rest) - gamma
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance of nodes in log theta: two thirds of the standard deviation of the narrowest
-// integrand, which gives accuracy e^-40.
+// laplaceStep is the distance of nodes in log theta. It is two thirds of the standard deviation of the
+// narrowest integrand, which gives accuracy e^-40.
 const laplaceStep = 0.04
 
-// transform tabulates log f at nodes z = log theta until f is negligible, by the trapezoid rule. At a node,
-// much smaller ratios than 1/theta count as 0 and much larger ones do not contribute.
+// transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,
+// ratios far below 1/theta contribute as 0, and ratios far above 1/theta do not contribute.
 func (m *allocationMoments) transform() {
 	if m.laplace != nil {
 		return
 	}
 	step := math.Min(0.2, m.sigma/4)
-	var logs, weights, before []float64 // before[i] is the weight of the ratios below i
+	var logs, weights, before []float64 // before[i] is the weight of the ratios below index i
 	sum := 0.0
 	for z := -38.0; z <= 10; z += step {
 		logs = append(logs, z/m.sigma-0.5/(m.sigma*m.sigma))
 		weights, before = append(weights, math.Exp(mathx.LogNormalPDF(z))*step), append(before, sum)
 		sum += weights[len(weights)-1]
 	}
-	first := len(logs) // of the ratios that theta reaches
+	first := len(logs) // index of the first ratio large enough to contribute
 	for u := -40.0; ; u += laplaceStep {
 		logTheta := u - math.Log(m.steps)
 		for first > 0 && logs[first-1]+logTheta > -40 {
 			first--
 		}
-		less, left := 0.0, sum // 1 - E e^{-theta r}, and the rest
+		less, left := 0.0, sum // 1 - E e^{-theta r}, and E e^{-theta r}
 		if first < len(logs) {
 			left = before[first]
 		}

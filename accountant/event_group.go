@@ -10,10 +10,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group is Event for neighbours that differ in up to Size records instead of one. Its cost protects groups
-// of that size, such as all records of a family. Mechanisms are rewritten for a distance of Size: the
-// sensitivity of additive noise and pure epsilons grow Size-fold, rho Size^2-fold (Bun, Steinke 2016,
-// Proposition 1.9), and (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
+// Group is Event for neighbours that differ in up to Size records instead of one. Its guarantee protects
+// groups of this size, such as all records of a family. Mechanisms are rewritten for a distance of Size. The
+// sensitivity of additive noise and a pure epsilon grow Size-fold. A rho grows Size^2-fold (Bun, Steinke
+// 2016, Proposition 1.9). With g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g
+// epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
 	Size  int64 `json:"size" in:"1"` // >= 1
 	Event Event `json:"event"`
@@ -21,15 +22,15 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the leaves rewritten for a group. Noise of a scaled sensitivity is still attained; other
-// rules are only bounds.
+// flatten adds the leaves rewritten for a group. Noise of a scaled sensitivity is still attained. Other
+// rewritten leaves are only bounds.
 func (e Group) flatten(t *terms, count int64) {
 	inner, err := e.Expand()
 	t.check(err)
 	seen := t.alone(inner, count)
 	for i, leaf := range seen.curves.Keys {
 		switch leaf.(type) {
-		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, dominated: // scaled, or bounded already
+		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, dominated: // scaled, or already a bound
 		default:
 			leaf = dominated{by: leaf}
 		}
@@ -48,8 +49,8 @@ func (e Group) group(n int64) (Event, error) {
 	return grouped(e.Event, m)
 }
 
-// Expand returns the event rewritten for a group, without Group in it: mechanisms of a larger sensitivity,
-// or bounds that only an account interprets.
+// Expand returns the event rewritten for a group, without Group in it. The result has mechanisms of a larger
+// sensitivity, or bounds that only an account interprets.
 func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
 // grouped returns e rewritten for neighbours that differ in n records.
@@ -71,7 +72,7 @@ func grouped(e Event, n int64) (Event, error) {
 	return nil, &UnsupportedEventError{e, fmt.Sprintf("its cost for groups of %d records is not known", n)}
 }
 
-// group returns an event with the guarantee of a group of g records.
+// group returns an event with the guarantee for a group of g records.
 func (o guarantee) group(g float64) (Event, error) {
 	eps := mathx.Up(o.epsilon * g)
 	if math.IsInf(eps, 1) {
@@ -92,7 +93,7 @@ func (o guarantee) group(g float64) (Event, error) {
 	return WithFailure{PureDP{eps}, delta}, nil
 }
 
-// holdsGroup reports whether an event contains a Group at any depth. A sample would draw such a group as one
+// holdsGroup reports whether an event contains a Group at any depth. A sample would draw such a group as a
 // unit.
 func holdsGroup(e Event) bool {
 	if _, ok := e.(Group); ok {
@@ -103,9 +104,9 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated is a leaf in place of a rewritten event. The event by costs at least as much. The event
-// alsoCurve, if not nil, also does, and only its Rényi curve is used. The rewritten event may cost less than
-// both, so there is no lower bound.
+// dominated is a leaf that replaces a rewritten event. The event by costs at least as much as the rewritten
+// event. alsoCurve is nil, or an event that also costs at least as much. Only its Rényi curve is used. The
+// rewritten event may cost less, so no lower bound exists.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {
@@ -134,7 +135,7 @@ func (e dominated) curve() curve {
 	return leastCurve(curveOf(e.by), curveOf(e.alsoCurve))
 }
 
-// boundUnless returns leaf if exact, else leaf wrapped in dominated.
+// boundUnless returns leaf if exact is true, and else leaf wrapped in dominated.
 func boundUnless(exact bool, leaf Event) Event {
 	if exact {
 		return leaf

@@ -43,7 +43,7 @@ func (e Laplace) guarantee() (guarantee, bool) {
 func (e Laplace) sampledAs() (Event, bool) { return e, true }
 func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
-// sampledCurve: a sample costs no more than all records (the divergence is convex).
+// sampledCurve uses that a sample costs no more than all records, because the divergence is convex.
 func (e Laplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }
@@ -52,8 +52,8 @@ func (e Laplace) group(n int64) (Event, error) {
 	return Laplace{downBy(e.NoiseMultiplier, float64(n))}, nil
 }
 
-// DiscreteGaussian is one release of an integer-valued function plus discrete Gaussian noise (Canonne,
-// Kamath, Steinke 2020) on every coordinate.
+// DiscreteGaussian is one release of an integer-valued function plus discrete Gaussian noise on every
+// coordinate (Canonne, Kamath, Steinke 2020).
 type DiscreteGaussian struct {
 	Sigma       float64 `json:"sigma" in:">0"`       // parameter of the noise distribution, > 0
 	Sensitivity float64 `json:"sensitivity" in:">0"` // L2 sensitivity of the function, > 0
@@ -64,7 +64,7 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve follows Canonne, Kamath, Steinke 2020, Theorem 4, with equality where order times shift is an
+// curve uses Canonne, Kamath, Steinke 2020, Theorem 4. The bound is tight where order times shift is an
 // integer.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
@@ -83,12 +83,12 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 	return pld.DiscreteGaussian(e.Sigma, moved), err
 }
 
-// moved returns the number of coordinates that the worst neighbour moves by one each. An integer vector of
-// L2 norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on, moving one coordinate by
-// two competes with moving four by one, and neither is known to dominate.
+// moved returns the number of coordinates that the worst neighbour changes by 1 each. An integer vector of L2
+// norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on there are two candidates: one
+// coordinate changes by 2, or four coordinates by 1. Neither is known to dominate.
 func (e DiscreteGaussian) moved() (int64, error) {
-	// A sensitivity given to a few digits means the nearest root. An integer function that moves by less
-	// than 1 does not move.
+	// A sensitivity given to a few digits means the nearest root. An integer function of sensitivity below 1
+	// is constant.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {
 	case moved > 3:
@@ -99,8 +99,8 @@ func (e DiscreteGaussian) moved() (int64, error) {
 	return moved, nil
 }
 
-// DiscreteLaplace is one release of an integer-valued function plus discrete Laplace noise, mass
-// proportional to exp(-|k|/Scale), on every coordinate.
+// DiscreteLaplace is one release of an integer-valued function plus discrete Laplace noise on every
+// coordinate. The mass of k is proportional to exp(-|k|/Scale).
 type DiscreteLaplace struct {
 	Scale       float64 `json:"scale" in:">0"`      // > 0
 	Sensitivity int64   `json:"sensitivity" in:"1"` // L1 sensitivity of the function, >= 1
@@ -116,7 +116,7 @@ func (e DiscreteLaplace) curve() curve                 { return discreteLaplaceC
 func (e DiscreteLaplace) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e DiscreteLaplace) sampledAs() (Event, bool)     { return e, true }
 
-// sampledCurve: a sample costs no more than all records (the divergence is convex).
+// sampledCurve uses that a sample costs no more than all records, because the divergence is convex.
 func (e DiscreteLaplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, e.epsilon()), e.curve())
 }
@@ -146,8 +146,8 @@ func (e PureDP) sampledCurve(q float64) curve { return sampledPureCurve(q, e.Eps
 func (e PureDP) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e PureDP) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
-// RandomizedResponse is one randomised response whose largest log-ratio is Epsilon. It costs as much as
-// binary randomised response, the worst one with that Epsilon.
+// RandomizedResponse is one randomised response whose largest log-ratio is Epsilon. It is accounted as binary
+// randomised response, the worst mechanism with this Epsilon.
 type RandomizedResponse struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // >= 0
 }
@@ -162,7 +162,7 @@ func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.E
 func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
 // KaryResponse is one randomised response among Categories answers. The true answer is e^Epsilon times as
-// likely as each other answer. It is a local mechanism whose input is replaced, so it is accounted under
+// likely as each other answer. This local mechanism has one input that is replaced. So it is accounted under
 // replace_one.
 type KaryResponse struct {
 	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
@@ -188,9 +188,8 @@ func (e KaryResponse) curve() curve                 { return karyCurve(e.Epsilon
 func (e KaryResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e KaryResponse) pair() (pld.Pair, error)      { return pld.Kary(e.Epsilon, e.Categories), nil }
 
-// ExponentialMechanism is one selection by the exponential mechanism (Gumbel noise). Its log-ratios lie in
-// an interval of length Epsilon (bounded range). Permute-and-flip does not satisfy this: charge it as
-// PureDP.
+// ExponentialMechanism is one selection by the exponential mechanism (Gumbel noise). Its log-ratios lie in an
+// interval of length Epsilon (bounded range). Permute-and-flip violates this. Charge it as PureDP.
 type ExponentialMechanism struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // pure epsilon of one selection, >= 0
 }
@@ -203,7 +202,7 @@ func (e ExponentialMechanism) curve() curve                 { return boundedRang
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
 
-// rho returns the lesser of the rho by bounded range (Cesar, Rogers 2021) and the rho by pure privacy.
+// rho returns the smaller of the rho by bounded range (Cesar, Rogers 2021) and the rho by pure privacy.
 func (e ExponentialMechanism) rho() float64 {
 	return math.Min(gaussianRho(e.Epsilon/2), pureRho(e.Epsilon))
 }
@@ -239,7 +238,7 @@ func (e ZCDP) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "zero-concentrated privacy bounds moments of the loss, not its distribution: no pair dominates it"}
 }
 
-// NonPrivate reveals its input. Accountants return an infinite epsilon and refuse to sample it.
+// NonPrivate reveals its input. Accountants return an infinite epsilon. They refuse to sample it.
 type NonPrivate struct{}
 
 func (NonPrivate) row() row { return row{"non_private", "release without protection", "", attained} }

@@ -9,7 +9,7 @@ import (
 )
 
 // PoissonSampled runs Event on a sample that includes every record independently with the given probability.
-// It is for Poisson sampling only: shuffled or fixed-size batches are other events.
+// Shuffled or fixed-size batches are not Poisson samples.
 type PoissonSampled struct {
 	Probability float64 `json:"probability" in:"[0, 1]"` // in [0, 1]
 	Event       Event   `json:"event"`
@@ -24,7 +24,7 @@ const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove on
 
 func (e PoissonSampled) flatten(t *terms, count int64) {
 	switch {
-	case e.Probability == 0: // no record takes part; still refuse an unsupported event
+	case e.Probability == 0: // no record takes part; an unsupported event still gives an error
 		t.alone(e.Event, count)
 	case t.rel == ReplaceOne:
 		t.refuse(e, poissonNeedsAddRemove)
@@ -35,11 +35,10 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 	}
 }
 
-// form returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates one run of e, wrapped in
-// dominated when it is only an upper bound.
-//
-// If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson
-// sample (Zhu, Dong, Wang 2022, Theorem 11).
+// form returns a sampled Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace or PureDP that dominates one
+// run of e. A form that is only an upper bound is wrapped in dominated. If a pair (P, Q) dominates a
+// mechanism, then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022,
+// Theorem 11).
 func (e PoissonSampled) form(t *terms) Event {
 	inner := t.alone(e.Event, 1)
 	if holdsGroup(e.Event) {
@@ -61,7 +60,7 @@ func (e PoissonSampled) form(t *terms) Event {
 		case math.IsInf(pure.epsilon, 1):
 		case noise != nil:
 			return boundUnless(same, PoissonSampled{e.Probability, noise})
-		case ok: // a sample costs no more than all records (the divergence is convex)
+		case ok: // a sample costs no more than all records: the divergence is convex
 			return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaves[0]}
 		}
 	}
@@ -70,9 +69,9 @@ func (e PoissonSampled) form(t *terms) Event {
 	return nil
 }
 
-// oneGaussian returns the Gaussian release that costs as much as all leaves on the same sample: squares of
-// sensitivity/sigma add up. Exact reports whether no leaf was replaced by an upper bound; ok is false if a
-// leaf has no continuous Gaussian noise.
+// oneGaussian returns the Gaussian release that costs as much as all leaves on the same sample. The squares
+// of sensitivity/sigma add up. exact reports whether every leaf has exactly this cost. ok is false if a leaf
+// has no continuous Gaussian noise.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
@@ -89,7 +88,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair are for the leaves that form makes.
+// curve and pair apply only to the leaves that form creates.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)
@@ -110,17 +109,18 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 }
 
 // SampledWithoutReplacement runs Event on a uniformly random subset of exactly Size of Population records.
-// Noise multipliers are relative to the sensitivity under the relation of the account. Under replace_one,
-// where the size of the data is public, that is twice the clipping norm for a clipped sum. Under add_remove
-// it is the norm, and the event is accounted for a group of two, since a drawn record takes the place of
-// another. Population is then the size of the larger data set, or less.
+// Noise multipliers are relative to the sensitivity under the relation of the account.
+//
+// Under replace_one the size of the data is public. The sensitivity of a clipped sum is twice the clipping
+// norm. Under add_remove the sensitivity is the norm. A drawn record takes the place of another record, so
+// the event is accounted for a group of two. Population is then at most the size of the larger data set.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
 	Event      Event `json:"event"`
 }
 
-// Probability returns the fraction of the records that is drawn, rounded up.
+// Probability returns the drawn fraction of the records, rounded up.
 func (e SampledWithoutReplacement) Probability() float64 {
 	return float64(e.Size) / float64(e.Population) * (1 + 4e-16)
 }
@@ -158,10 +158,10 @@ func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 	}
 }
 
-// flattenOfOneMore charges a record that is added or removed. A subset of the larger data set without the
-// record is a subset of the smaller one. A subset with it differs from such a subset by one replaced record.
-// So the outputs are U and (1-q)U + qV, where V and U are neighbours that replace a record, and the event
-// inside is accounted for a group of two.
+// flattenOfOneMore charges a record that is added or removed. A subset of the larger data set without this
+// record is a subset of the smaller data set. A subset with this record differs from such a subset by one
+// replaced record. So the outputs are U and (1-q)U + qV, where V and U are neighbours under replace_one. The
+// inner event is accounted for a group of two.
 func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
 	if e.Size == e.Population {
 		t.refuse(e, "without one of its records the data are too few for the sample")
@@ -196,7 +196,7 @@ func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating boo
 	return false
 }
 
-// inside returns noise or a pure event that dominates the inner event, and whether it is the same event.
+// inside returns noise or a pure event that dominates the inner event. same reports whether it is exact.
 func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
 	if inner, same = sampledAs(e.Event); inner != nil {
 		return inner, same, nil
@@ -207,9 +207,9 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
 }
 
-// TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, any
-// treatment is allowed, such as keeping MaxBatch at random. Population is an upper bound of the number of
-// records, which determines how likely the cap is exceeded.
+// TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, any treatment is
+// allowed, such as a random selection of MaxBatch records. Population is an upper bound of the number of
+// records. It determines the probability that a batch exceeds the cap.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1
@@ -231,10 +231,10 @@ func (TruncatedPoisson) row() row {
 		"q {probability}, at most {max_batch}", bounded}
 }
 
-// flatten charges the Poisson sampled event, and as failure the probability that the batch is full without
-// the differing record. Otherwise the batches of both neighbours are not truncated, with or without that
-// record, and on that event each distribution is the mixture of untruncated sampling (the divergence of the
-// parts is jointly convex).
+// flatten charges the Poisson sampled event. It charges as failure the probability that the batch is full
+// without the differing record. Otherwise the batches of both neighbours are not truncated, with or without
+// this record. On this event each distribution is the mixture of untruncated sampling. The divergence of the
+// parts is jointly convex.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)
@@ -243,8 +243,8 @@ func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, e.Event}, count)
 }
 
-// groupedSample is a Poisson sampled Gaussian for a group. The cost is a bound: a group of 2^c records costs
-// 3^c times the divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
+// groupedSample is a Poisson sampled Gaussian for a group. A group of 2^c records costs at most 3^c times the
+// divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
 type groupedSample struct {
 	probability, noiseMultiplier float64
 	size                         int64
@@ -266,7 +266,7 @@ func (e groupedSample) pair() (pld.Pair, error) {
 func (e groupedSample) curve() curve {
 	doublings := float64(bits.Len64(uint64(e.size - 1)))
 	base := sampledGaussianCurve(e.probability, e.noiseMultiplier)
-	all := gaussianCurve(float64(e.size) / e.noiseMultiplier) // all of the group in the batch
+	all := gaussianCurve(float64(e.size) / e.noiseMultiplier) // all records of the group are in the batch
 	order, factor := math.Exp2(doublings), math.Pow(3, doublings)
 	return func(a float64) float64 {
 		return math.Min(all(a), factor*base(math.Max(a, 2)*order))

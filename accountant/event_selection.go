@@ -6,18 +6,18 @@ import (
 	"github.com/pate-go/pate/accountant/internal/pld"
 )
 
-// Selection runs Event a random number of times, independently, and releases the best run by a score that is
-// part of its output: a private search over hyper-parameters (Liu, Talwar 2019; Papernot, Steinke 2022). The
-// number of runs has a truncated negative binomial distribution: for Eta = 1 the geometric one of mean
-// 1/Gamma, for Eta = 0 the logarithmic one. The distribution must be public. The number of runs must be
-// hidden from everyone who sees the data.
+// Selection runs Event a random number of times, independently, and releases the run with the best score. The
+// score is part of the output of Event. It is a private search over hyper-parameters (Liu, Talwar 2019;
+// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. For Eta = 1 it
+// is geometric with mean 1/Gamma. For Eta = 0 it is logarithmic. The distribution must be public. The number
+// of runs must stay secret.
 type Selection struct {
 	Eta   float64 `json:"eta" in:">-1" alone:"true"` // shape, > -1
-	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small one means many runs
+	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small Gamma means many runs
 	Event Event   `json:"event"`
 }
 
-// PoissonSelection is Selection with a Poisson number of runs, which may be none.
+// PoissonSelection is Selection with a Poisson number of runs, possibly 0.
 type PoissonSelection struct {
 	Mean  float64 `json:"mean" in:">0"` // > 0
 	Event Event   `json:"event"`
@@ -31,7 +31,7 @@ func (e Selection) flatten(t *terms, count int64) {
 	t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count)
 }
 
-// group needs no rule of its own: the theorem compares runs at any distance.
+// group scales the inner event. The theorem compares runs at any distance.
 func (e Selection) group(n int64) (Event, error) {
 	return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
 }
@@ -48,8 +48,8 @@ func (e PoissonSelection) group(n int64) (Event, error) {
 	return PoissonSelection{e.Mean, Group{n, e.Event}}, nil
 }
 
-// logMean returns the log of the expected number of runs, rounded up: eta (1-gamma) / (gamma
-// (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) at 0.
+// logMean returns the log of the expected number of runs, rounded up. The expectation is eta (1-gamma) /
+// (gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) for eta = 0.
 func (e Selection) logMean() float64 {
 	l := math.Log(e.Gamma)
 	shape := -l // the limit of (1-gamma^eta)/eta
@@ -57,12 +57,12 @@ func (e Selection) logMean() float64 {
 		shape = -math.Expm1(x) / e.Eta
 	}
 	log, logShape := math.Log1p(-e.Gamma), math.Log(shape)
-	// The terms cancel when there is hardly more than one run.
+	// The terms cancel if the expected number of runs is close to 1.
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is the leaf of a selection. It holds the inner event in its JSON form, to be comparable. One of
-// gamma and mean is set.
+// selected is the leaf of a selection. The inner event is in JSON form, so that leaves are comparable. Either
+// gamma or mean is nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation
@@ -75,8 +75,8 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds count selections. The rule needs a divergence without a failure probability: failures of
-// the inner runs would have to be charged for each of an unbounded number of runs.
+// selection adds count selections. The rule needs a divergence without a failure probability. Otherwise the
+// failure would be charged for each of an unbounded number of runs.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")
@@ -87,7 +87,6 @@ func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	t.add(leaf, count)
 }
 
-// base returns the curve of one inner run.
 func (e selected) base() curve {
 	inner, err := UnmarshalEvent([]byte(e.inner))
 	if err != nil {
@@ -100,8 +99,8 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve returns the divergence curve of the released run. Both rules hold at every single order, and a
-// divergence grows with the order, so the least value at this or a larger order is a bound.
+// curve returns the divergence curve of the released run. Both rules hold at every single order. A divergence
+// grows with the order. So the least value at this order or a larger order is a bound.
 func (e selected) curve() curve {
 	base := e.base()
 	orders := DefaultOrders()
@@ -127,9 +126,9 @@ func (e selected) curve() curve {
 	}
 }
 
-// negativeBinomial follows Papernot, Steinke 2022, Theorem 2: for any second order b, eps(a) +
+// negativeBinomial follows Papernot, Steinke 2022, Theorem 2. For any second order b the bound is eps(a) +
 // (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). With both orders infinite it is (2+eta)
-// eps: 3 eps for the geometric distribution (Liu, Talwar 2019).
+// eps, which is 3 eps for the geometric distribution (Liu, Talwar 2019).
 func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	law := Selection{Eta: e.eta, Gamma: e.gamma}
 	logMean, logGamma := law.logMean(), math.Log(e.gamma)
@@ -147,9 +146,10 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	}
 }
 
-// poisson follows Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta + log(mean)/(a-1), where the inner
-// run is (log(1 + 1/(a-1)), delta)-DP. It is used for means from 1. A smaller mean is treated as mean 1 of a
-// run that happens with probability mean and else has the worst output, which costs no more.
+// poisson follows Papernot, Steinke 2022, Theorem 6. If the inner run is (log(1 + 1/(a-1)), delta)-DP, the
+// bound is eps(a) + mean delta + log(mean)/(a-1). It is used for means from 1. A smaller mean is treated as
+// mean 1. The inner run then happens with probability mean and otherwise has the worst output, which costs no
+// more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	mean := math.Max(1, e.mean)
 	return func(a float64) float64 {

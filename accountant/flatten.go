@@ -14,12 +14,13 @@ import (
 type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
-	stated   tally[float64] // failures of WithFailure, attained by some mechanism
+	stated   tally[float64] // failures of WithFailure, which some mechanism attains
 	rel      Relation
-	err      error // first error; after it no other field counts
+	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten adds count runs to t, as other events or as a leaf. An event without this method is a leaf.
+// flatten adds count runs of the event to t, as other events or as a leaf. An event without flatten is a
+// leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 // tally is a multiset of composed runs.
@@ -27,7 +28,7 @@ type tally[K comparable] struct{ mathx.Multiset[K] }
 
 func (t *tally[K]) add(k K, n int64) error {
 	if e, ok := any(k).(Event); ok && n != 0 && !reflect.ValueOf(e).Comparable() {
-		// An event around a list has no rule in this accountant.
+		// An event that holds a list has no rule in this accountant.
 		return &UnsupportedEventError{e, "this accountant has no rule for it"}
 	}
 	if !t.Add(k, n) {
@@ -38,7 +39,6 @@ func (t *tally[K]) add(k K, n int64) error {
 
 var errTooMany = fmt.Errorf("%w: more than %d runs of one event", ErrInvalidEvent, int64(math.MaxInt64))
 
-// mul multiplies two counts, neither negative.
 func mul(a, b int64) (int64, error) {
 	n, ok := mathx.MulCounts(a, b)
 	if !ok {
@@ -47,7 +47,6 @@ func mul(a, b int64) (int64, error) {
 	return n, nil
 }
 
-// parse splits count runs of an event into terms.
 func parse(e Event, count int64, rel Relation) (terms, error) {
 	added := terms{rel: rel}
 	added.check(validTree(e, 0))
@@ -66,8 +65,8 @@ func (t *terms) merge(added *terms) {
 	t.stated.Merge(&added.stated.Multiset)
 }
 
-// slack covers the rounding of a curve (below 1e-12 relative on every reference value), its multiplication
-// and its sum.
+// slack covers the rounding of a curve (below 1e-12 relative on every reference value), of the multiplication
+// by its count and of the sum.
 const slack = 2e-12
 
 // total returns the upper bound of the composed divergence as a curve.
@@ -82,14 +81,14 @@ func (t *terms) total() curve {
 		for i, c := range curves {
 			sum += float64(counts[i]) * c(a)
 		}
-		if math.IsNaN(sum) { // no parameter in range is known to do this
+		if math.IsNaN(sum) { // no parameter in range is known to cause this
 			return math.Inf(1)
 		}
 		return sum * (1 + slack)
 	}
 }
 
-// failure returns the summed failure probability, rounded up.
+// failure returns the sum of the failure probabilities, rounded up.
 func (t *terms) failure() float64 {
 	sum := 0.0
 	for i, d := range t.failures.Keys {
@@ -98,8 +97,8 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// flatten adds count runs of a valid event. A Rényi curve does not depend on the order of composition, so
-// equal leaves are merged wherever they stand.
+// flatten adds count runs of a valid event. A Rényi curve does not depend on the order of composition. So
+// equal leaves are merged wherever they occur.
 func (t *terms) flatten(e Event, count int64) {
 	rule, ok := e.(flattened)
 	switch {
@@ -111,7 +110,7 @@ func (t *terms) flatten(e Event, count int64) {
 	}
 }
 
-// alone returns the terms of count runs of an event, apart from t.
+// alone returns the terms of count runs of an event, without adding them to t.
 func (t *terms) alone(e Event, count int64) *terms {
 	inner := &terms{rel: t.rel, err: t.err}
 	inner.flatten(e, count)
@@ -119,7 +118,6 @@ func (t *terms) alone(e Event, count int64) *terms {
 	return inner
 }
 
-// check records the first error.
 func (t *terms) check(err error) {
 	if t.err == nil {
 		t.err = err
@@ -128,14 +126,12 @@ func (t *terms) check(err error) {
 
 func (t *terms) refuse(e Event, reason string) { t.check(&UnsupportedEventError{e, reason}) }
 
-// times multiplies two counts, neither negative.
 func (t *terms) times(a, b int64) int64 {
 	n, err := mul(a, b)
 	t.check(err)
 	return n
 }
 
-// add adds count runs of a leaf.
 func (t *terms) add(leaf Event, count int64) {
 	if t.err == nil {
 		t.err = t.curves.add(leaf, count)
@@ -173,7 +169,7 @@ func (e Composed) group(n int64) (Event, error) {
 	return out, nil
 }
 
-// Repeated is Event run Count times, adaptively.
+// Repeated is Count adaptive runs of Event.
 type Repeated struct {
 	Event Event `json:"event"`
 	Count int64 `json:"count" in:"0"` // >= 0
@@ -188,21 +184,21 @@ func (e Repeated) group(n int64) (Event, error) {
 	return Repeated{inner, e.Count}, err
 }
 
-// WithFailure is Event, except that with probability at most Delta anything may be revealed. It describes a
+// WithFailure is Event, except that anything may be revealed with probability at most Delta. It describes a
 // mechanism whose output distributions on any two neighbouring data sets, given the earlier outputs, are
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //
-// with P' and Q' within the curve of Event in both directions, and any B and C. Then P(S) <= Delta +
-// (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) + delta' + Delta wherever Event is (epsilon,
-// delta')-private. Failures of several mechanisms add up, because the coins that choose between the parts
-// are independent of P' and Q'.
+// Here P' and Q' are within the curve of Event in both directions, and B and C are arbitrary. If Event is
+// (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) +
+// delta' + Delta. Independent coins choose between the parts of P and Q. So the failures of several
+// mechanisms add up.
 //
 // Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
-// PureDP{epsilon}. Its two distributions are a randomised function of a pair that reveals the data with
-// probability Delta and else is the randomised response of epsilon (Kairouz, Oh, Viswanath 2015). The
-// failure need not be a set of outputs: a mechanism may put the mass Delta on an output that it also gives
-// otherwise.
+// PureDP{epsilon}. Its two distributions are a randomised function of a simpler pair. This pair reveals the
+// data with probability Delta, and otherwise is the randomised response of epsilon (Kairouz, Oh, Viswanath
+// 2015). The failure need not be a set of outputs. A mechanism may put the mass Delta on an output that also
+// occurs without failure.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)
@@ -218,7 +214,7 @@ func (e WithFailure) flatten(t *terms, count int64) {
 func (e WithFailure) guarantee() (guarantee, bool) {
 	one, ok := guaranteeAnywhere(e.Event)
 	if e.Delta > 0 {
-		// Both failures together: the bad mass is at most the sum.
+		// The bad mass of both failures together is at most the sum.
 		one.delta = math.Min(1, mathx.SumUp(one.delta, e.Delta))
 	}
 	return one, ok

@@ -16,21 +16,22 @@ const schemaEvents = "pate.events/1"
 // maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
 
-// ErrBadJSON is returned, wrapped, for a document that is not the JSON form of an event or a schedule:
-// unknown, missing or repeated fields, unknown types, values of a wrong kind, too deep or too large.
+// ErrBadJSON is wrapped by the errors for documents that are not the JSON form of an event or a schedule.
+// Causes are unknown, missing or repeated fields, unknown types, wrong values, too much depth and too large
+// documents.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
-// Schedule is a list of events under one relation, in its JSON form
+// Schedule is a list of events under one relation. Its JSON form is
 //
 //	{"schema":"pate.events/1","relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}
 //
-// The schema may be left out when reading. Decoding is strict, and a decoded schedule is valid.
+// The schema is optional when reading. Decoding is strict, and a decoded schedule is valid.
 type Schedule struct {
 	Relation Relation
 	Events   []Event
 }
 
-// allEvents returns the zero value of every event of the JSON form.
+// allEvents returns the zero value of every event that has a JSON form.
 func allEvents() []Event {
 	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
 		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
@@ -39,7 +40,7 @@ func allEvents() []Event {
 		Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
 }
 
-// zeroEvent returns the zero value of the event of a JSON type name.
+// zeroEvent returns the zero value of the event with the given JSON type.
 func zeroEvent(name string) (Event, bool) {
 	events := allEvents()
 	i := slices.IndexFunc(events, func(e Event) bool { return typeName(e) == name })
@@ -91,8 +92,8 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	return nil
 }
 
-// EventTypes lists the JSON types of events, each with the names of its fields in brackets. Fields in square
-// brackets are optional.
+// EventTypes lists the JSON types of events. The names of the fields follow in parentheses. Optional fields
+// are in square brackets.
 func EventTypes() []string {
 	var types []string
 	for _, e := range allEvents() {
@@ -189,13 +190,13 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are read one by one; a remaining key is an error.
+// object is a JSON object whose keys are read one by one. A key that remains is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage
 }
 
-// readObject differs from encoding/json in that keys are exact and unique.
+// readObject differs from encoding/json: keys are exact and unique.
 func readObject(data []byte) (*object, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
@@ -207,7 +208,7 @@ func readObject(data []byte) (*object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrBadJSON, err)
 		}
-		key := tok.(string) // the decoder accepts nothing else here
+		key := tok.(string) // the decoder accepts only strings here
 		if _, twice := o.values[key]; twice {
 			return nil, fmt.Errorf("%w: field %q is there twice", ErrBadJSON, key)
 		}
@@ -227,7 +228,6 @@ func readObject(data []byte) (*object, error) {
 	return o, nil
 }
 
-// pop removes and returns the value of a required key.
 func (o *object) pop(key string) (json.RawMessage, error) {
 	value, ok := o.values[key]
 	if !ok {
@@ -237,7 +237,6 @@ func (o *object) pop(key string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// text decodes a required string.
 func (o *object) text(key string) (text string, err error) {
 	value, err := o.pop(key)
 	if err != nil {
@@ -252,7 +251,6 @@ func (o *object) text(key string) (text string, err error) {
 	return text, nil
 }
 
-// takeField decodes a field of an event into v.
 func (o *object) takeField(key string, v reflect.Value, depth int) error {
 	value, err := o.pop(key)
 	if err != nil {
@@ -260,7 +258,7 @@ func (o *object) takeField(key string, v reflect.Value, depth int) error {
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *float64:
-		// ParseFloat accepts more than JSON does, but value is valid JSON already.
+		// ParseFloat accepts more than JSON does, but value is already valid JSON.
 		*p, err = strconv.ParseFloat(string(value), 64)
 		if err != nil {
 			return fmt.Errorf("%w: field %q must be a number, got %.40s", ErrBadJSON, key, value)
@@ -354,7 +352,6 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// valid returns an error for the first invalid event.
 func (s Schedule) valid() error {
 	for i, e := range s.Events {
 		if err := validTree(e, 0); err != nil {

@@ -13,31 +13,31 @@ import (
 type PLDConfig struct {
 	Relation  Relation // required
 	Gap       float64  // wanted width of an epsilon interval, at least 1e-9; 0 means 1e-3
-	MaxMemory int64    // bytes one query may take, at least 1 MB; 0 means 100 MB
+	MaxMemory int64    // memory limit of one query in bytes, at least 1 MB; 0 means 100 MB
 }
 
 // NewAccount returns an empty PLD account.
 func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 
 // PLD accounts by privacy loss distributions. Every step is a dominating pair of distributions. Its privacy
-// loss is discretised twice, so that one result dominates the pair and the pair dominates the other, and the
-// results are composed by exponentially tilted convolution. Both ends of an interval are certified:
-// discretisation errs outwards by construction, and the errors from truncated tails, from mass outside a
-// window and from rounding of masses, losses and transforms are bounded and added. Uncertainty widens it.
+// loss is discretised twice. One result dominates the pair, and the pair dominates the other result. The
+// results are composed by exponentially tilted convolution. Both ends of an interval are certified.
+// Discretisation errs outwards by construction. The errors from truncated tails, from mass outside a window
+// and from rounding are bounded and added. So uncertainty widens the interval.
 //
-// Upper bounds every mechanism that the events describe. Lower is the cost of some such mechanism. For noisy
-// argmax, thresholds and stability releases, whose published pairs are not attained, Lower stays well below
-// Upper whatever the gap; the numerical error alone is Upper - Bound.Floor.
+// Upper bounds every mechanism that the events describe. Lower bounds the cost of some such mechanism from
+// below. Noisy argmax, thresholds and stability releases do not attain their published pairs. For them Lower
+// stays well below Upper whatever the gap. The numerical error alone is Upper - Bound.Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
 	terms    terms
-	pairs    pld.Sum // dominate the terms, except Gaussians
+	pairs    pld.Sum // dominating pairs of the terms, without Gaussians
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
-	upper    bool // Lower is not needed: 0 where it takes pairs of its own
-	// onlyUpper leaves all lower ends at 0. No gap is aimed at then, so the upper end of an epsilon is the
-	// one from the first grids.
+	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
+	// onlyUpper sets all lower ends to 0. The gap is then ignored. The upper end of an epsilon is the result
+	// of the first grids.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
@@ -64,7 +64,7 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	return &PLD{cfg: cfg, composer: pld.Composer{Gap: cfg.Gap, MaxMemory: cfg.MaxMemory}}, nil
 }
 
-// Compose implements Accountant. It supports every event with a known dominating pair, and refuses ZCDP,
+// Compose implements Accountant. It supports every event with a known dominating pair. It rejects ZCDP,
 // selections, groups of Poisson samples, and discrete Gaussians of sensitivity 2 or more.
 func (p *PLD) Compose(e Event, count int64) error {
 	added, err := parse(e, count, p.cfg.Relation)
@@ -89,8 +89,8 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns the probability, rounded down, that at least one of the events' failures happens if
-// the failures are independent.
+// certainFailure returns a lower bound of the probability that at least one failure of a WithFailure event
+// happens. The failures are independent.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
@@ -99,8 +99,8 @@ func (p *PLD) certainFailure() float64 {
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }
 
-// Epsilon bounds the least epsilon at delta in [0, 1). Upper is +Inf, without an error, if no finite epsilon
-// holds.
+// Epsilon bounds the least epsilon at delta in [0, 1). If no finite epsilon holds, Upper is +Inf and the
+// error is nil.
 func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
@@ -108,7 +108,7 @@ func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return remembered(ctx, &p.epsilons, delta, p.epsilon)
 }
 
-// remembered computes the result at x once and then returns it from the cache made.
+// remembered returns the cached result at x, or computes and caches it.
 func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer func(context.Context, float64) (Bound, error)) (Bound, error) {
 	if b, ok := (*made)[x]; ok {
 		return b, nil
@@ -124,8 +124,8 @@ func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer 
 	return b, nil
 }
 
-// Delta bounds the least delta at a finite epsilon >= 0. The configured gap is not aimed at: the interval is
-// as wide as an epsilon interval of that gap implies.
+// Delta bounds the least delta at a finite epsilon >= 0. The interval is as wide as an epsilon interval of
+// the configured gap implies.
 func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
@@ -133,8 +133,9 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the composition of dominating pairs of all events, and one or two compositions of attained
-// pairs, of which the larger lower end counts. If both are the same, below holds the pointer above.
+// sums returns the composition of the dominating pairs of all events. below has one or two compositions of
+// attained pairs. The larger lower end counts. If the dominating pairs are attained, below holds above
+// itself.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
@@ -152,7 +153,7 @@ func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	return above, below
 }
 
-// attained returns the attained pairs, and whether they are the dominating pairs.
+// attained returns the attained pairs and reports whether they are the dominating pairs.
 func (p *PLD) attained(plain bool) (below *pld.Sum, same bool) {
 	below, same = &pld.Sum{Plain: plain}, true
 	for i, e := range p.terms.curves.Keys {
@@ -175,7 +176,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 		b.Lower, b.Upper, b.Floor = inf, inf, inf
 		return b, nil
 	}
-	left := delta // delta at the upper end, less failures
+	left := delta // delta at the upper end, minus failures
 	if failure > 0 {
 		left = mathx.Down(delta - failure)
 	}
@@ -228,15 +229,15 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// rdp returns an RDP account of the same run, whose results are valid upper bounds too.
+// rdp returns an RDP account of the same run. Its results are also valid upper bounds.
 func (p *PLD) rdp() *RDP {
 	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD checked the relation
 	r.terms = p.terms                                   // read only
 	return r
 }
 
-// atMost lowers b to a bound by Rényi divergences. The Rényi bound is smaller where nothing finer could be
-// certified, or where an event has a curve that its pair does not imply.
+// atMost lowers b to the Rényi bound r if r is smaller. This happens if no finer bound could be certified, or
+// if an event has a curve that its pair does not imply.
 func (b *Bound) atMost(r Bound, err error) {
 	if err == nil {
 		b.Upper = math.Min(b.Upper, r.Upper)
@@ -280,7 +281,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return b, nil
 }
 
-// Rough implements Rougher by Rényi divergences only.
+// Rough implements Rougher with an RDP account.
 func (p *PLD) Rough() Accountant {
 	r := p.rdp()
 	r.terms = terms{}

@@ -9,31 +9,33 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties are the known facts about one run of a mechanism other than its Rényi curve. Package theorems
-// uses them.
+// Properties are the known facts about one run of a mechanism, except its Rényi curve. Package theorems uses
+// them.
 type Properties struct {
-	// Relation is the only relation for which the event is defined, 0 if it is defined for all.
+	// Relation is the only relation for which the event is defined. It is 0 if the event is defined for all.
 	Relation Relation
 	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier is the noise multiplier of a Gaussian event with continuous noise that dominates the
-	// mechanism; 0 if there is none.
+	// NoiseMultiplier belongs to a continuous Gaussian event that dominates the mechanism. It is 0 if there
+	// is none.
 	NoiseMultiplier float64
-	// Rho is the zCDP parameter, rounded up; NaN if there is none.
+	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	Rho float64
-	// Twice is an event whose two adaptive runs cost at least as much; nil if there is none.
+	// Two adaptive runs of Twice cost at least as much as one run of the mechanism. It is nil if there is
+	// none.
 	Twice Event
 }
 
 type (
 	// guarantee returns the (epsilon, delta) of one run.
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. Without it the rho of the guarantee is used.
+	// rho returns the zCDP parameter of a leaf, rounded up. Without this method the rho of the guarantee is
+	// used.
 	concentrated interface{ rho() float64 }
 	// relation returns the only relation for which the event is defined.
 	related interface{ relation() Relation }
-	// twice returns an event whose two runs cost at least as much.
+	// twice returns an event. Two runs of this event cost at least as much as one run of the leaf.
 	twofold interface{ twice() Event }
 )
 
@@ -43,7 +45,7 @@ func PropertiesOf(e Event) Properties {
 	p := Properties{Relation: relationOf(e), Guaranteed: ok, Epsilon: one.epsilon, Delta: one.delta, Rho: math.NaN()}
 	if leaf, known := e.(concentrated); known {
 		p.Rho = leaf.rho()
-	} else if ok { // the delta of a leaf is already among the failures
+	} else if ok { // the failures already contain the delta of a leaf
 		p.Rho = pureRho(one.epsilon)
 	}
 	if votes, ok := e.(twofold); ok {
@@ -60,7 +62,7 @@ func PropertiesOf(e Event) Properties {
 // guarantee is the (epsilon, delta) of one run.
 type guarantee struct{ epsilon, delta float64 }
 
-// guaranteeOf returns the (epsilon, delta) of a single mechanism, if it has one.
+// guaranteeOf returns the (epsilon, delta) of a single mechanism, and false if none is known.
 func guaranteeOf(e Event) (guarantee, bool) {
 	if leaf, ok := e.(guaranteed); ok {
 		return leaf.guarantee()
@@ -68,7 +70,6 @@ func guaranteeOf(e Event) (guarantee, bool) {
 	return guarantee{}, false
 }
 
-// relationOf returns the only relation for which an event is defined, 0 if it is defined for all.
 func relationOf(e Event) Relation {
 	if only, ok := e.(related); ok {
 		return only.relation()
@@ -76,7 +77,7 @@ func relationOf(e Event) Relation {
 	return 0
 }
 
-// guaranteeAnywhere is guaranteeOf for an event inside another, where the relation is no longer checked.
+// guaranteeAnywhere is guaranteeOf for an inner event, whose relation is not checked elsewhere.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if relationOf(e) != 0 {
 		return guarantee{}, false
@@ -95,7 +96,7 @@ func pureRho(eps float64) float64 {
 	return eps * math.Tanh(eps/2) * (1 + 1e-15)
 }
 
-// downBy divides noise by g, rounding down, but not to zero.
+// downBy divides noise by g and rounds down, but not to zero.
 func downBy(noise, g float64) float64 {
 	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
 }
@@ -104,14 +105,15 @@ func downBy(noise, g float64) float64 {
 type Part struct {
 	Mechanism  string `json:"mechanism"`  // in words
 	Parameters string `json:"parameters"` // in symbols
-	Count      int64  `json:"count"`      // how often it runs
+	Count      int64  `json:"count"`      // number of runs
 }
 
-// printer formats numbers in descriptions: parameters, and parts of a guarantee, which are rounded up.
+// printer formats numbers in descriptions. claim formats a value that is part of a guarantee, and rounds it
+// up.
 type printer struct{ number, claim func(x float64) string }
 
-// Describe splits an event into the mechanisms that it runs and describes each in words. The functions
-// format numbers: number a parameter, claim a part of a guarantee, which must be rounded up.
+// Describe splits an event into its mechanisms and describes each in words. number formats a parameter. claim
+// formats a value that is part of a guarantee, and must round it up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
 	return describe(e, printer{number, claim})
 }
@@ -144,7 +146,6 @@ func describe(e Event, p printer) (parts []Part) {
 	return parts
 }
 
-// parameters returns the parameters of an event in words.
 func (p printer) parameters(e Event) string {
 	var words []string
 	v := reflect.ValueOf(e)

@@ -16,8 +16,8 @@ type RDPConfig struct {
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence on a good event. It keeps one curve and a failure probability, both
-// additive under adaptive composition. Its Lower is always 0.
+// RDP accounts by Rényi divergence on a good event. It keeps a curve and a failure probability. Both are
+// additive under adaptive composition. Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
 	orders []float64
@@ -27,7 +27,7 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP returns an empty account. Explicit orders are used without refinement, which reproduces published
+// NewRDP returns an empty account. Explicit orders are used without refinement, to reproduce published
 // results.
 func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
@@ -60,8 +60,8 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return nil
 }
 
-// Divergence returns the divergence bound of an event at one order above 1, and the failure probability that
-// comes with it.
+// Divergence returns the divergence bound of an event at one order above 1, and the failure probability under
+// which it holds.
 func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
 	account, err := NewRDP(RDPConfig{Relation: rel})
 	if err != nil {
@@ -77,11 +77,10 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 	return at[0], failure, nil
 }
 
-// failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms into which the composed events were split, with the number of runs of
-// each. Some are internal events of this package.
+// Runs returns the single mechanisms of the composed events, with the number of runs of each mechanism. Some
+// are internal events of this package.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -90,7 +89,7 @@ func (r *RDP) Runs() []Repeated {
 	return runs
 }
 
-// RDP returns the composed divergence bound at each order, and the failure probability that comes with it.
+// RDP returns the composed divergence bound at each order, and the failure probability under which it holds.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
 	for _, a := range orders {
 		if !(a > 1) {
@@ -123,8 +122,9 @@ func (r *RDP) Epsilon(_ context.Context, delta float64) (Bound, error) {
 		return b, nil // nothing ran; a few orders alone would not give 0
 	}
 	logDelta, total := mathx.Log(left), r.terms.total()
-	// Epsilon 0 holds whenever delta exceeds the total variation, which Bretagnolle-Huber bounds by sqrt(1 -
-	// e^-D) at any order. The argument needs distributions that sum to one, so it excludes failure.
+	// Epsilon 0 holds if delta exceeds the total variation distance. By Bretagnolle-Huber this distance is at
+	// most sqrt(1 - e^-D), where D is the divergence at any order. The distributions must sum to one. So the
+	// argument does not apply with a failure probability.
 	trivial := math.Inf(-1)
 	if r.cfg.Conversion == Improved && b.FailureDelta == 0 && left > 0 {
 		trivial = -math.Log1p(-left*left) * (1 - 1e-15)
@@ -150,7 +150,7 @@ func (r *RDP) Delta(_ context.Context, epsilon float64) (Bound, error) {
 	return r.delta(r.terms.total(), epsilon), nil
 }
 
-// delta bounds delta at epsilon, given the total divergence curve.
+// delta bounds delta at epsilon for the total divergence curve.
 func (r *RDP) delta(total curve, epsilon float64) Bound {
 	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
 	var logDelta float64
@@ -173,8 +173,8 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 	return b
 }
 
-// best minimises f over the orders. With the default grid it then searches the real orders between the
-// neighbours of the best one. Any order gives a valid bound, so an incomplete search only gives a looser
+// best minimises f over the orders. With the default grid it also searches the real orders between the
+// neighbours of the best order. Any order gives a valid bound. So an incomplete search only gives a looser
 // bound.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
@@ -211,8 +211,8 @@ func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) 
 }
 
 // DefaultOrders returns a fresh copy of the default grid of Rényi orders: 1.01 to 1.06, 1.1 to 10.9 in steps
-// of 0.1, 11 to 64, geometric to 2^20, and +Inf for the pure bound (the sum of worst-case losses). Low
-// orders serve large epsilons; high orders serve small costs or tiny deltas.
+// of 0.1, 11 to 64, geometric to 2^20, and +Inf for the pure bound (the sum of worst-case losses). Low orders
+// give the best bound for large epsilons. High orders give it for small costs or tiny deltas.
 func DefaultOrders() []float64 {
 	orders := []float64{1.01, 1.03, 1.06}
 	for i := 11; i <= 109; i++ {
@@ -230,7 +230,7 @@ func DefaultOrders() []float64 {
 	return append(orders, math.Inf(1))
 }
 
-// checkOrders returns a sorted copy without repeats.
+// checkOrders returns a sorted copy without duplicates.
 func checkOrders(orders []float64) ([]float64, error) {
 	out := slices.Clone(orders)
 	for _, a := range out {

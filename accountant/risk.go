@@ -18,21 +18,21 @@ type Interval struct {
 	Upper float64 `json:"upper"`
 }
 
-// Risk bounds the success of an attacker who must only decide between two neighbouring data sets. The bounds
-// use delta as a function of epsilon, not one (epsilon, delta). Let P and Q be the two output distributions.
-// A test that accuses with probability a under Q accuses under P with probability at most
+// Risk bounds the success of an attacker who must decide between two neighbouring data sets. The bounds use
+// delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the two output distributions.
+// Let a test accuse with probability a under Q. Under P it accuses with probability at most
 //
-//	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)),
+//	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)).
 //
-// with d the delta of (P, Q) and r the delta of (Q, P) (Dong, Roth, Su 2022, Proposition 2.12: the trade-off
-// curve is the convex conjugate of the two). Every epsilon gives an upper bound, wherever the search for the
-// best one ends. The function is convex, which gives a lower bound of its minimum.
+// Here d is the delta of (P, Q) and r is the delta of (Q, P). The trade-off curve is the convex conjugate of
+// the two (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for the
+// best epsilon may end anywhere. The function is convex, which gives a lower bound of its minimum.
 //
-// Upper holds for every run of the events. Lower is attained by the dominating pairs, so Upper - Lower is
-// the numerical error. Against mechanisms that do not attain their pair, such as a noisy argmax, an attacker
-// succeeds less often. With Rényi divergences only, Lower is 0 or the success of guessing.
+// Upper holds for every run of the events. The dominating pairs attain Lower. So Upper - Lower is the
+// numerical error. A noisy argmax, for example, does not attain its pair. Attacks on such a mechanism succeed
+// less often. With Rényi divergences only, Lower is 0 or the success of random guessing.
 type Risk struct {
-	// By is the method that made the bounds: ByPLD or ByRDP.
+	// By is the method of the bounds: ByPLD or ByRDP.
 	By   Method
 	d    [2]deltaCurve // of (P, Q) and of (Q, P), at epsilon >= 0
 	mu   float64       // of the Gaussian release that is equivalent to the run; 0 if there is none
@@ -53,10 +53,11 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 	return t.rdp.risk(ctx)
 }
 
-// rdpRiskPoints is the number of epsilons at which delta is computed; each computation tries all orders.
+// rdpRiskPoints is the number of epsilons at which delta is computed. Each computation tries all orders.
 const rdpRiskPoints = 200
 
-// risk computes delta on a grid of epsilons. Between grid points it uses delta at the next smaller epsilon.
+// risk computes delta on a grid of epsilons. Between grid points the curve is delta at the next smaller
+// epsilon.
 func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
@@ -106,9 +107,9 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	return r, nil
 }
 
-// TPR bounds the largest true positive rate of a test whose false positive rate, for records that did not
-// take part, is fpr, in [0, 1]. If fpr is the base rate of a value, TPR also bounds the chance to guess that
-// value, by reconstruction or attribute inference (Kulynych et al. 2025).
+// TPR bounds the largest true positive rate of a test with false positive rate fpr in [0, 1]. False positives
+// are records that did not take part. If fpr is the base rate of a value, TPR also bounds the probability
+// that an attacker guesses this value, by reconstruction or attribute inference (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
@@ -120,7 +121,7 @@ func (r *Risk) TPR(fpr float64) (Interval, error) {
 	return Interval{math.Max(one.Lower, other.Lower), math.Max(one.Upper, other.Upper)}, nil
 }
 
-// Tradeoff bounds the least false negative rate of such a test, 1 - TPR.
+// Tradeoff bounds the least false negative rate of such a test, which is 1 - TPR.
 func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	v, err := r.TPR(fpr)
 	if err != nil {
@@ -132,8 +133,8 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 // riskEdge is an epsilon beyond which the remaining delta is negligible.
 const riskEdge = 50
 
-// tpr bounds the best test for one direction of the pairs: the minimum over g = e^epsilon > 0 of g fpr +
-// H_g(P, Q), a convex function of g. For g < 1 the function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
+// tpr bounds the best test for one direction of the pairs. The bound is the minimum over g = e^epsilon > 0 of
+// the convex function g fpr + H_g(P, Q). For g < 1 this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	d, back := r.d[order], r.d[1-order]
 	at := func(epsilon float64) riskPoint {
@@ -154,13 +155,13 @@ func (r *Risk) tpr(fpr float64, order int) Interval {
 	return v
 }
 
-// riskPoint brackets the value of a function at epsilon and g = e^epsilon.
+// riskPoint is an interval for a function value at epsilon and g = e^epsilon.
 type riskPoint struct {
 	epsilon, g float64
 	Interval
 }
 
-// lowest searches for the point with the least upper end. The function must have a single valley.
+// lowest searches for the point with the least upper end. The function must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)
@@ -188,10 +189,10 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns a lower bound, close to the value at best, of a function that is convex in g. By
-// convexity the function is not below best.Upper beyond a point that is not below it. On an interval between
-// two points, the function lies above each line from a neighbouring point outside the interval through the
-// nearer end.
+// convexBound returns a lower bound of a function that is convex in g. The bound is close to the value at
+// best. A point on each side of best is not below best.Upper. By convexity the function is not below
+// best.Upper beyond these points. Consider an interval between two points, and a line through its nearer end
+// and the next point outside. By convexity the function lies above this line on the interval.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	const close, most = 3e-7, 2000
 	bound := best.Upper
@@ -232,8 +233,8 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 // chordBound returns a lower bound of the function between the points i and i+1.
 func chordBound(p []riskPoint, i int) float64 {
 	a, b := p[i], p[i+1]
-	// The line from the left runs through (previous, upper) and (a, lower), the line from the right through
-	// (next, upper) and (b, lower). At the ends of the range there is only one line.
+	// The left line runs through (previous, upper) and (a, lower). The right line runs through (next, upper)
+	// and (b, lower). At the ends of the range there is only one line.
 	left, right := math.Inf(-1), math.Inf(1) // slopes
 	if i > 0 && a.g > p[i-1].g {
 		left = (a.Lower - p[i-1].Upper) / (a.g - p[i-1].g)
@@ -251,8 +252,8 @@ func chordBound(p []riskPoint, i int) float64 {
 	case math.IsInf(right, 1):
 		return a.Lower + left*(b.g-a.g)
 	}
-	// a.Lower + left (g - a.g) falls and b.Lower - right (b.g - g) rises. The two lines meet between a and
-	// b, or one is above the other throughout.
+	// a.Lower + left (g - a.g) falls and b.Lower - right (b.g - g) rises. The two lines meet between a and b,
+	// or one line is above the other throughout.
 	g := (b.Lower - right*b.g - a.Lower + left*a.g) / (left - right)
 	g = math.Min(math.Max(g, a.g), b.g)
 	return math.Max(a.Lower+left*(g-a.g), b.Lower-right*(b.g-g))
@@ -268,22 +269,22 @@ func (r *Risk) worst(epsilon float64) Interval {
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the probability that the best guess whether a record took part is right, given the prior
-// probability in (0, 1) that it did. At prior 1/2 the bound is (1 + Advantage)/2.
+// Right bounds the probability that the best guess is right. The guess is whether a record took part. prior
+// in (0, 1) is the prior probability that it did. At prior 1/2 the bound is (1 + Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
 	}
-	// With g = (1-prior)/prior the best guess is right with probability 1-prior + prior H_g(P, Q). For g <
-	// 1, H_g(P, Q) = 1 - g + g H_{1/g}(Q, P).
+	// With g = (1-prior)/prior the best guess is right with probability 1-prior + prior H_g(P, Q). For g < 1,
+	// H_g(P, Q) = 1 - g + g H_{1/g}(Q, P).
 	likelier, rarer := math.Max(prior, 1-prior), math.Min(prior, 1-prior)
 	d := r.worst(math.Log(likelier / rarer))
 	const rounding = 1e-15
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a parameter of Gaussian differential privacy: distinguishing the outputs of the run is no easier
-// than distinguishing two normal distributions Mu standard deviations apart, except with probability Delta.
+// GDP is a parameter of Gaussian differential privacy. Except with probability Delta, distinguishing the
+// outputs of the run is no easier than distinguishing two normal distributions Mu standard deviations apart.
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
@@ -295,8 +296,8 @@ type GDP struct {
 // gdpTail is the Delta of a Mu that is not exact.
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu: the delta of the run is nowhere above the delta of the two normal
-// distributions plus Delta. Mu is +Inf if no finite value is certified.
+// GDP returns a certified Mu. The delta of the run nowhere exceeds the delta of the two normal distributions
+// plus Delta. Mu is +Inf if no finite value is certified.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}
@@ -315,8 +316,8 @@ func (r *Risk) GDP() GDP {
 			return out
 		}
 	}
-	// Between two points delta is at most its value at the first, and the delta of the normal distributions
-	// at least its value at the second.
+	// Between two grid points, the delta of the run is at most its value at the first point. The delta of the
+	// normal distributions is at least its value at the second point.
 	holds := func(mu float64) bool {
 		for i, d := range upper {
 			if d <= out.Delta {

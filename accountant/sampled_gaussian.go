@@ -6,9 +6,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under add/remove: log
-// E[(1-q+q e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2) (Mironov, Talwar, Zhang 2019; the
-// mixture over its base dominates the other direction). The log moment is convex in a and 0 at a = 1.
+// sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under add/remove: log E[(1-q+q
+// e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2). The mixture over its base is the worse direction
+// (Mironov, Talwar, Zhang 2019). The log moment is convex in a and 0 at a = 1.
 func sampledGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
@@ -20,11 +20,11 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample, with sigma
-// relative to the length of an integer shift. At an integer order the binomial sum mixes moments that equal
-// the moments of continuous noise (Canonne, Kamath, Steinke 2020), so the sums are equal. Between integers
-// the log moment is convex. Reflection at half the shift swaps both distributions, so the mixture over its
-// base dominates here too (Mironov, Talwar, Zhang 2019, Theorem 5).
+// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. sigma is
+// relative to the length of an integer shift. At an integer order the moment is a binomial sum of moments
+// without sampling. These equal the moments of continuous noise (Canonne, Kamath, Steinke 2020). Between
+// integers the log moment is convex. Reflection at half the shift swaps both distributions. So the mixture
+// over its base is the worse direction here too (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
@@ -36,8 +36,8 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma, which is useless for training, quadrature would need very many nodes. Interpolating the
-// convex log moment between integers is a valid bound.
+// Below smallSigma, quadrature would need very many nodes. Such noise is useless for training. A chord of the
+// convex log moment between integer orders is a valid bound.
 const smallSigma = 0.04
 
 // maxBinomial is the largest integer order whose moment is summed exactly.
@@ -47,12 +47,12 @@ type sampledGaussian struct {
 	q, sigma        float64
 	logq, log1mq    float64
 	step            float64
-	first           int    // index of table[0]: node k sits at z = k*step
-	table           []node // lazily grown part of the grid
+	first           int    // index of table[0]: node k is at z = k*step
+	table           []node // part of the grid, extended on demand
 	logs, binomials []float64
 }
 
-// node is the part of the integrand that all orders share at one point z = x/sigma of the grid.
+// node is the part of the integrand that all orders share at the grid point z = x/sigma.
 type node struct {
 	weight float64 // exp(-z^2/2)
 	r, l   float64 // r = q(e^u - 1), l = log(1 + r)
@@ -63,13 +63,14 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	return &sampledGaussian{
 		q: q, sigma: sigma,
 		logq: math.Log(q), log1mq: math.Log1p(-q),
-		// The integrand is analytic in the strip |Im z| < pi sigma, and there at most e^{(Im z)^2/2} times
-		// its size on the real line: the trapezoid rule's error is below 1e-17 relative at this step.
+		// The integrand is analytic in the strip |Im z| < pi sigma. There it is at most e^{(Im z)^2/2} times
+		// its size on the real line. So the relative error of the trapezoid rule is below 1e-17 at this step.
 		step: math.Min(0.5, sigma/2.5),
 	}
 }
 
-// logMoment returns log E[(1+r)^a] for finite a > 1, an upper bound where it is not exact to rounding.
+// logMoment returns log E[(1+r)^a] for finite a > 1. Where the result is not exact to rounding, it is an
+// upper bound.
 func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a == math.Trunc(a) && a <= maxBinomial {
 		return g.binomial(int(a))
@@ -78,16 +79,16 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 		return g.quadrature(a)
 	}
 	if a >= maxBinomial {
-		return a * (a - 1) / (2 * g.sigma * g.sigma) // unsampled
+		return a * (a - 1) / (2 * g.sigma * g.sigma) // without sampling
 	}
 	return g.betweenIntegers(a)
 }
 
-// betweenIntegers bounds the moment at a real order in (1, maxBinomial], exact at integers.
+// betweenIntegers bounds the log moment at a real order in (1, maxBinomial]. It is exact at integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
-// binomial returns the moment at an integer order n >= 2. The binomial weights sum to one and the exponent
-// is zero for k = 0, 1, so E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
+// binomial returns the log moment at an integer order n >= 1. The binomial weights sum to one, and the
+// exponent is zero for k = 0, 1. So E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
 func (g *sampledGaussian) binomial(n int) float64 {
 	if n == 1 {
 		return 0
@@ -102,16 +103,16 @@ func (g *sampledGaussian) binomial(n int) float64 {
 	return mathx.LogAddExp(0, mathx.LogSumExp(logs))
 }
 
-// quadrature returns the moment at any real order, with full relative accuracy of E - 1: E[r] = 0, so E - 1
-// = E[(1+r)^a - 1 - a r], whose integrand is never negative.
+// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a. M - 1 has full relative
+// accuracy: E[r] = 0, so M - 1 = E[(1+r)^a - 1 - a r], and this integrand is never negative.
 func (g *sampledGaussian) quadrature(a float64) float64 {
 	const margin = 9.5 // e^{-margin^2/2} is below 1e-19
 	far := int(math.Ceil((math.Max(a, 2)/g.sigma + margin) / g.step))
 	near := min(far, int(math.Ceil((2/g.sigma+margin)/g.step)))
 	left := -int(math.Ceil(margin / g.step))
 
-	// Usually one window covers everything. When a/sigma is large there may be a second bump near a/sigma;
-	// its top is the largest solution of z = (a/sigma) p(z), reached from above by iteration.
+	// Usually one window covers everything. If a/sigma is large, there may be a second peak near a/sigma. The
+	// peak is the largest solution of z = (a/sigma) p(z). Iteration approaches it from above.
 	g.logs = g.logs[:0]
 	top := math.Inf(-1)
 	at := func(k int) float64 {
@@ -219,7 +220,7 @@ func (g *sampledGaussian) node(k int) node {
 	return g.compute(k)
 }
 
-// grow makes the table cover left..right. left is the same for all orders.
+// grow extends the table to cover left..right. left is the same for all orders.
 func (g *sampledGaussian) grow(left, right int) {
 	if g.table == nil {
 		g.first = left
