@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -49,6 +50,23 @@ func (u Units) Check(delta float64) error {
 	return &fault.Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of %s", delta, u.N, u.Noun),
 		Why: "with such a delta, a method that publishes all data of one of them would still meet the guarantee",
 		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
+}
+
+// UsualDelta is the delta of a guarantee whose number of units is unknown or at most 10,000.
+const UsualDelta = 1e-5
+
+// DefaultDelta returns the delta for n units, a public number or 0: UsualDelta, or if that is more than a
+// tenth of 1/n, the largest delta of one digit that is not.
+func DefaultDelta(n int) float64 {
+	places, power, units := 1, int64(1), max(int64(n), 1)
+	for ; power < units; power *= 10 {
+		places++
+	}
+	delta, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", power/units, places), 64)
+	if err != nil {
+		return UsualDelta
+	}
+	return min(delta, UsualDelta)
 }
 
 // Stage is one file to release.

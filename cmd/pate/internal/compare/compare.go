@@ -63,6 +63,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err != nil {
 		return err
 	}
+	g.DefaultDelta(cmd.Flags().Changed, task.Private.UnitCount(), "")
 	if err := shell.CheckDelta(g.Delta, task.Private.UnitCount(), "private units"); err != nil {
 		return err
 	}

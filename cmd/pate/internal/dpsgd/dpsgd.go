@@ -151,9 +151,11 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: shell.UnitWord(f.unitName, f.data.Unit), RowsPerUnit: f.own.rows,
+	cfg := recipe.Config{Task: task, Seeds: f.seeds, Unit: shell.UnitWord(f.unitName, f.data.Unit), RowsPerUnit: f.own.rows,
 		Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
 	shape := cfg.Shape()
+	g.DefaultDelta(cmd.Flags().Changed, shape.Records, f.ledger)
+	cfg.Delta = g.Delta
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}

@@ -73,6 +73,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 	if err := shell.Refuse("train", rules...); err != nil {
 		return err
 	}
+	g.DefaultDelta(given, f.size, "")
 	if err := (publish.Settings{Method: f.method, Teachers: f.teachers, Size: f.size}).Units().Check(g.Delta); err != nil {
 		return shell.FaultError(err, "privacy")
 	}

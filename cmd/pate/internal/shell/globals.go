@@ -27,6 +27,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 func (g *Globals) Noise() ledger.Noise {
@@ -91,7 +92,7 @@ func (g *Globals) AddTo(root *cobra.Command) {
 		maps.DeleteFunc(to, func(name string, _ any) bool { return own(name) })
 		Declare(cmd.Flags(), "globals", to)
 	}
-	g.Format, g.Delta = "table", 1e-5
+	g.Format, g.Delta = "table", run.UsualDelta
 	add(root)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -326,6 +327,18 @@ func TargetsText(targets []float64) string {
 		words[i] = number.Exact(x)
 	}
 	return strings.Join(words, ",")
+}
+
+// DefaultDelta sets delta by [run.DefaultDelta] unless --delta was given. The number n of units must be
+// public, or 0. An existing ledger has its own delta.
+func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
+	if given("delta") {
+		return
+	}
+	g.Delta = run.DefaultDelta(n)
+	if _, err := os.Stat(ledger); err != nil && g.Delta < run.UsualDelta {
+		g.Logf("delta: %g, at most a tenth of 1/%d, one over the number of units; --delta sets another", g.Delta, n)
+	}
 }
 
 // CheckDelta refuses a delta that would allow publishing the data of one of n units; noun is the plural of

@@ -128,6 +128,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 	}
 	shape := recipe.ShapeOf(task)
 	shell.Put(f.size > 0, &shape.Records, f.size)
+	g.DefaultDelta(cmd.Flags().Changed, shape.Records, f.ledger)
 	cfg := tuned.Config{
 		Task: task, Records: f.size, Delta: g.Delta, Epsilon: f.epsilon, Unit: shell.UnitWord(f.unitName, f.data.Unit),
 		Private: f.private(shape.Records), Every: f.constant, Workers: f.workers,
