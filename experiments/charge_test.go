@@ -20,6 +20,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
+	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/teachers/training"
@@ -382,7 +383,7 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 // Parameters follow from public numbers: a row that goes or changes moves none of them while the number of
 // units stays.
 func TestNeighbourPlansArePublic(t *testing.T) {
-	var plans []neighbourPlan
+	var plans []nearby.Plan
 	for _, rows := range []int{300, 600} {
 		cfg := config(t, t.TempDir())
 		cfg.Task = blobs(rows, 200, 50)

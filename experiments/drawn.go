@@ -133,7 +133,10 @@ func (c point) openCharged(ctx context.Context, method string, seed int, counts 
 func (c point) methodEvent(ctx context.Context, method string) (accountant.Event, error) {
 	if slices.Contains(neighbourMethods(), method) {
 		plan, err := c.neighbourPlan(ctx, method)
-		return plan.event, err
+		if err != nil {
+			return nil, err
+		}
+		return plan.Event()
 	}
 	m, err := c.mechanism(ctx, method, new(Row))
 	if err != nil {

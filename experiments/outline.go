@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/teachers/training"
 )
@@ -131,10 +132,10 @@ func (c Config) outlineNeighbours(ctx context.Context, points []point, add addSt
 			if err != nil {
 				return err
 			}
-			pairs := float64(c.Task.Private.Len()) * float64(plan.questions)
+			pairs := float64(c.Task.Private.Len()) * float64(plan.Questions)
 			seconds := perStudent + pairs*(float64(c.votedColumns())*perProduct+perOffered) +
-				perLabel*math.Min(float64(plan.questions), mostQuestions)
-			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.questions), c.Seeds, seconds, data)
+				perLabel*math.Min(float64(plan.Questions), nearby.MostQuestions)
+			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.Questions), c.Seeds, seconds, data)
 		}
 	}
 	return nil
