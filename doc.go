@@ -1,5 +1,5 @@
-// Package pate labels public data with votes of private teachers, and trains models on private data, both
-// with differential privacy. One call charges the ledger, draws noise, commits and closes, in this order.
+// Package pate labels public data with the votes of private teachers, and trains models on private data. Both
+// are differentially private.
 //
 //	budget := pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: "run.jsonl"}
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 6})
@@ -8,21 +8,20 @@
 //	published, err := pate.Publish(ctx, pate.PublishOptions{Budget: third, Out: "release", Private: private,
 //		Public: public, Reading: reading})
 //
-// [Label] chooses from public numbers alone the mechanism, the noise and the number of queries that give the
-// most correct labels; [Train] finds the noise for the budget; [Publish] goes from private rows to a
-// student, in a folder with a ledger of its own. Each call charges the ledger before it draws noise; package
-// accountant/statement makes a statement from the ledger. A call that is repeated with the same arguments
-// resumes an interrupted run or returns the release, at no further cost. The calls use packages
-// teachers/label, dpsgd, internal/dpsgd/recipe, accountant/ledger and run.
+// [Label] chooses the mechanism, the noise and the number of queries that give the most correct labels. The
+// choice uses public values only. [Train] finds the least noise that fits the budget. [Publish] trains a
+// student from private rows and writes a folder with its own ledger. Each call charges the ledger before it
+// draws noise. Repeating a call with the same arguments resumes an interrupted run or returns the finished
+// release, at no further cost.
 //
 // # Guarantee
 //
-// All releases committed to one ledger are together (Epsilon, Delta)-differentially private, for the privacy
-// unit of the ledger: for labels the records of one teacher, in training one row of the data. The relation
-// is one unit added or removed.
+// All releases committed to one ledger are together (Epsilon, Delta)-differentially private for the ledger's
+// privacy unit. For labels the unit is all records of one teacher. For training it is one row of the data.
+// Neighbouring data sets differ by adding or removing one unit.
 //
 // # Caveats
 //
-// The costs of two ledgers for the same people add up, and no file shows the sum. Votes, models of teachers,
-// LEDGER.id and keys are secret; labels, the trained model's file and the ledger are not.
+// The costs of two ledgers for the same people add up, and no file shows the sum. Votes, teacher models,
+// LEDGER.id and keys are secret. Labels, the trained model's file and the ledger are public.
 package pate

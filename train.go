@@ -17,15 +17,15 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Trained describes a released model. Nothing in it is private.
+// Trained describes a released model. All fields are public.
 type Trained struct {
-	NoiseMultiplier float64 // noise chosen to fit the budget
+	NoiseMultiplier float64 // noise chosen for the budget
 	Event           accountant.Event
-	Epsilon         float64 // cost of everything charged to the ledger, at Delta, rounded up
+	Epsilon         float64 // cost of all charges to the ledger, at Delta, rounded up
 	Delta           float64
 	Releasable      bool
-	Resumed         bool // the run had been charged before
-	Complete        bool // the run was complete: the model was loaded from the file
+	Resumed         bool // an earlier call charged this run
+	Complete        bool // an earlier call completed the run, and the model was loaded from the file
 }
 
 // TrainOptions configures [Train]. Budget and Out are required.
@@ -34,19 +34,18 @@ type TrainOptions struct {
 	Out string // path of the model
 }
 
-// leastLeft is the least remaining epsilon of a ledger that is worth training with.
+// leastLeft is the least remaining epsilon for which Train starts a training.
 const leastLeft = 1e-3
 
-// noise identifies a training in the ledger, with its data, configuration and initial parameters.
+// noise is the setting of a training in the ledger.
 type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
 
-// Train trains model in place on data with [dpsgd.Train], and saves it as TrainOptions.Out (see
-// [nn.Model.Load]). The noise is the least for which the whole training fits the rest of the budget;
-// cfg.NoiseMultiplier must be 0. Each privacy unit of the ledger has at most one row. Everything is charged
-// before the first step. The file gets its final name after its hash is committed. On an error the model is
-// unchanged.
+// Train trains model in place with [dpsgd.Train] and saves it as TrainOptions.Out (see [nn.Model.Load]). It
+// uses the least noise that fits the remaining budget, so cfg.NoiseMultiplier must be 0. Each privacy unit
+// must have at most one row. The ledger is charged before the first step. The file gets its final name after
+// its hash is committed. On an error the model is unchanged.
 //
 // Data, configuration and initial parameters identify a run. A repeated call resumes an interrupted run with
 // the same noise, or loads the file of a complete run.
@@ -58,7 +57,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	if cfg.NoiseMultiplier != 0 || len(cfg.Phases) > 0 || cfg.NonPrivate {
 		return trained, errors.New("pate: Train finds the noise: leave Config.NoiseMultiplier, Phases and NonPrivate out, or call dpsgd.Train")
 	}
-	cfg.NoiseMultiplier = 1 // any positive value: other mistakes are refused before a ledger is made
+	cfg.NoiseMultiplier = 1 // any positive value, to find other mistakes before a ledger is created
 	if err := errors.Join(cfg.Validate(), model.Check(data)); err != nil {
 		return trained, err
 	}
@@ -99,7 +98,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	return trained, nil
 }
 
-// leastNoise returns the least noise multiplier, rounded up to six digits, for which the training fits.
+// leastNoise returns the least noise multiplier for which the training fits, rounded up to six digits.
 func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dpsgd.Config) (float64, error) {
 	least, err := before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = noise

@@ -47,7 +47,7 @@ func openCheckpoint(cfg Config, mine []int, queries Matrix, classes int) (*check
 	hashMatrix(h, queries)
 	h.Sum(c.asked[:0])
 	if len(mine) == cfg.Teachers {
-		durable.SweepFolder(cfg.Checkpoint) // leftovers of killed processes; with parts, another process may still write its own
+		durable.SweepFolder(cfg.Checkpoint) // Remove files of killed processes. With several parts, another process may still be writing a file.
 	}
 	return c, nil
 }
@@ -56,7 +56,7 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the start of the file of teacher t, which must match for the folder to belong to this run.
+// head returns the first bytes of teacher t's file. They differ between runs.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
@@ -65,8 +65,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash, which reveals nothing, of all inputs that teacher t's votes depend on. The hash
-// does not cover the data of other teachers: adding or removing their records leaves these votes unchanged.
+// bind returns a keyed hash of all inputs of teacher t's votes. The hash reveals nothing. It does not cover
+// the data of other teachers, which do not affect these votes.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -81,7 +81,7 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load fills column with the saved votes of teacher t, and reports whether they are valid.
+// load copies the saved votes of teacher t into column. It returns false if there are no valid votes.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +115,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error for an intact file of another run, which Train must refuse, and nil for
-// a damaged file, whose teacher is trained again.
+// foreignOrDamaged returns an error for an intact file of another run. It returns nil for a damaged file,
+// whose teacher is trained again.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *checkpoint) save(t int, share Dataset, column []int) error {
 	return nil
 }
 
-// hashMatrix adds shape and values to h, row by row.
+// hashMatrix adds the shape and the values of m to h, row by row.
 func hashMatrix(h hash.Hash, m Matrix) {
 	hashInts(h, []int{m.Rows, m.Cols})
 	buf := make([]byte, 0, 4*m.Cols)

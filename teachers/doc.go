@@ -1,38 +1,37 @@
-// Package teachers trains one model on each of many disjoint parts of a private data set and gathers the
-// models' votes on a public set of queries, the first half of private aggregation of teacher ensembles
-// (Papernot et al. 2017):
+// Package teachers trains one model on each of many disjoint partitions of a private data set. It collects
+// the models' votes on public queries. This is the first half of PATE (Papernot et al. 2017):
 //
-//   - [Partition] gives every record to one teacher, by a keyed hash of the record's unit id alone.
-//   - [Train] fits one [Learner] per teacher, each on its own part of the data (its share) with its own
-//     random stream, predicts a class for every public query and drops the model. Only the votes are kept.
-//   - The result is a [votes.Matrix], queries x teachers, each row of which becomes an aggregate.Histogram.
-//     Noise, accounting and release follow from there: nothing in this package adds noise.
+//   - [Partition] assigns every record to one teacher by a keyed hash of the record's unit id.
+//   - [Train] fits one [Learner] per teacher on the teacher's own data, with the teacher's own random stream.
+//     Each model predicts a class for every query. Train keeps the votes and drops the models.
+//   - The result is a [votes.Matrix] with a row per query and a column per teacher. Each row becomes an
+//     aggregate.Histogram. Other packages add the noise.
 //
-// Package votes also reads the votes of models that were trained elsewhere, and package manifest checks that
-// their silos are disjoint.
+// Package votes reads the votes of models that were trained elsewhere. Package manifest checks that the data
+// of such models are disjoint.
 //
 // # Guarantee
 //
-// A unit is a record, or everything of one person when records share a unit id. One unit belongs to one
-// teacher, no matter which other units are in the data. So adding, removing or replacing one unit changes one
-// column of the vote matrix, always the same one: in every row one vote may move from any class to any class.
-// Here replacing means replacing a unit under its own id; a replacement under another id is one removal and
-// one addition and may touch two teachers. All costs in package aggregate rest on this. It holds because
+// A unit is a record, or all records with the same unit id. The teacher of a unit does not depend on the
+// other units. So adding, removing or replacing one unit changes only the column of one teacher in the vote
+// matrix. In each row, one vote may move from any class to any class. A replacement must keep the unit id.
+// With another id it is one removal and one addition, and may change two columns. All costs in package
+// aggregate rely on this. It holds because
 //
-//   - the partition of a record does not depend on other records,
-//   - teacher t's random stream is derived from (key, t), and is independent of what other teachers draw,
-//   - a teacher sees its own share only: there is no shared normalisation, vocabulary, validation set or
-//     early stopping.
+//   - the teacher of a record does not depend on other records,
+//   - the random stream of teacher t is derived from (key, t) and is independent of all other streams,
+//   - a teacher uses only its own data: no normalisation, vocabulary, validation set or early stopping is
+//     shared.
 //
-// Choose the number of teachers, the classes, the queries and the learner with its parameters without looking
-// at the private data.
+// Choose the number of teachers, the classes, the queries, the learner and its parameters without using the
+// private data.
 //
 // # Caveats
 //
-//   - Votes are as secret as the data: see package votes.
-//   - A teacher whose share is empty votes class 0 on everything, one whose share has a single class votes
-//     that class. Neither abstains, so the sum of a row is public.
-//   - The training time depends on the sizes of private shares. This package does not hide it.
+//   - Votes are as secret as the data (see package votes).
+//   - A teacher without records votes for class 0. A teacher with records of one class votes for that class.
+//     No teacher abstains, so the sum of every row is public.
+//   - The training time depends on the private partition sizes. This package does not hide it.
 //
 // # Use
 //

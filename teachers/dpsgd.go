@@ -13,19 +13,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression trained by DP-SGD, for teachers that must be private themselves, such as silos
-// that do not show anyone their models. Every teacher has its own ledger, in memory, with the budget given
-// here, because the teachers' training data are disjoint.
+// DPSGD is softmax regression trained by DP-SGD, for teachers that must be private themselves. An example is
+// a silo that shows its model to nobody. Each teacher has its own ledger in memory, with the budget Epsilon
+// and Delta, because the training data are disjoint.
 //
-// The votes of such an ensemble are charged like other votes: the noise in training gives no discount on the
-// aggregation. No privacy claim is made for one teacher's model, which is dropped. A share that is empty or
-// has one class gives a constant model without training. Keys come from the teacher's stream, so the learner
-// is Reproducible.
+// Votes of these teachers are charged like any votes: noise in training does not reduce the cost of
+// aggregation. The model of a teacher is dropped and carries no privacy claim. Data that are empty or of one
+// class give a constant model without training. Keys come from the teacher's random stream, so the learner is
+// Reproducible.
 type DPSGD struct {
-	// Config configures the training. Workers 0 means 1 here, because teachers are trained in parallel.
+	// Config configures the training. Workers 0 means 1, because teachers train in parallel.
 	Config dpsgd.Config
-	// Epsilon and Delta are the budget of one teacher for adding or removing a record. A training whose cost
-	// exceeds it is refused. They are ignored if Config.NonPrivate is set.
+	// Epsilon and Delta are the budget of one teacher for adding or removing a record. Fit refuses a training
+	// that exceeds the budget. Config.NonPrivate ignores both fields.
 	Epsilon, Delta float64
 }
 
@@ -48,7 +48,7 @@ func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifie
 	if err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}
-	// A seeded key is good enough for a model that is never released.
+	// A seeded key suffices because the model is never released.
 	key := rng.SeedKey(rnd.Uint64())
 	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: data.X, Y: data.Y}, cfg, reservation, key); err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)

@@ -15,17 +15,17 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// MaxKernelRows is the largest share that KernelRidge accepts. Its float64 Gram matrix needs 8·rows² bytes,
-// at most 1.2 GB.
+// MaxKernelRows is the largest number of training rows that KernelRidge accepts. The float64 Gram matrix
+// needs 8·rows² bytes, at most 1.2 GB.
 const MaxKernelRows = 12_000
 
-// KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against all others.
-// For each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It predicts the
-// class with the largest sum of aᵢ K(x, xᵢ) over the share, and never a class that is missing from the share.
+// KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against the rest. For
+// each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It predicts the
+// class with the largest Σ aᵢ K(x, xᵢ), among the classes in the training data.
 //
-// It suits small shares: a fit takes rows³/3 + rows²·(features + 2·classes) multiplications, no iterations
-// and no random numbers, so it is Reproducible. The model contains the training data and is as secret as they
-// are.
+// A fit takes rows³/3 + rows²·(features + 2·classes) multiplications, so it suits small data. The learner
+// uses no random numbers and is Reproducible. The model contains the training data and is as secret as the
+// data.
 type KernelRidge struct {
 	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
 	Lambda float64 // ridge penalty, relative to the kernel's diagonal of 1; positive, no default
@@ -33,7 +33,6 @@ type KernelRidge struct {
 
 func (KernelRidge) Reproducible() bool { return true }
 
-// Fit solves for the coefficients. It does not use the random stream. See [Learner].
 func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
 	if !(l.Gamma > 0 && l.Gamma <= math.MaxFloat32) {
 		return nil, fmt.Errorf("teachers: KernelRidge.Gamma is %v, want a positive number", l.Gamma)
@@ -89,13 +88,13 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	return m, nil
 }
 
-// kernelModel scores by regression values, about -1 to 1.
+// kernelModel scores classes by regression values, which lie roughly in [-1, 1].
 type kernelModel struct {
 	ScoreModel
 	rbf  dense.RBF
 	x    Matrix    // examples
 	norm []float32 // squared norms of the examples
-	coef Matrix    // coefficients, present classes x examples
+	coef Matrix    // coefficients, a row for each class in the training data and a column for each example
 }
 
 const gramRows = 64
@@ -109,7 +108,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 		if err := ctx.Err(); err != nil {
 			return out, fmt.Errorf("teachers: kernel ridge: %w", err)
 		}
-		// Compute the columns from `from` on. The rest follows by symmetry.
+		// Compute the columns from `from` on. Symmetry gives the remaining columns.
 		to := min(from+gramRows, n)
 		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
 		m.rbf.Block(block, dense.Rows(m.x, from, to), m.norm[from:to], dense.Rows(m.x, from, n), m.norm[from:])
@@ -124,7 +123,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 	return out, nil
 }
 
-// similarities reuses memory for the kernel values: an ensemble scores thousands of blocks.
+// similarities reuses memory for kernel values, because an ensemble scores thousands of blocks.
 var similarities = sync.Pool{New: func() any { return new([]float32) }}
 
 func (m *kernelModel) score(dst, x Matrix) error {

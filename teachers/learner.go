@@ -15,54 +15,51 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Matrix is a row-major float32 matrix, one row per example.
+// Matrix is a row-major float32 matrix with one row per example.
 type Matrix = blas32.General
 
-// Dataset is labelled data, usually one teacher's private share. It may have no rows: the keyed hash does
-// not make shares of equal size.
+// Dataset is labelled data, usually the private data of one teacher. It may have no rows.
 type Dataset struct {
 	X       Matrix // Rows x Cols features, finite
 	Y       []int  // len X.Rows, each in [0, Classes)
 	Classes int    // number of classes, at least 2
 }
 
-// Learner trains a model on one share, from several goroutines at once. The kit in teachers/teachertest
-// checks that
+// Learner trains a model on one teacher's data. Package teachers/teachertest checks these rules:
 //
-//   - it refuses data that [Dataset.Validate] refuses;
-//   - it neither modifies nor retains data: the model owns copies;
-//   - all randomness comes from rnd, so that a teacher depends on its share and its own stream alone, and rnd
-//     is not used after Fit returns. A learner with other randomness is not [Reproducible];
-//   - Fit returns soon after ctx is done, with an error that wraps ctx.Err();
-//   - an empty share is no error: the model always predicts class 0. A share of a single class gives a model
-//     that always predicts that class.
+//   - Fit may be called by several goroutines at once.
+//   - Fit refuses data that [Dataset.Validate] refuses. It neither modifies nor retains data.
+//   - All randomness comes from rnd. A learner with other randomness is not [Reproducible].
+//   - Fit does not use rnd after it returns.
+//   - Fit returns soon after ctx is done, with an error that wraps ctx.Err().
+//   - Empty data are no error: the model always predicts class 0. Data of one class give a model that always
+//     predicts this class.
 type Learner interface {
 	Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error)
 }
 
 // Classifier is a trained model.
 type Classifier interface {
-	// Predict writes the class of row i of x to dst[i], -1 for an abstention. Before it writes, it refuses
-	// queries that [ValidateQueries] refuses. It neither modifies nor retains x. Calls may be concurrent.
+	// Predict writes the class of row i of x to dst[i], or -1 for an abstention. It first refuses queries
+	// that [ValidateQueries] refuses. It neither modifies nor retains x. Calls may be concurrent.
 	Predict(dst []int, x Matrix) error
 }
 
-// Scorer is an optional interface of a [Classifier]. Predict returns the class with the largest score.
+// Scorer is an optional interface of a [Classifier] whose Predict returns the class with the largest score.
 type Scorer interface {
-	// Scores writes a row of scores, one per class, for every row of x. The matrix dst is x.Rows x Classes.
-	// Scores of different kinds of classifier have different scales.
+	// Scores writes one score per class for every row of x. The matrix dst is x.Rows x Classes. The scale of
+	// scores depends on the kind of classifier.
 	Scores(dst Matrix, x Matrix) error
 }
 
-// Reproducible is an optional interface of a [Learner]. If it returns true, the same data and the same
-// random stream give a model with the same predictions, on the same machine and build.
+// Reproducible is an optional interface of a [Learner]. If it returns true, the same data and random stream
+// give the same predictions on the same machine and build.
 type Reproducible interface {
 	Reproducible() bool
 }
 
-// Validate refuses a malformed matrix, features that are NaN or infinite, a label outside [0, Classes),
-// fewer than 2 or more than [votes.MaxClasses] classes, and a number of labels that differs from the number
-// of rows.
+// Validate refuses a malformed matrix, features that are NaN or infinite, and labels outside [0, Classes). It
+// also refuses fewer than 2 or more than [votes.MaxClasses] classes, and len(Y) unequal to X.Rows.
 func (d Dataset) Validate() error {
 	switch {
 	case d.Classes < 2 || d.Classes > votes.MaxClasses:
@@ -79,9 +76,9 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries refuses queries that a [Classifier] trained on this number of features must refuse:
-// another number of columns, a dst whose length differs from the rows of x, a malformed matrix, NaN and
-// infinite features.
+// ValidateQueries returns the error of a [Classifier] that was trained on this number of features. It refuses
+// a wrong number of columns, a dst whose length differs from x.Rows, a malformed matrix, and NaN or infinite
+// features.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -96,8 +93,8 @@ func checkQueries(x Matrix, features int) error {
 	return CheckMatrix(x)
 }
 
-// CheckMatrix refuses a matrix without columns, a matrix with too few data for its rows and stride, and
-// features that are NaN or infinite. A matrix may have no rows.
+// CheckMatrix refuses a matrix without columns, too few data for the rows and stride, and NaN or infinite
+// features. A matrix may have no rows.
 func CheckMatrix(m Matrix) error {
 	if err := dense.Check(m); err != nil {
 		return fmt.Errorf("teachers: %w", err)
@@ -108,11 +105,11 @@ func CheckMatrix(m Matrix) error {
 	return nil
 }
 
-// constant predicts one class for every query. It serves shares that are empty or hold a single class.
+// constant always predicts the same class.
 type constant struct{ ScoreModel }
 
-// Constant returns the classifier that [Learner] requires for shares without examples or with examples of
-// one class. For all other shares ok is false. The data must be valid.
+// Constant returns the constant classifier for data with fewer than two classes (see [Learner]). For all
+// other data, ok is false. The data must be valid.
 func Constant(data Dataset) (c Classifier, ok bool) {
 	class := 0
 	if len(data.Y) > 0 {
@@ -132,7 +129,7 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data and a done context, and returns the model of a share with fewer than two
+// begin refuses invalid data and a done context. It returns a model only for data with fewer than two
 // classes.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
@@ -156,7 +153,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model as data, rescaled from targets -1 and +1 to targets 0 and 1.
+// Plain rescales the scores from targets -1 and +1 to targets 0 and 1.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
@@ -175,19 +172,19 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// ScoreModel is a [Classifier] and [Scorer] made from a function that scores the classes of a share. It
-// checks queries, scores them in blocks and predicts the best class, the lowest in a tie.
+// ScoreModel is a [Classifier] and [Scorer] that uses a function Score. It checks queries, scores them in
+// blocks, and predicts the class with the best score. In a tie it predicts the lowest class.
 type ScoreModel struct {
 	Name              string // package name, for errors
 	Features, Classes int
 	Present           []int   // class of each score, ascending
-	Absent            float32 // score of classes that are missing from the share
-	Rows              int     // maximum number of queries per block; 0 means 256
-	// Score fills a row for each query, with a score for each class present.
+	Absent            float32 // score of classes that are missing from the training data
+	Rows              int     // maximum number of queries per call of Score; 0 means 256
+	// Score writes a row for each query, with a score for each class in Present.
 	Score func(dst, x Matrix) error
 }
 
-// Predict writes the class with the best score. See [Classifier].
+// Predict writes the class with the best score.
 func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.Features); err != nil {
 		return err
@@ -195,7 +192,7 @@ func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	return m.blocks(x, func(i int, scores []float32) { dst[i] = m.Present[dense.Argmax(scores)] })
 }
 
-// Scores writes the scores, with Absent for classes that are missing from the share. See [Scorer].
+// Scores writes the scores of all classes. Classes that are missing from Present get the score Absent.
 func (m *ScoreModel) Scores(dst, x Matrix) error {
 	if err := checkScores(m.Name, dst, x, m.Classes, m.Features); err != nil {
 		return err

@@ -18,21 +18,19 @@ import (
 //
 //	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
 //
-// over the whole share by L-BFGS from zero. The problem is strictly convex, so the data determine the model.
-// The learner uses no random numbers and is Reproducible. It never predicts a class that is missing from the
-// share.
+// by L-BFGS from zero. The problem is strictly convex, so the data determine the model. The learner uses no
+// random numbers and is Reproducible. It never predicts a class that is missing from the training data.
 type Softmax struct {
 	L2         float64 // weight of the penalty, for a loss averaged over examples; positive, 0 means 1e-3
 	Iterations int     // maximum number of steps, 0 means 100
 }
 
-// gradientTolerance, relative to the gradient at zero, ends the descent. A smaller gradient no longer
-// changes predictions, and float32 products are exact to about 1e-6.
+// gradientTolerance ends the descent. It is relative to the gradient at zero. Smaller gradients do not change
+// predictions, and float32 products are exact only to about 1e-6.
 const gradientTolerance = 1e-4
 
 func (Softmax) Reproducible() bool { return true }
 
-// Fit minimises the penalised loss. It does not use the random stream. See [Learner].
 func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
 	l.L2, l.Iterations = cmp.Or(l.L2, 1e-3), cmp.Or(l.Iterations, 100)
 	if !(l.L2 > 0) || math.IsInf(l.L2, 1) {
@@ -56,14 +54,14 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	return m, nil
 }
 
-// softmaxLoss evaluates loss and gradient by float32 products and float64 sums. Parameters are W, then b.
+// softmaxLoss computes loss and gradient by float32 products and float64 sums. Parameters are W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int
 	l2    float64
 	w     Matrix // classes x features
 	bias  []float32
-	delta Matrix // examples x classes: logits, then p - onehot
+	delta Matrix // examples x classes; first logits, then p - onehot
 	dw    Matrix
 	dbias []float64
 }
@@ -99,7 +97,7 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		top := d[dense.Argmax(d)]
 		own := float64(d[y] - top)
 		softmaxRow(d)
-		// The loss is log Σ exp(d - top) - own = -log p_y. When p_y underflows, -own is safe.
+		// The loss is log Σ exp(d - top) - own = -log p_y. If p_y underflows, use -own, which is finite.
 		if d[y] > 0 {
 			own = math.Log(float64(d[y]))
 		}
@@ -146,10 +144,10 @@ func (m *softmaxModel) score(dst, x Matrix) error {
 	return nil
 }
 
-// minimise minimises a convex function by limited-memory BFGS from x, in place. The function f returns its
-// value at a point and writes its gradient. The descent ends when the largest entry of the gradient has
-// shrunk by the factor tolerance, when no step decreases f any more (float32 rounding), or after the given
-// number of steps. The only error is the end of ctx.
+// minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x. f returns its
+// value at x and writes its gradient to grad. The descent ends when the largest gradient entry has shrunk by
+// the factor tolerance, when f stops decreasing (float32 rounding), or after the maximum number of steps. The
+// only possible error is that ctx is done.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	at, grad := slices.Clone(x), make([]float64, len(x))
 	value := f(grad, at)

@@ -16,37 +16,36 @@ import (
 
 // Config describes an ensemble.
 type Config struct {
-	Learner  Learner // trains every teacher; no default
-	Teachers int     // number of teachers; no default
-	// Key is the run key. It has no default. Teacher t draws from Key.Derive("teacher", t), so its model
-	// depends on its share and on t only.
+	Learner  Learner // trains every teacher; required
+	Teachers int     // number of teachers; required
+	// Key is the run key and is required. Teacher t draws from Key.Derive("teacher", t), so the model of
+	// teacher t depends only on t and on the teacher's data.
 	Key rng.Key
-	// Workers is the number of teachers trained at once. 0 means GOMAXPROCS. The votes do not depend on it.
+	// Workers is the number of teachers trained at once; 0 means GOMAXPROCS. It does not affect votes.
 	Workers int
 
-	// Checkpoint is a folder (mode 0700, created if missing) for the votes of each finished teacher, from
-	// which an interrupted run resumes; "" keeps no votes. A folder may be used by one process at a time, or
-	// by several calls of [TrainPart] for different parts. The files are as secret as the data. See [Train].
+	// Checkpoint is a folder for the votes of finished teachers, from which an interrupted run resumes. It is
+	// created with mode 0700. With "" no votes are saved. Only one process may use a folder, except for calls
+	// of [TrainPart] for different parts. The files are as secret as the data.
 	Checkpoint string
-	// Fingerprint identifies the run in the checkpoint. It is a hash of everything that shapes a teacher and
-	// is not visible to Train, above all the learner and its parameters.
+	// Fingerprint identifies the run in the checkpoint. It must be a hash of everything that shapes a teacher
+	// and that Train cannot see, such as the learner and its parameters.
 	Fingerprint [32]byte
 
-	// Progress, if set, is called after every finished or resumed teacher, from one goroutine at a time; done
-	// rises to total.
+	// Progress, if set, is called after every finished or resumed teacher. Calls are not concurrent, and done
+	// increases up to total.
 	Progress func(done, total int)
 }
 
 // queryRows is the number of queries per call of a model. Train checks ctx between calls.
 const queryRows = 512
 
-// savesAtOnce is the maximum number of checkpoints being written at a time, with their shares in memory.
+// savesAtOnce bounds the files being written at once. Each write keeps a teacher's data in memory.
 const savesAtOnce = 8
 
-// TrainPart trains the teachers t with t mod parts = part, for a machine that shares the checkpoint folder
-// with other machines, and saves their votes there. [Train] with the same arguments loads the votes of
-// finished parts and trains the remaining teachers. TrainPart also returns its votes, in a matrix where all
-// other teachers abstain.
+// TrainPart trains the teachers t with t mod parts = part, and saves their votes in the checkpoint folder.
+// Other machines may train other parts with the same folder. [Train] with the same arguments loads these
+// votes and trains the remaining teachers. In the matrix that TrainPart returns, all other teachers abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
@@ -61,19 +60,18 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 	return e.run(ctx)
 }
 
-// Train fits one teacher on each share and returns the votes of all teachers on the queries. share[i] is the
-// teacher of record i, from [Partition]. A teacher without records is trained on an empty share. Models are
-// dropped once they have voted.
+// Train fits one teacher on each partition and returns the votes of all teachers on the queries. The teacher
+// of record i is share[i], from [Partition]. A teacher without records is trained on empty data. Models are
+// dropped after voting.
 //
-// The first teacher to fail, or to panic in the goroutine that trains it, ends the run with an error that
-// names the teacher. When ctx ends, Train returns an error that wraps ctx.Err() as soon as the learners
-// stop. With an error it returns no votes.
+// The first teacher that fails, or panics in its goroutine, ends the run with an error that names the
+// teacher. When ctx is done, Train returns an error that wraps ctx.Err() once the learners have stopped.
+// Train returns no votes with an error.
 //
-// With Config.Checkpoint each teacher's votes are saved when it is done, in a file that is written
-// atomically. A later run loads a file if its checksum is right and it was made from the same fingerprint,
-// key, teacher, share and queries, and replaces a damaged or outdated file. A file of another fingerprint or
-// shape means that the folder belongs to another run: Train then returns [run.ErrOtherRun] and leaves the
-// file unchanged.
+// With Config.Checkpoint, the votes of each finished teacher are written atomically to a file. A later run
+// loads the file if the checksum, fingerprint, key, teacher, training data and queries are the same. It
+// overwrites a damaged or outdated file. A file with another fingerprint or shape belongs to another run.
+// Train then leaves the file unchanged and returns [run.ErrOtherRun].
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {
@@ -86,13 +84,13 @@ type ensemble struct {
 	cfg     Config
 	mine    []int // teachers to train, ascending
 	private Dataset
-	members [][]int // records of each teacher, ascending
+	members [][]int // indices of each teacher's records, ascending
 	queries Matrix
 	folder  *checkpoint // nil without Config.Checkpoint
 	votes   *votes.Matrix
 
 	saves  sync.WaitGroup
-	saving chan struct{} // holds a value for each file that is being written
+	saving chan struct{} // holds one value for each file being written
 
 	mu   sync.Mutex // guards done and Progress
 	done int
@@ -178,8 +176,8 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t, or loads its votes from the checkpoint, and fills its column. Its file is
-// written while another teacher is trained; if writing fails, it calls fail.
+// teacher trains teacher t or loads the votes from the checkpoint, and fills column t of the votes. The file
+// is saved in the background. An error while saving is passed to fail.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)
@@ -193,7 +191,7 @@ func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err erro
 	if err != nil {
 		return err
 	}
-	// These are distinct elements of one array: no two teachers write the same byte.
+	// Teachers write distinct elements, so no two goroutines write the same byte.
 	for q, vote := range column {
 		if err := e.votes.Set(q, t, vote); err != nil {
 			return err
@@ -224,7 +222,7 @@ func (e *ensemble) finished() {
 	}
 }
 
-// share copies the records of teacher t, in their order in the private data.
+// share copies the records of teacher t, in the order of the private data.
 func (e *ensemble) share(t int) Dataset {
 	data := Dataset{
 		X:       dense.New(len(e.members[t]), e.private.X.Cols),
@@ -269,14 +267,13 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 	return nil
 }
 
-// Partition returns the teacher, in [0, teachers), of every record from its unit id: the id of the record,
-// or of the person it belongs to. The teacher is a pseudo-random function (HMAC-SHA-256) of key and id
-// alone. So the records of one unit have the same teacher, and adding or removing a record moves no other
-// record. Shares do not have equal sizes, and must not be made equal: a share of expected size n has about n
-// ± √n records.
+// Partition returns the teacher, in [0, teachers), of every record. The teacher is a pseudo-random function
+// (HMAC-SHA-256) of the key and the record's unit id. A unit id identifies the record or its person. So all
+// records of a unit have the same teacher, and adding or removing a record moves no other record. Do not make
+// partition sizes equal: a partition of expected size n has about n ± √n records.
 //
-// Ids are compared byte by byte. An empty id is refused: it usually is a missing value, and would make
-// different people one unit.
+// Ids are compared byte by byte. An empty id is refused, because missing values would make different people
+// one unit.
 func Partition(units []string, teachers int, key rng.Key) ([]int, error) {
 	if teachers < 1 || teachers > votes.MaxTeachers {
 		return nil, fmt.Errorf("teachers: cannot partition among %d teachers, want 1 to %d", teachers, votes.MaxTeachers)

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/opaque"
 )
 
-// typicalRun is the traced run; lengths are in units of the clip norm.
+// typicalRun is the run that the trace explains. Lengths are in units of the clip norm.
 type typicalRun struct {
 	shape, scale  float64
 	q, noise      float64
@@ -17,8 +17,8 @@ type typicalRun struct {
 	delta         float64
 	distances     []float64
 	lambdas       []int
-	clippedShare  float64 // share of records, in the distribution
-	clippedSample int     // number of distances at the clip norm
+	clippedShare  float64 // fraction of records at the clip norm, in the distribution
+	clippedSample int     // number of drawn distances at the clip norm
 }
 
 func (l *lesson) typicalRun() typicalRun {
@@ -40,7 +40,7 @@ func (l *lesson) typicalRun() typicalRun {
 	}
 	s := l.key.Derive("distances").Stream()
 	for range r.count {
-		d := min(1, r.scale*math.Pow(-math.Log1p(-uniform(s)), 1/r.shape)) // Weibull, clipped
+		d := min(1, r.scale*math.Pow(-math.Log1p(-uniform(s)), 1/r.shape)) // Weibull distribution, clipped
 		r.distances = append(r.distances, d)
 		if d == 1 {
 			r.clippedSample++
@@ -51,7 +51,7 @@ func (l *lesson) typicalRun() typicalRun {
 	return r
 }
 
-// figure accounts for the run at the given orders, or at all orders if none are given.
+// figure accounts for this number of steps. Without orders, it uses all orders of the run.
 func (r typicalRun) figure(e bayes.Estimator, steps int, orders ...int) bayes.Figure {
 	if len(orders) == 0 {
 		orders = r.lambdas

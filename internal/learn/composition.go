@@ -45,7 +45,7 @@ func traceComposition(l *lesson) {
 	l.mistake("no-delta", claim("epsilon without delta", here.basic))
 }
 
-// tosses returns the first losses of the runs, their total, and the number of true answers.
+// tosses returns the privacy losses of the first ten runs, the total loss, and the number of true answers.
 func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total float64, truths int) {
 	s := l.key.Derive("responses").Stream()
 	for i := range runs {
@@ -61,7 +61,7 @@ func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total floa
 	return losses, float64(2*truths-runs) * epsilon, truths
 }
 
-// sums returns the sums of the first one, two, three, ... elements of xs.
+// sums returns the partial sums of xs.
 func sums(xs []float64) []float64 {
 	out, sum := make([]float64, len(xs)), 0.0
 	for i, x := range xs {
@@ -71,7 +71,7 @@ func sums(xs []float64) []float64 {
 	return out
 }
 
-// totals holds the epsilons by composition theorems.
+// totals holds the epsilons by several composition theorems.
 type totals struct{ basic, dworkRoth, advanced, optimal float64 }
 
 func composed(epsilon float64, runs int, delta float64) totals {
@@ -85,16 +85,17 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns advanced composition as lecture notes print it: the drift lacks a factor epsilon.
+// misprintedDrift returns advanced composition as some lecture notes print it. The drift lacks a factor
+// epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the spread alone, as if the loss had mean 0.
+// noDrift returns the spread of the total loss, without the drift.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
-// Paid reserves an event on a ledger of its own with a limit that is never reached: mechanisms run only on a
-// reservation, and a trace releases nothing. One Rényi order is enough for a sum that is never read.
+// Paid reserves an event on a new ledger with a limit that is never reached. Mechanisms need a reservation,
+// although a trace releases nothing. One Rényi order suffices, because nobody reads the sum.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,
@@ -105,7 +106,7 @@ func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation
 	return budget.Reserve(e)
 }
 
-// epsilonBy returns the joint cost of events by an accountant.
+// epsilonBy returns the joint epsilon of events by an accountant.
 func epsilonBy(account accountant.Accountant, delta float64, events ...accountant.Event) float64 {
 	if err := account.Compose(accountant.Composed{Events: events}, 1); err != nil {
 		Must(0, err)
@@ -113,7 +114,7 @@ func epsilonBy(account accountant.Accountant, delta float64, events ...accountan
 	return Must(account.Epsilon(context.Background(), delta)).Upper
 }
 
-// renyiEpsilon returns the joint cost of events by the Rényi accountant.
+// renyiEpsilon returns the joint epsilon of events by the Rényi accountant.
 func renyiEpsilon(delta float64, events ...accountant.Event) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, delta, events...)
 	return b.Upper, err

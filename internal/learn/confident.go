@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// tested is a noisy argmax after a test, as in confident and interactive.
+// tested is a run of a noisy argmax after a threshold test, in mechanisms confident and interactive.
 type tested struct {
 	*lesson
 	threshold, sigma1, sigma2 float64
 	queries, answers          int
 	counts                    []int
 	noise                     []int64 // noise of the counts
-	test                      int64   // noise of the test
-	winner                    int     // winner of the noisy counts
+	test                      int64   // noise of the threshold test
+	winner                    int     // class with the largest noisy count
 }
 
 func (l *lesson) tested(counts []int) *tested {
@@ -48,7 +48,7 @@ func traceConfident(l *lesson) {
 	l.mistake("expected")
 }
 
-// ask adds the test of a number of votes, and reports whether the test passes.
+// ask adds the threshold test of a number of votes as a step, and reports whether the test passes.
 func (t *tested) ask(name string, votes int) (passed bool) {
 	sum := int64(votes) + t.test
 	passed = float64(sum) >= math.Ceil(t.threshold)
@@ -58,7 +58,7 @@ func (t *tested) ask(name string, votes int) (passed bool) {
 	return passed
 }
 
-// answer adds the noisy argmax after the test, or the fact that there is none.
+// answer adds the noisy argmax as a step if the test passed. Otherwise the step explains its absence.
 func (t *tested) answer(passed bool) {
 	if !passed {
 		t.step("unused")
@@ -68,7 +68,7 @@ func (t *tested) answer(passed bool) {
 	t.step("answer", vector("votes", t.counts), vector("noise", t.noise), vector("noisy", noisy), scalar("answer", winner))
 }
 
-// price adds the cost of questions and answers.
+// price adds the privacy cost of the threshold tests and of the answers to the trace.
 func (t *tested) price(all accountant.Event) {
 	question, answer := 1/(2*t.sigma1*t.sigma1), 1/(t.sigma2*t.sigma2)
 	priced := t.priced("", float64(t.queries)*question+float64(t.answers)*answer, all)
@@ -76,7 +76,7 @@ func (t *tested) price(all accountant.Event) {
 	t.cost(append([]Number{scalar("rho of a question", question), scalar("rho of an answer", answer)}, priced...)...)
 }
 
-// unpaid adds the mistake of paying only for answers.
+// unpaid adds the mistake of charging only for answers.
 func (t *tested) unpaid(id string, all accountant.Event) {
 	answers := t.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: t.sigma2, Discrete: true}, Count: int64(t.answers)})
 	t.mistake(id, claim("epsilon claimed, answers alone", answers), claim("epsilon spent", t.epsilon(all)))

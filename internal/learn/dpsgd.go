@@ -54,7 +54,7 @@ func traceGradient(l *lesson) {
 	in.mistakes(l, cfg.Event(), steps)
 }
 
-// draw draws two clouds of points, and one record far from both.
+// draw draws two clouds of points. The last record is far from both clouds.
 func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	s := l.key.Derive("data").Stream()
 	tenths := func() float32 { return float32(int(s.Uint64N(21))-10) / 10 }
@@ -71,7 +71,7 @@ func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	return d
 }
 
-// rounded returns xs to four decimals, a precision that float32 and the grid of the noise preserve.
+// rounded rounds xs to four decimals. Float32 and the grid of the noise preserve this precision.
 func rounded(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
@@ -80,7 +80,7 @@ func rounded(xs []float64) []float64 {
 	return out
 }
 
-// norms returns the Euclidean norm of each of gs.
+// norms returns the Euclidean norm of each vector.
 func norms(gs [][]float64) []float64 {
 	out := make([]float64, len(gs))
 	for i, g := range gs {
@@ -92,10 +92,10 @@ func norms(gs [][]float64) []float64 {
 	return out
 }
 
-// expected returns the expected size of a sample.
+// expected returns the expected number of records in a sample.
 func (in gradientInputs) expected() float64 { return in.probability * float64(in.records) }
 
-// add adds one step of training as two steps of the trace.
+// add adds a step of training as two steps of the trace.
 func (in gradientInputs) add(l *lesson, s TrainingStep) {
 	sum, noise, noisy := make([]float64, len(s.Before)), make([]float64, len(s.Before)), make([]float64, len(s.Before))
 	for _, g := range s.Clipped {
@@ -113,7 +113,7 @@ func (in gradientInputs) add(l *lesson, s TrainingStep) {
 		vector("noisy sum", rounded(noisy)), vector("after", rounded(s.After)))
 }
 
-// clipping returns the effect of clipping on the gradients of a sample, by record.
+// clipping returns the gradient norms of a sample before and after clipping, by record.
 func (in gradientInputs) clipping(s TrainingStep) []Number {
 	if len(s.Rows) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []Train
 		lengths = append(lengths, norms(s.Gradients)...)
 	}
 	if lengths == nil {
-		lengths = []float64{0} // no record in any sample
+		lengths = []float64{0} // every sample was empty
 	}
 	l.mistake("unscaled", scalar("noise over clip, claimed", in.noise), scalar("noise over clip, spent", unscaled),
 		claim("epsilon claimed", truth), claim("epsilon spent", with(unscaled)))
@@ -154,8 +154,8 @@ func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []Train
 	l.mistake("divide")
 }
 
-// TrainingStep is one observed step of a training: the parameters before and after and, for each row in the
-// sample, the gradient before and after clipping.
+// TrainingStep is one step of training: the parameters before and after the step, and the gradients of the
+// sampled rows before and after clipping.
 type TrainingStep struct {
 	Before, After      []float64
 	Rows               []int
@@ -176,17 +176,17 @@ func Watch(model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) ([
 	return watched.steps, nil
 }
 
-// watchedModel is a model that records its training.
+// watchedModel is a model that records each step of its training.
 type watchedModel struct {
 	dpsgd.Model
 	steps []TrainingStep
 	open  bool
 }
 
-// begin opens a step if none is open: a step without records calls no worker.
+// begin returns the current step. It starts a step if necessary, because an empty sample calls no worker.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
-		before := make([]float64, len(m.Parameters())) // 0 before the first step
+		before := make([]float64, len(m.Parameters())) // the first step starts at 0
 		if n := len(m.steps); n > 0 {
 			before = m.steps[n-1].After
 		}
@@ -200,7 +200,6 @@ func (m *watchedModel) finish() {
 	m.open = false
 }
 
-// Worker implements dpsgd.Model.
 func (m *watchedModel) Worker() dpsgd.Worker {
 	return &watchedWorker{Worker: m.Model.Worker(), model: m}
 }
@@ -210,7 +209,7 @@ type watchedWorker struct {
 	model *watchedModel
 }
 
-// AddClipped implements dpsgd.Worker. The contribution of a row does not depend on other rows.
+// AddClipped also records the gradients. The contribution of a row does not depend on other rows.
 func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {

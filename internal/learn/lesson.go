@@ -15,10 +15,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// failure carries an error from [Must] to [Catch].
 type failure struct{ err error }
 
-// Must returns v. An error ends the trace or the picture, whose function must defer [Catch].
+// Must returns v. An error ends the trace or picture by a panic, so a caller must defer [Catch].
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
@@ -26,7 +25,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Catch, deferred, stores the error of a [Must] in *err.
+// Catch stores the error of a failed [Must] in *err. It must be deferred.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -37,12 +36,12 @@ func Catch(err *error) {
 	}
 }
 
-// invalid returns an error about inputs.
+// invalid returns an error that matches [ErrInput].
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }
 
-// valid is Must for a value computed from inputs.
+// valid is like [Must] for a value that depends on inputs. Its errors match [ErrInput].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = invalid("%w", err)
@@ -50,11 +49,10 @@ func valid[T any](v T, err error) T {
 	return Must(v, err)
 }
 
-// refuse ends the trace because of an input.
+// refuse ends the trace with an error about an input.
 func refuse(format string, args ...any) { Must(0, invalid(format, args...)) }
 
-// lesson builds a Trace: it reads inputs, collects the values that the text uses, and adds one section after
-// the other.
+// lesson builds a Trace. It reads inputs, collects the values for the text, and adds sections in order.
 type lesson struct {
 	Trace
 	inputs map[string]string
@@ -62,7 +60,7 @@ type lesson struct {
 	delta  float64
 	text   phrases
 	values map[string]any
-	told   map[string]bool // sections used so far
+	told   map[string]bool // sections used
 }
 
 func newLesson(name string, inputs map[string]string, o Options) *lesson {
@@ -74,7 +72,7 @@ func newLesson(name string, inputs map[string]string, o Options) *lesson {
 	}
 }
 
-// let defines a value for the text. Numbers are written as in the tables.
+// let sets a value for the text. A float64 is printed like in the tables.
 func (l *lesson) let(name string, value any) {
 	if x, ok := value.(float64); ok {
 		value = short(x)
@@ -82,7 +80,7 @@ func (l *lesson) let(name string, value any) {
 	l.values[name] = value
 }
 
-// execute fills the values into a phrase.
+// execute returns a phrase with the values filled in.
 func (l *lesson) execute(name string) string {
 	var b strings.Builder
 	if err := l.text.fill(&b, name, l.values); err != nil {
@@ -91,23 +89,22 @@ func (l *lesson) execute(name string) string {
 	return b.String()
 }
 
-// section returns the section with this id.
+// section returns the heading, the paragraph and the formula of a section, and marks it as used.
 func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	l.told[id] = true
 	words, f, err := setOut(l.execute(id))
 	return l.execute(headingOf(id)), Must(words, err), f
 }
 
-// step adds a section as the next step, with vectors that have a value for each class.
+// step adds a section as the next step. Vectors have a value for each class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver adds a step with vectors over another index.
+// stepOver adds a section as the next step. Vectors have a value for each value of index.
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
 }
 
-// Headings of the closing sections.
 const (
 	releasedHeading = "What is released"
 	costHeading     = "What it cost"
@@ -133,7 +130,7 @@ func (l *lesson) mistake(id string, numbers ...Number) {
 	l.Mistakes = append(l.Mistakes, Mistake{If: condition, Words: words, Numbers: numbers})
 }
 
-// number reads an input that is a finite number, which the text may use.
+// number reads a finite number, and makes it available to the text.
 func (l *lesson) number(name string) float64 {
 	x := l.finite(name, l.inputs[name])
 	l.let(name, x)
@@ -148,7 +145,6 @@ func (l *lesson) finite(name, text string) float64 {
 	return x
 }
 
-// positive reads a number above 0.
 func (l *lesson) positive(name string) float64 {
 	x := l.number(name)
 	if !(x > 0) {
@@ -157,10 +153,10 @@ func (l *lesson) positive(name string) float64 {
 	return x
 }
 
-// maxRepeats is the largest number of queries or answers of a trace.
+// maxRepeats is the largest number of queries or answers in a trace.
 const maxRepeats = 1 << 40
 
-// whole reads a number of queries, answers or the like.
+// whole reads a whole number from 1 to maxRepeats.
 func (l *lesson) whole(name string) int {
 	x := l.number(name)
 	if x != math.Trunc(x) || x < 1 || x > maxRepeats {
@@ -170,7 +166,6 @@ func (l *lesson) whole(name string) int {
 	return int(x)
 }
 
-// numbers reads a list of finite numbers.
 func (l *lesson) numbers(name string) (xs []float64) {
 	for part := range strings.SplitSeq(l.inputs[name], ",") {
 		xs = append(xs, l.finite(name, part))
@@ -178,7 +173,7 @@ func (l *lesson) numbers(name string) (xs []float64) {
 	return xs
 }
 
-// maxClasses keeps a trace readable.
+// maxClasses bounds the classes of a trace to keep it readable.
 const maxClasses = 100
 
 // histogram reads a list of vote counts.
@@ -201,7 +196,7 @@ func (l *lesson) histogram(name string) (aggregate.Histogram, []int) {
 	return h, counts
 }
 
-// noise draws n values of integer Gaussian noise from a stream of their own.
+// noise draws n values of discrete Gaussian noise from a stream derived from label.
 func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 	out := make([]int64, n)
 	d, s := valid(rng.NewDiscreteGaussian(sigma)), l.key.Derive(label).Stream()
@@ -211,42 +206,41 @@ func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 	return out
 }
 
-// uniform draws a number in [0, 1).
+// uniform draws a uniform number in [0, 1).
 func uniform(s *rng.Stream) float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
-// epsilon returns the joint cost of events by the Rényi accountant.
+// epsilon returns the joint epsilon of events by the Rényi accountant, at the trace's delta.
 func (l *lesson) epsilon(events ...accountant.Event) float64 {
 	return Must(renyiEpsilon(l.delta, events...))
 }
 
-// pure returns the joint cost of events at delta 0.
+// pure returns the joint epsilon of events at delta 0.
 func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
 
-// Mechanism can be explained by a trace. Short, Long and Inputs are the beginning of its text.
+// Mechanism is a mechanism with a trace. Short, Long and Inputs come from the text file.
 type Mechanism struct {
 	Name   string
 	Short  string
-	Long   string // summary of the lesson
+	Long   string // paragraph for the command's help
 	Inputs []Input
 	trace  func(*lesson)
 }
 
-// Input is a parameter of a mechanism, as text.
+// Input is a text parameter of a mechanism.
 type Input struct {
 	Name    string
 	Default string
 	Usage   string
 }
 
-// Options are common to all mechanisms.
 type Options struct {
-	Seed  uint64  // of the noise
-	Delta float64 // delta of the stated costs, in (0, 1)
+	Seed  uint64  // seed of the noise
+	Delta float64 // delta of all epsilons, in (0, 1)
 }
 
-// Mechanisms returns all mechanisms, in reading order. Run returns the error of a text that cannot be read.
+// Mechanisms returns all mechanisms in reading order. If a text file is unreadable, Run returns the error.
 func Mechanisms() (all []Mechanism) {
 	for _, m := range []Mechanism{
 		{Name: "mean", trace: traceMean},
@@ -269,7 +263,6 @@ func Mechanisms() (all []Mechanism) {
 	return all
 }
 
-// Find returns the mechanism with this name.
 func Find(name string) (Mechanism, error) {
 	var names []string
 	for _, m := range Mechanisms() {
@@ -284,7 +277,7 @@ func Find(name string) (Mechanism, error) {
 // ErrInput is matched by errors about the value of an input.
 var ErrInput = errors.New("learn: invalid input")
 
-// Run traces one run. Inputs missing from values have their defaults; unknown inputs are refused.
+// Run traces one run. Inputs that are missing from values have defaults. Unknown inputs are refused.
 func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if !(o.Delta > 0 && o.Delta < 1) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)
@@ -299,7 +292,6 @@ func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	return l.Trace, nil
 }
 
-// lesson makes the lesson of one run.
 func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err error) {
 	defer Catch(&err)
 	inputs := make(map[string]string)
@@ -317,7 +309,7 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite leaves out infinite numbers, which some published formulas give at extreme inputs. An infinite
+// finite removes infinite scalars, because some published formulas give them at extreme inputs. An infinite
 // vector or cost is an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {

@@ -55,7 +55,7 @@ func traceMean(l *lesson) {
 
 	half := m.Event().(accountant.DiscreteLaplace)
 	half.Scale /= 2
-	const large = 10 // an epsilon at which the textbook formula fails
+	const large = 10 // an epsilon for which the textbook formula fails
 	textbook := math.Sqrt(2*math.Log(1.25/l.delta)) / large
 	s2 := moment * moment
 	l.mistake("one-clip", claim("epsilon claimed", epsilon), claim("epsilon spent", l.pure(half)))
@@ -67,15 +67,15 @@ func traceMean(l *lesson) {
 }
 
 // laplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and a bound on the
-// resulting mean squared error. With s for rootMoment, clipping at c moves the mean by at most E|x| 1{|x|>c}
-// <= s^2/c, and Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2. So the error is at
-// most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2, which at c = s sqrt(n epsilon/2) is
+// mean squared error. Let s be rootMoment and c the clip.
 //
-//	s^2/n + 6 s^2/(n epsilon).
+//  1. Clipping moves the mean by at most E|x| 1{|x|>c} <= s^2/c.
+//  2. Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2.
+//  3. So the error is at most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2.
+//  4. For c = s sqrt(n epsilon/2) this is s^2/n + 6 s^2/(n epsilon).
 //
-// Lecture notes print 4 in place of 6: they use the squared scale as the variance of the noise, half of its
-// value. As (|x|-c)_+ <= x^2/(4c), half of this clip gives 3/2 in place of 6; the larger clip is used in the
-// literature.
+// Lecture notes print 4 instead of 6, because they use b^2 for the variance 2 b^2 of noise of scale b. As
+// (|x|-c)_+ <= x^2/(4c), half of this clip gives 3/2 instead of 6. The literature uses the larger clip.
 func laplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
 	if !(rootMoment >= 0x1p-400 && rootMoment <= 0x1p400) || records < 1 || !(epsilon >= 0x1p-40 && epsilon <= 0x1p40) {
 		return 0, 0, fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g",

@@ -75,7 +75,7 @@ func divergences(step accountant.Event, lambdas []float64) []float64 {
 	return Must(divergence, err)
 }
 
-// accounts holds the claims of the accountants for the same steps.
+// accounts holds epsilons by several accountants, and the best lambda of the moments accountant.
 type accounts struct{ lambda, moments, renyi, strong, basic, pld float64 }
 
 func renyiAndMoments(step accountant.Event, steps int, delta float64) accounts {

@@ -37,13 +37,13 @@ func traceNoisyArgmax(l *lesson) {
 	l.mistake("no-noise")
 }
 
-// votes adds the first steps of all traces of noisy argmax.
+// votes adds the first two steps of all traces of noisy argmax.
 func (l *lesson) votes(counts []int, noise []int64) {
 	l.step("votes", vector("votes", counts))
 	l.step("noise", vector("noise", noise))
 }
 
-// compareLaws returns a law for the votes and for a neighbouring histogram, and the logarithm of the ratio.
+// compareLaws returns the label probabilities for counts and for a neighbour, and the privacy losses.
 func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogram) (aggregate.Law, error)) []Number {
 	moved := neighbour(counts)
 	here, there := valid(law(h)), Must(law(Must(aggregate.NewHistogram(moved))))
@@ -62,8 +62,8 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss when the losing class wins, with Laplace noise of this scale, if one
-// of the given votes for the other class moves to it.
+// laplaceLoss returns the privacy loss of the less likely of two classes, with Laplace noise of this scale.
+// Class 0 has all votes, and on the neighbouring input one vote moves to class 1.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
@@ -72,7 +72,7 @@ func laplaceLoss(scale float64, votes int) float64 {
 	return log(1) - log(0)
 }
 
-// added returns counts plus noise, and the class with the largest sum, the lowest index in a tie.
+// added returns counts plus noise, and the lowest class with the largest sum.
 func added(counts []int, noise []int64) (sums []int64, winner int) {
 	sums = make([]int64, len(counts))
 	for i, n := range counts {
@@ -84,7 +84,7 @@ func added(counts []int, noise []int64) (sums []int64, winner int) {
 	return sums, winner
 }
 
-// neighbour moves one vote from the largest count to the second largest.
+// neighbour returns counts with one vote moved from the largest count to the second largest.
 func neighbour(counts []int) []int {
 	moved := slices.Clone(counts)
 	first := slices.Index(moved, slices.Max(moved))
@@ -110,7 +110,7 @@ func total(counts []int) int {
 	return sum
 }
 
-// probabilities returns the probabilities of a law's classes.
+// probabilities converts log probabilities of labels to probabilities.
 func probabilities(law aggregate.Law) []float64 {
 	ps := make([]float64, len(law.LogLabels))
 	for i, l := range law.LogLabels {
@@ -119,7 +119,7 @@ func probabilities(law aggregate.Law) []float64 {
 	return ps
 }
 
-// priced returns the numbers of a cost: rho, and epsilon by the formula of the text and the accountant.
+// priced returns rho and delta, and epsilon by the formula of the text and by the accountant.
 func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
 	return []Number{
 		scalar("rho"+name, rho), scalar("delta", l.delta),

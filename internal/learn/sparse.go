@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Readable traces have small laws.
+// These limits keep traces readable and distributions small.
 const (
 	maxQuestions = 10
 	maxValue     = 1e4
@@ -31,17 +31,17 @@ func (l *lesson) integers(name string) []int64 {
 	return out
 }
 
-// Compared is a run of a sparse vector with its noise.
+// Compared is one run of a sparse vector mechanism with its noise.
 type Compared struct {
 	Law   svt.Law
 	Rho   int64   // noise of the threshold
-	Nu    []int64 // noise of each question that was asked
+	Nu    []int64 // noise of each query that was compared
 	Above []bool
-	Found int // number of questions above
+	Found int // number of queries above the threshold
 }
 
-// Compare makes the comparisons of a law, with the noise that draw returns for the threshold (question -1)
-// and for each question, up to the answer after which it stops.
+// Compare runs a sparse vector mechanism on values. The function draw returns the noise of the threshold
+// (question -1) and of each query. Compare stops after law.Stop answers above the threshold.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
@@ -57,7 +57,7 @@ func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) i
 	return c
 }
 
-// compare draws the noise of a law by the samplers that mechanisms use, and makes its comparisons.
+// compare is Compare with noise from the samplers that mechanisms use.
 func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	return Compare(law, values, func(n svt.Noise, question int) int64 {
 		label := "threshold"
@@ -72,14 +72,14 @@ func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	})
 }
 
-// likely returns the exact probabilities of the transcript on the values and on neighbouring values, and the
-// logarithm of their ratio, beside epsilon.
+// likely returns the exact probabilities of the transcript on values and on the neighbouring values moved,
+// the privacy loss, and epsilon.
 func (c Compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
 	p, q := probability(c.Law, floats(values[:len(c.Above)]), c.Above), probability(c.Law, floats(moved[:len(c.Above)]), c.Above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
 }
 
-// probability returns the probability of a transcript.
+// probability returns the probability of the transcript above.
 func probability(law svt.Law, values []float64, above []bool) float64 {
 	for _, o := range valid(law.Outcomes(values)) {
 		if slices.Equal(o.Above, above) {
@@ -97,10 +97,10 @@ func floats(xs []int64) []float64 {
 	return out
 }
 
-// largestLoss returns the largest logarithm of a ratio of probabilities of transcripts.
+// largestLoss returns the largest absolute privacy loss over all transcripts, on inputs a and b.
 func largestLoss(law svt.Law, a, b []float64) (loss float64) {
 	p, q := Must(law.Outcomes(a)), Must(law.Outcomes(b))
-	for i := range p { // the same transcripts in the same order
+	for i := range p { // Outcomes has a fixed order of transcripts
 		loss = max(loss, math.Abs(math.Log(p[i].Prob/q[i].Prob)))
 	}
 	return loss
@@ -142,7 +142,8 @@ func traceSparse(l *lesson) {
 	sparseMistakes(l, epsilon, share)
 }
 
-// freeAnswers returns the cost of many answers below, which is at most the cost of one.
+// freeAnswers returns the privacy loss of k answers below, for several k. It is at most the loss of the
+// threshold.
 func freeAnswers(law svt.Law) []Number {
 	law.Threshold = 0
 	columns := []Number{{Name: "questions"}, {Name: "P[all below]"}, {Name: "P'[all below]"}, {Name: "loss"}}
@@ -153,21 +154,22 @@ func freeAnswers(law svt.Law) []Number {
 	return columns
 }
 
-// allBelow returns the probability that k questions of the same value are all below.
+// allBelow returns the probability that k queries of this value are all below the threshold.
 func allBelow(law svt.Law, value float64, k int) float64 {
 	_, p, err := law.FirstAbove(slices.Repeat([]float64{value}, k))
 	return valid(p, err)
 }
 
-// Broken is a variant of a sparse vector that claims an epsilon, and neighbouring streams that refute it.
+// Broken is an incorrect sparse vector mechanism with a claimed epsilon, and neighbouring inputs that refute
+// the epsilon.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64
 	Claimed     float64
 }
 
-// BrokenVariants returns the variants of Lyu, Su, Li 2017, section 3, and of package svt's tests, by the
-// names of their mistakes. The first has a threshold noise of the given scale.
+// BrokenVariants returns the incorrect variants of Lyu, Su, Li 2017, section 3, and of package svt's tests,
+// by name. The scale is the scale of the threshold noise in variant threshold-only.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

@@ -18,7 +18,7 @@ func traceStable(l *lesson) {
 	leads, distances := make([]int, len(counts)), make([]int64, len(counts))
 	for j, n := range counts {
 		if j == winner {
-			continue // no distance to itself: shown as 0
+			continue // the winner is shown with distance 0
 		}
 		leads[j] = counts[winner] - n
 		two := []int{counts[winner], n} // in the order of their indices
@@ -45,13 +45,13 @@ func plurality(counts []int) (winner int, distance int64) {
 	return valid(winner, err), distance
 }
 
-// ask runs m on one question. It finds the noise of the run by asking again, with the same key and another
-// charge, at other distances: the least released distance plus the noise exceeds the threshold by one.
+// ask runs m on one query. To find the noise, it runs m again at other distances with the same key and a new
+// charge. The least released distance plus the noise is the threshold plus one.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
-	const far = 40 // noise beyond 2^far has a negligible probability
+	const far = 40 // the probability of noise beyond 2^far is negligible
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
 	answer = at(distance)
-	low, high := int64(-1)<<far, int64(1)<<far // not released, released
+	low, high := int64(-1)<<far, int64(1)<<far // low is refused, high is released
 	for high-low > 1 {
 		mid := low + (high-low)/2
 		if at(mid).Released {
@@ -70,19 +70,19 @@ func startStable[T any](m *stability.MStab, key rng.Key) *stability.Session[T] {
 func first(a, _ float64) float64  { return a }
 func second(_, b float64) float64 { return b }
 
-// released returns the probability that m releases an answer at that distance, and refused the probability
-// that it does not.
+// released returns the probability that m releases an answer at this distance. refused returns the
+// probability that m does not.
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the loss of a refusal far from the threshold, where the law has an exponential tail,
-// when a record moves the distance by shift.
+// refusalLoss returns the privacy loss of a refusal if one record changes the distance by shift. The distance
+// is far above the threshold, where the distribution has an exponential tail.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))
 }
 
-// stableLikely adds the law of the test for these votes, for neighbouring ones, and where the winner changes.
+// stableLikely adds the probabilities of the outcomes on these votes and on neighbouring votes.
 func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, distance int64) {
 	other, near := plurality(neighbour(counts))
 	numbers := []Number{
@@ -98,7 +98,6 @@ func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, dista
 	l.step("likely", numbers...)
 }
 
-// stableCost returns the numbers of the cost of questions.
 func stableCost(l *lesson, m *stability.MStab, questions int) []Number {
 	need := Must(m.DistanceFor(0.95))
 	return []Number{

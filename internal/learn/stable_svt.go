@@ -16,7 +16,7 @@ func traceStableSVT(l *lesson) {
 	}
 	cfg := valid(svt.CalibrateStableSVT(epsilon, l.delta, failures, refusal))
 	m := valid(svt.NewStableSVT(cfg))
-	negated := make([]int64, len(distances)) // the law's value is -distance
+	negated := make([]int64, len(distances)) // the query value is -distance
 	for i, d := range distances {
 		negated[i] = -d
 	}
@@ -25,7 +25,7 @@ func traceStableSVT(l *lesson) {
 	moved, left, released, refuses := make([]int64, len(asked)), make([]int64, len(asked)), make([]int, len(asked)), make([]float64, len(asked))
 	for i, d := range asked {
 		left[i], refuses[i] = d-c.Nu[i], math.Exp(second(m.LawAt(d)))
-		moved[i] = -d - 1 // farther from instability: refused less often
+		moved[i] = -d - 1 // farther from instability, so refusals are less likely
 		if !c.Above[i] {
 			released[i], moved[i] = 1, min(0, -d+1)
 		}
@@ -65,7 +65,7 @@ func stableSVTMistakes(l *lesson, m *svt.StableSVT, cfg svt.StableSVTConfig, eps
 	l.mistake("refused", scalar("distance released with probability 0.95", few), scalar("distance for 1000 questions", many))
 }
 
-// distancesNeeded returns the distances at which three calibrations release answers.
+// distancesNeeded returns the distances at which three calibrations release an answer with probability 0.95.
 func distancesNeeded(epsilon, delta float64, questions, failures int) []Number {
 	delta = max(delta, 1e-15)
 	printed := Must(svt.PrintedMSvec(epsilon, min(delta, 0.25), questions, failures))

@@ -14,12 +14,12 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// letter is a record: its own number and its class.
+// letter is a record with an index and a class.
 type letter struct{ id, class int }
 
-// block is an input of the function and its answer.
+// block is a block of records with the answer of the function on it.
 type block struct {
-	first  int // lowest record
+	first  int // lowest index of a record
 	counts []int
 	answer int
 }
@@ -46,7 +46,7 @@ func traceSubsample(l *lesson) {
 		return b.answer, true
 	}))
 	slices.SortFunc(blocks, func(a, b block) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), slices.Compare(a.counts, b.counts)) // blocks of several splits
+		return cmp.Or(cmp.Compare(a.first, b.first), slices.Compare(a.counts, b.counts)) // several splits may have equal first records
 	})
 	l.let("passed", answer.Released)
 	in.tell(l, m, data, blocks, split.Overlap())
@@ -76,7 +76,7 @@ func (l *lesson) subsampleInputs() subsampleInputs {
 	return in
 }
 
-// draw makes the private data of the example.
+// draw draws the private data of the example.
 func (in subsampleInputs) draw(key rng.Key) []letter {
 	s := key.Derive("data").Stream()
 	data := make([]letter, in.records)
@@ -125,7 +125,7 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 	in.mistakes(l, m, overlap)
 }
 
-// seen returns the counts of each letter in blocks, if there are few letters, and the votes.
+// seen returns the votes of blocks. It adds the counts of each letter if there are at most six letters.
 func (in subsampleInputs) seen(blocks []block) (columns []Number) {
 	if len(in.shares) <= 6 {
 		for class := range in.shares {
@@ -152,16 +152,16 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 		scalar("samples, by the binomial law", plan.scanned), scalar("disjoint blocks", plan.blocks))
 }
 
-// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013), which trains each model on a sample that
-// contains every record independently with probability gamma. Every record must be in at most a share 2 gamma
-// of the models, except with probability delta. Lecture notes print log(n/delta)/gamma^2 models, by
-// Hoeffding's inequality. For rare events Chernoff's inequality has log(n/delta)/((2 log 2 - 1) gamma).
+// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013). Each model trains on a sample that contains
+// each record independently with probability gamma. Except with probability delta, each record must be in at
+// most a fraction 2 gamma of the models. Lecture notes print log(n/delta)/gamma^2 models, by Hoeffding's
+// inequality. For rare events Chernoff's inequality gives log(n/delta)/((2 log 2 - 1) gamma).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
-	chernoff int     // number of models, by Chernoff
-	printed  int     // by Hoeffding
-	scanned  int     // the least number that the binomial distribution and a union bound over records allow
-	blocks   int     // number of disjoint blocks of the size of one sample
+	chernoff int     // number of models by Chernoff's inequality
+	printed  int     // number of models by Hoeffding's inequality
+	scanned  int     // least number of models by binomial probabilities and a union bound over records
+	blocks   int     // number of disjoint blocks of the sample size
 }
 
 func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
@@ -179,8 +179,8 @@ func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
 		printed:  int(math.Ceil(l / (gamma * gamma))),
 		blocks:   int(math.Ceil(1 / gamma)),
 	}
-	// The least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While k = floor(2 gamma m) stays the
-	// same, the tail grows with m, so that only the least m for each k can be the solution.
+	// Find the least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. For fixed k = floor(2 gamma m) the
+	// probability grows with m. So only the least m for each k can be the solution.
 	for k := 1.0; ; k++ {
 		m := math.Ceil(k / (2 * gamma))
 		law := distuv.Binomial{N: m, P: gamma}

@@ -12,7 +12,7 @@ import (
 //go:embed text
 var texts embed.FS
 
-// text is the file of one mechanism or chapter: see the package comment.
+// text is the file of a mechanism or chapter (see the package comment).
 type text struct {
 	title, short, long string
 	inputs             []Input
@@ -20,23 +20,22 @@ type text struct {
 	course             map[string]string // parts for package page, by heading
 }
 
-// section is one part of a trace, a template whose values Go fills in.
+// section is one section of a trace. Its body is a template.
 type section struct{ id, heading, body string }
 
-// isCourse reports whether a part with this heading belongs to the course and not to the trace.
+// isCourse reports whether a section with this heading belongs to the course and not to the trace.
 func isCourse(heading string) bool {
 	return slices.Contains([]string{"Chapter", "Claim", "Look", "Wrong", "Right"}, heading) ||
 		strings.HasPrefix(heading, "Exercise ") || strings.HasPrefix(heading, "Solution ")
 }
 
-// Course returns the title of a chapter and the text of its parts, by heading. Line breaks have no meaning.
+// Course returns the title of a chapter and its parts by heading. Line breaks in parts have no meaning.
 func Course(name string) (title string, parts map[string]string, err error) {
 	t, err := readText(name)
 	title, _, _ = strings.Cut(t.title, ":")
 	return title, t.course, err
 }
 
-// readText reads the text with this name.
 func readText(name string) (text, error) {
 	raw, err := texts.ReadFile("text/" + name + ".md")
 	if err != nil {
@@ -64,8 +63,7 @@ func readText(name string) (text, error) {
 	return t, nil
 }
 
-// inputsOf reads the inputs of a mechanism in text/inputs.txt: its name, and a line "- name = default: usage"
-// each.
+// inputsOf reads the inputs of a mechanism in text/inputs.txt. Each has a line "- name = default: usage".
 func inputsOf(mechanism string) (inputs []Input) {
 	all, _ := texts.ReadFile("text/inputs.txt")
 	for block := range strings.SplitSeq(strings.TrimSpace(string(all)), "\n\n") {
@@ -82,9 +80,9 @@ func inputsOf(mechanism string) (inputs []Input) {
 	return inputs
 }
 
-// parseTexts parses the sections of texts. A section is stored under its id, its heading under headingOf(id).
-// A section of a later text replaces a section of an earlier text. A value that the Go code does not define
-// is an error when the section is used.
+// parseTexts parses the sections of texts. A section is stored under its id, and the heading under
+// headingOf(id). A section of a later text replaces a section with the same id. Using a section with an
+// undefined value is an error.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {
@@ -104,8 +102,8 @@ func parseTexts(texts ...text) (phrases, error) {
 
 func headingOf(id string) string { return "heading of " + id }
 
-// setOut divides the body of a section into its paragraph and its formula. Lines of the paragraph are joined;
-// lines of the formula are kept.
+// setOut splits the body of a section into paragraph and formula. It joins the lines of the paragraph and
+// keeps the lines of the formula.
 func setOut(body string) (words string, f *Formula, err error) {
 	var prose, plain, tex []string
 	ended := false
@@ -132,26 +130,26 @@ func setOut(body string) (words string, f *Formula, err error) {
 	return strings.Join(prose, " "), f, nil
 }
 
-// phrases are sentences with values to fill in, by name. Their language is the part of text/template that a
-// lecturer needs: {{.value}}, {{if .value}}, {{if eq .value 2}}, {{else}}, {{else if}}, {{end}} and
-// {{template "name" .}}. Package text/template itself calls methods by name, so a program that uses it keeps
-// every exported method of every type, and the page's code would be four times as long.
+// phrases are templates by name. Their language is a part of text/template: {{.value}}, {{if .value}}, {{if
+// eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template itself calls
+// methods by name. So the linker would keep all exported methods, and the code of the page would be four
+// times as large.
 type phrases map[string][]phrase
 
-// phrase is text, a value, another phrase, or cases, of which the first that applies is used.
+// phrase is a text, a value, another phrase, or a list of cases. The first case that applies is used.
 type phrase struct {
 	words, value, other string
 	cases               []phraseCase
 }
 
-// phraseCase is a branch. It applies if its value exists and is neither false nor 0 or, with equal, if the
-// value reads the same. The last branch has no value and always applies.
+// phraseCase is a branch of an if. It applies if the value is not false, 0 or empty. With equal, it applies
+// if the value prints as equal. The final else has no value and always applies.
 type phraseCase struct {
 	value, equal string
 	then         []phrase
 }
 
-// add parses a phrase under a name, and replaces a phrase with the same name.
+// add parses a phrase and stores it under a name.
 func (p phrases) add(name, body string) error {
 	parser := phraseParser{rest: body}
 	parsed, end, err := parser.sequence()
@@ -167,7 +165,7 @@ func (p phrases) add(name, body string) error {
 
 type phraseParser struct{ rest string }
 
-// next returns the text up to a mark, and the words of the mark; none at the end.
+// next returns the text before the next mark, and the words of the mark. At the end the mark is nil.
 func (p *phraseParser) next() (words string, mark []string, err error) {
 	words, rest, found := strings.Cut(p.rest, "{{")
 	if !found {
@@ -185,7 +183,7 @@ func (p *phraseParser) next() (words string, mark []string, err error) {
 
 func notUnderstood(mark string) error { return fmt.Errorf("what does {{%s}} mean?", mark) }
 
-// sequence parses up to the mark that ends a branch, which it returns.
+// sequence parses up to the mark that ends a branch, and returns this mark.
 func (p *phraseParser) sequence() (list []phrase, end []string, err error) {
 	for {
 		words, mark, err := p.next()
@@ -214,7 +212,7 @@ func (p *phraseParser) sequence() (list []phrase, end []string, err error) {
 	}
 }
 
-// condition reads the condition after an if: a value, or eq, a value and a number.
+// condition parses the condition of an if: a value, or eq with a value and a number.
 func condition(mark []string) (value, equal string, err error) {
 	switch {
 	case len(mark) == 1 && mark[0][0] == '.':
@@ -225,7 +223,7 @@ func condition(mark []string) (value, equal string, err error) {
 	return "", "", notUnderstood("if " + strings.Join(mark, " "))
 }
 
-// branches parses the cases that begin with a mark, to their end.
+// branches parses the cases of an if, from its mark to the end mark.
 func (p *phraseParser) branches(mark []string) (cases []phraseCase, err error) {
 	for {
 		var c phraseCase

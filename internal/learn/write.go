@@ -13,13 +13,13 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write renders t. Text is at most 80 columns wide if the numbers allow it; LaTeX is the body of a document
+// Write renders t. Text is at most 80 columns wide if the numbers permit. LaTeX is the body of a document
 // that loads amsmath and amssymb.
 func (t Trace) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:
 		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false) // formulas have < and >
+		enc.SetEscapeHTML(false) // formulas contain < and >
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(t); err != nil {
 			return fmt.Errorf("learn: %w", err)
@@ -40,14 +40,14 @@ func (t Trace) Write(w io.Writer, f table.Format) error {
 	return err
 }
 
-// page is one way to render a trace: the output for each of its parts.
+// page renders the parts of a trace in one format.
 type page struct {
 	title, heading, words, table func(text string) string
 	formula                      func(f Formula) string
 }
 
-// pages returns the ways: a terminal of 80 columns, Markdown with formulas as TeX between dollars, which
-// GitHub, Jupyter and Pandoc render, and the body of a document in LaTeX.
+// pages returns the renderers for text of 80 columns, for Markdown with TeX formulas (GitHub, Jupyter,
+// Pandoc), and for the body of a LaTeX document.
 func pages() map[table.Format]page {
 	escape := strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;").Replace
 	return map[table.Format]page{
@@ -77,7 +77,7 @@ func pages() map[table.Format]page {
 	}
 }
 
-// part is a step, a closing section or a mistake, as it is written.
+// part is a step, a closing section or a mistake.
 type part struct {
 	number, heading, words string
 	formula                *Formula
@@ -123,7 +123,7 @@ func (t Trace) compose(f table.Format, p page) (string, error) {
 	return b.String(), nil
 }
 
-// tables returns the vectors of numbers side by side, then the scalars below each other.
+// tables returns a table of the vectors, side by side, and a table of the scalars.
 func tables(numbers []Number, index string) []table.Table {
 	if index == "" {
 		index = "class"
@@ -155,7 +155,7 @@ func tables(numbers []Number, index string) []table.Table {
 	return out
 }
 
-// csv writes one row for each value: step, number, index (empty for a scalar), value.
+// csv writes a row for each value: step, number, index (empty for a scalar), value.
 func (t Trace) csv(w io.Writer) error {
 	out := table.Table{Header: []string{"step", "number", "index", "value"}}
 	for _, p := range t.parts() {
@@ -172,7 +172,6 @@ func (t Trace) csv(w io.Writer) error {
 	return out.Write(w, table.CSV)
 }
 
-// text prints value i.
 func (n Number) text(i int) string {
 	if n.claim {
 		return shortUp(n.Values[i])
@@ -188,7 +187,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp prints like short, but rounded up, without float64 errors of sums.
+// shortUp prints a number to six digits, rounded up. It first subtracts the rounding error of sums.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)
@@ -196,7 +195,7 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text between words.
+// wrap breaks text into lines. The first line begins with first, all other lines with other.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder
@@ -216,62 +215,60 @@ func wrap(text, first, other string) string {
 	return b.String()
 }
 
-// Trace explains one run of a mechanism.
 type Trace struct {
 	Schema     string    `json:"schema"`
 	Mechanism  string    `json:"mechanism"`
 	Title      string    `json:"title"`
 	Seed       uint64    `json:"seed"`
-	Releasable bool      `json:"releasable"` // always false: the trace shows votes and noise
+	Releasable bool      `json:"releasable"` // always false, because a trace shows votes and noise
 	Steps      []Step    `json:"steps"`
-	Released   Section   `json:"released"` // which values are released, and which are not
+	Released   Section   `json:"released"` // what is released and what is not
 	Cost       Section   `json:"cost"`
 	Mistakes   []Mistake `json:"mistakes"` // consequences of misconceptions
 }
 
-// Schema is the name of the JSON form of a Trace.
+// Schema is the version of the JSON form of a Trace.
 const Schema = "pate.explain/1"
 
-// Step is one thing the mechanism does.
+// Step is one step of a mechanism.
 type Step struct {
-	Name    string   `json:"name"` // an imperative: draw the noise
+	Name    string   `json:"name"` // an imperative, such as "Draw the noise"
 	Words   string   `json:"words"`
 	Formula *Formula `json:"formula,omitempty"`
 	Numbers []Number `json:"numbers,omitempty"`
-	Index   string   `json:"index,omitempty"` // index of the vectors; empty means classes
+	Index   string   `json:"index,omitempty"` // index of the vectors; "" means classes
 }
 
-// Section is a closing part of a Trace.
 type Section struct {
 	Words   string   `json:"words"`
 	Formula *Formula `json:"formula,omitempty"`
 	Numbers []Number `json:"numbers,omitempty"`
-	Index   string   `json:"index,omitempty"` // as in a Step
+	Index   string   `json:"index,omitempty"` // index of the vectors; "" means classes
 }
 
-// Mistake is a misconception with its consequences.
+// Mistake is a misconception and its consequences.
 type Mistake struct {
 	If      string   `json:"if"` // completes "What would go wrong if ..."
 	Words   string   `json:"words"`
 	Numbers []Number `json:"numbers,omitempty"`
 }
 
-// Formula is mathematics in plain text and in TeX.
+// Formula is a formula in plain text and in TeX.
 type Formula struct {
 	Text string `json:"text"`
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar, or a vector with one value per class, or per element of Index. The vectors of a
-// step have the same length and are side by side.
+// Number is a named scalar or vector. A vector has one value per class, or per value of the step's Index. All
+// vectors of a step have the same length.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`
 
-	claim bool // printed rounded up
+	claim bool // print rounded up
 }
 
-// claim makes an epsilon, which is rounded up when printed.
+// claim returns an epsilon as a Number, which is printed rounded up.
 func claim(name string, epsilon float64) Number {
 	return Number{Name: name, Values: []float64{epsilon}, claim: true}
 }
@@ -288,7 +285,7 @@ func vector[T int | int64 | float64](name string, xs []T) Number {
 	return n
 }
 
-// addRow adds a value to each column.
+// addRow appends one value to each column.
 func addRow(columns []Number, values ...float64) {
 	for i, x := range values {
 		columns[i].Values = append(columns[i].Values, x)

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BernoulliNB is naive Bayes on binary features. It uses Laplace smoothing, and the class frequencies of the
-// share as prior.
+// BernoulliNB is naive Bayes on binary features with Laplace smoothing. The prior is the class frequencies of
+// the training data.
 type BernoulliNB struct {
 	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
@@ -60,7 +60,7 @@ func (m *bernoulliModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	absent, present := []byte{0}, []byte{1}
 	pooled := make([]float32, m.pooled)
 	vector := make([][]byte, m.pooled+1)
-	vector[m.pooled] = present // alwaysOn: probability 1 in every class, adds log 1
+	vector[m.pooled] = present // alwaysOn has probability 1 in every class and adds log 1 = 0
 	for i := range dst {
 		m.Pool.apply(pooled, dense.Row(x, i))
 		for j, v := range pooled {

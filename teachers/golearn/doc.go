@@ -1,28 +1,29 @@
 // Package golearn wraps models of the golearn library (github.com/sjwhitworth/golearn) as teachers:
 // [BernoulliNB], bagged ID3 trees and nearest neighbours.
 //
-// Features are converted to golearn instances with public constants only. A threshold in the configuration
-// decides which features are present, and [Pooling] averages squares of pixels within one image. Nothing is
-// fitted on private data outside the model.
+// Features are converted to golearn instances by public constants only. A threshold in the configuration
+// decides which features are present. [Pooling] averages blocks of pixels within one image. Only the model
+// itself is fitted on private data.
 //
 //   - [BernoulliNB] assumes that features are independent given the class.
-//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples that this package draws. golearn's own
-//     forests run in goroutines whose panics cannot be caught, and draw from the global random source.
-//   - [NewKNN] returns golearn's nearest neighbours, whose distances are in C. In a build without cgo it
-//     returns [ErrNeedsCgo].
+//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples drawn by this package. The forests of
+//     golearn are not used: they panic in goroutines where nothing can recover, and draw from the global
+//     random source.
+//   - [NewKNN] returns golearn's nearest neighbours, whose distances are in C. Without cgo it returns
+//     [ErrNeedsCgo].
 //
-// golearn's logistic regression cannot be fitted in the pinned version, so it is not offered. Use
-// teachers.Softmax, which is the same model.
+// The logistic regression of golearn cannot be fitted in the pinned version. Use teachers.Softmax, which is
+// the same model.
 //
 // # Caveats
 //
-//   - golearn decides ties by the order of Go maps, which is random. So no model here is
-//     teachers.Reproducible, and predicting twice may give two results. Keep the votes, and never predict
-//     again.
+//   - golearn breaks ties by the order of Go maps, which is random. So no model here is
+//     teachers.Reproducible, and two predictions on the same query may differ. Keep the votes and do not
+//     predict twice.
 //   - A panic in golearn becomes an error.
-//   - golearn searches all features to look up one. It works with hundreds of features but is too slow for
-//     thousands. Pooling images to a quarter makes trees and [BernoulliNB] several times faster at little
-//     cost.
+//   - golearn searches all features to find one, so it is too slow for thousands of features. Pooling images
+//     to a quarter of their pixels makes trees and [BernoulliNB] several times faster at little loss of
+//     accuracy.
 //
 // # Use
 //

@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// ErrNeedsCgo is returned by builds without cgo, for models that golearn implements in C.
+// ErrNeedsCgo is the error for models that golearn implements in C, in builds without cgo.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit is the common part of all learners here. It refuses bad data, returns a constant model for shares that
-// need no training, pools features, and turns golearn's panics into errors.
+// fit validates data and pools its features before it calls train. It returns a constant model for data with
+// fewer than two classes. It turns panics of golearn into errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
@@ -44,15 +44,15 @@ func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	return model, nil
 }
 
-// catch turns a panic into an error. Call it by defer.
+// catch turns a panic into an error. It must be deferred.
 func catch(name string, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("golearn: %s panicked: %v", name, p)
 	}
 }
 
-// labels returns an attribute with all classes. golearn adds a label when it first occurs, without a lock. So
-// all labels are registered before goroutines share the attribute.
+// labels returns an attribute with all classes. All labels are registered here because golearn adds unknown
+// labels without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -62,14 +62,13 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn is the name of an attribute that is present in every row. golearn's BernoulliNB panics on a class
-// without a present feature, and its ID3 does not split on an only feature. With this attribute neither
-// happens, and it separates no classes.
+// alwaysOn is the name of an attribute that is present in every row. Without it, BernoulliNB of golearn
+// panics on a class without present features. Also, ID3 of golearn does not split on a single feature.
 const alwaysOn = "on"
 
-// binary builds instances with alwaysOn and one binary attribute for each chosen feature of pooled, which has
-// a row per example. The name of an attribute is the index of its feature. It is present if the feature
-// exceeds threshold. Row i of the result is row record[i] of pooled.
+// binary returns instances with alwaysOn and one binary attribute for each feature in chosen. Row i of the
+// result is row record[i] of pooled. An attribute is named by its feature's index, and is present if the
+// feature exceeds threshold.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)
@@ -106,13 +105,13 @@ func all(n int) []int {
 	return out
 }
 
-// Pooling averages squares of Size x Size pixels of images of Rows x Cols. A row of features holds an image
-// row by row. Rows and Cols must be multiples of Size. The zero Pooling leaves features unchanged.
+// Pooling averages blocks of Size x Size pixels in images of Rows x Cols pixels, stored row by row. Rows and
+// Cols must be multiples of Size. The zero Pooling leaves features unchanged.
 type Pooling struct {
 	Rows, Cols, Size int
 }
 
-// features returns the number of pooled features of the given number of features.
+// features returns the number of pooled features for images with this number of features.
 func (p Pooling) features(from int) (int, error) {
 	if p == (Pooling{}) {
 		return from, nil
@@ -126,7 +125,7 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply writes the pooled features of one row to dst, whose length must be the result of features.
+// apply writes the pooled features of src to dst. The method features returns the length that dst must have.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

@@ -15,9 +15,9 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// NewKNN returns a learner that predicts the most frequent class among the given number of nearest
-// neighbours, by Euclidean distance of the pooled features. A smaller share is used as a whole. The model
-// contains the share. Without cgo the error is [ErrNeedsCgo].
+// NewKNN returns a learner that predicts the most frequent class among the nearest neighbours. The distance
+// is Euclidean, on the pooled features. Smaller training sets are used as a whole. The model contains its
+// training data. Without cgo, NewKNN returns [ErrNeedsCgo].
 func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) {
 	if neighbours < 1 {
 		return nil, fmt.Errorf("golearn: %d neighbours, want at least 1", neighbours)
@@ -48,13 +48,13 @@ func (l knnLearner) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Rand
 type knnModel struct {
 	pool             Pooling
 	features, pooled int
-	class            *base.CategoricalAttribute // all labels registered: only read from then on
+	class            *base.CategoricalAttribute // all labels are registered, so goroutines only read it
 	attributes       []base.Attribute
 	model            *knn.KNNClassifier
 }
 
-// instances converts pooled features to golearn's form. Attributes are one group of floats and one group with
-// the class. golearn's routine in C requires this layout. Its other routine prints to standard output.
+// instances converts pooled features to golearn's form: one attribute group of floats and one group with the
+// class. The C routine of golearn requires this layout. Its other routine prints to standard output.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
 	out := base.NewDenseInstances()
@@ -91,8 +91,7 @@ func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, 
 	return out, nil
 }
 
-// Predict writes the most frequent class among the neighbours. golearn breaks ties at random. See
-// [teachers.Classifier].
+// Predict writes the most frequent class among the neighbours. golearn breaks ties at random.
 func (m *knnModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err

@@ -19,15 +19,15 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BaggedID3 is a majority vote of ID3 trees. Each tree is grown on a bootstrap sample of the share and a
-// random choice of 4·Features features (random subspaces, Ho 1998). golearn's time grows with the square of
-// the number of a tree's features. Every node tries a new choice of Features of the tree's features. Features
-// are binary, because golearn does not stop splitting on numeric features that are constant.
+// BaggedID3 is a majority vote of ID3 trees. Each tree uses a bootstrap sample and 4·Features random features
+// (random subspaces, Ho 1998), because the time grows with the square of a tree's features. Each node tries
+// Features of the tree's features. Features are binary, because golearn splits constant numeric features
+// without end.
 type BaggedID3 struct {
-	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
+	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
 	Trees     int     // 0 means 10
-	Features  int     // number tried at a node; 0 means the square root of the number of features, rounded up
+	Features  int     // features tried at a node; 0 means the square root of the number of features, rounded up
 }
 
 func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
@@ -65,12 +65,12 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	})
 }
 
-// someFeatures picks, among a random choice of features, the feature with most information. Once ctx is done
-// it picks none, which ends the tree.
+// someFeatures chooses the most informative of a few random features. Once ctx is done it chooses none, which
+// ends the tree.
 //
-// golearn lists features, visits the children of a node and adds up entropies in the random order of Go's
-// maps. So that a seed gives one model, features are sorted here, the choice at a node is a function of the
-// tree and of the node's examples, and entropies are added in order.
+// golearn visits features, children and classes in the random order of Go maps. To make the model a function
+// of the seed, someFeatures sorts the features and adds entropies in order. The random choice at a node
+// depends only on the tree and on the node's examples.
 type someFeatures struct {
 	ctx   context.Context
 	tree  uint64 // seed of the current tree
@@ -83,7 +83,7 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	}
 	candidates := base.AttributeDifferenceReferences(f.AllAttributes(), f.AllClassAttributes())
 	slices.SortFunc(candidates, func(a, b base.Attribute) int { return strings.Compare(a.GetName(), b.GetName()) })
-	if len(candidates) > 1 { // alwaysOn separates nothing
+	if len(candidates) > 1 { // alwaysOn separates no classes
 		candidates = slices.DeleteFunc(candidates, func(a base.Attribute) bool { return a.GetName() == alwaysOn })
 	}
 	rnd := rand.New(rand.NewPCG(s.tree, fingerprint(candidates, base.GetClassDistribution(f))))
@@ -100,8 +100,8 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return &trees.DecisionTreeRule{SplitAttr: best}
 }
 
-// fingerprint returns a number that two nodes of a tree share only if they have the same features and the
-// same number of examples of each class, or by a harmless coincidence.
+// fingerprint hashes the features and the class counts of a node. Equal fingerprints of different nodes are
+// harmless.
 func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	h := fnv.New64a()
 	for _, a := range candidates {
@@ -113,8 +113,7 @@ func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	return h.Sum64()
 }
 
-// remaining returns the entropy of the class within the parts of a split, times the number of examples, in
-// nats.
+// remaining returns the class entropy within the parts of a split, times the number of examples, in nats.
 func remaining(parts map[string]map[string]int) float64 {
 	var entropy float64
 	for _, value := range slices.Sorted(maps.Keys(parts)) {
@@ -130,7 +129,7 @@ func remaining(parts map[string]map[string]int) float64 {
 	return entropy
 }
 
-// forest holds golearn's trees in a form that can be read fast and from several goroutines.
+// forest holds the trees of golearn in a form that is fast to read, also from several goroutines.
 type forest struct {
 	BaggedID3
 	features, pooled, classes int
@@ -138,14 +137,13 @@ type forest struct {
 	roots                     []int
 }
 
-// node tests one feature. A leaf has feature -1 and predicts class.
 type node struct {
 	feature         int
-	absent, present int // next node
+	absent, present int // indices of the child nodes
 	class           int
 }
 
-// add copies a tree and returns its root. A branch without examples predicts like its parent.
+// add copies a tree and returns the root's index. A branch without examples predicts its parent's class.
 func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	class, err := commonest(from.ClassDist)
 	if err != nil {
@@ -174,7 +172,7 @@ func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	return at, nil
 }
 
-// commonest returns the most frequent class, the lowest class in a tie, for which golearn's own choice is
+// commonest returns the most frequent class, or the lowest of several such classes. In golearn the choice is
 // random.
 func commonest(examples map[string]int) (int, error) {
 	best, most := 0, 0
@@ -195,7 +193,7 @@ func (f *forest) leaf(class int) int {
 	return len(f.nodes) - 1
 }
 
-// Predict writes the class that most trees predict, the lowest class in a tie. See [teachers.Classifier].
+// Predict writes the class that most trees predict, or the lowest of several such classes.
 func (f *forest) Predict(dst []int, x teachers.Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, f.features); err != nil {
 		return err

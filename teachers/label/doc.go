@@ -1,4 +1,4 @@
-// Package label releases the votes of an ensemble as private labels, once.
+// Package label releases the votes of an ensemble as differentially private labels.
 //
 //	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 10})
 //	result, err := label.Run(ctx, label.Config{
@@ -7,40 +7,37 @@
 //		Votes:   source, Setting: aggregate.Setting{Mechanism: "gnmax"},
 //	})
 //
-// One [Run] answers a range of queries by one mechanism. The ledger reserves the worst case, for all
-// questions and answers that the caps allow, before the first draw. Then queries are answered in order, in
-// bounded memory, into a temporary file. The ledger commits to the file's hash, and only then the file is
-// renamed to its final name. So labels.csv is either absent, or complete, committed and paid.
+// One [Run] labels a range of queries with one mechanism. Before the first draw, the ledger reserves the
+// worst-case cost of all queries and answers that the caps allow. Run then labels the queries in order, in
+// bounded memory, into a temporary file. The ledger commits the hash of this file. Only then is the file
+// renamed to its final name. So labels.csv is either absent, or complete, committed and charged.
 //
-// The noise comes from a key of the run, which is destroyed when the run is complete. Repeating an
-// interrupted run gives bit for bit the same labels at no further cost; see package run.
+// The noise comes from a key of the run. The key is destroyed when the run is complete. Repeating an
+// interrupted run gives the same labels bit for bit, at no further cost (see package run).
 //
 // # Once
 //
-// A query is identified by its pool, the set of public records that was voted on, and its index. On one
-// ledger a query is answered in one run only: a run that shares a query, or the votes on it, with an earlier
-// one is refused unless it is that run, with the same votes, queries, mechanism, noise, caps and key. This
-// also holds if the labels, the key or the output names have changed or are gone, and for votes of other
-// teachers on the same pool.
+// A query is identified by its pool and its index. The pool names the set of public records that was voted
+// on. A ledger allows each query in one run only. A later run is refused if it has the same query, or the
+// same votes on it. The exception is a repetition with the same votes, queries, mechanism, noise, caps and
+// key. The refusal does not depend on the labels, the key, the output names or the teachers.
 //
-// Votes are compared by a hash keyed with a secret, which is stored beside the ledger ([release.IDFile]). A
-// hash without a key would confirm a guess of a single vote, and a ledger is meant to be shown.
+// Votes are compared by a keyed hash, whose key is a secret beside the ledger ([release.IDFile]). A hash
+// without a key would confirm a guess of a single vote, and ledgers are shown to others.
 //
 // # Guarantee
 //
-// The labels are (Epsilon, Delta)-differentially private by themselves, for unit and relation of the ledger,
-// under the conditions of package aggregate. Together with everything else charged to the ledger they have
-// the guarantee of package ledger. Missing noise is chosen from the remaining budget, the number of queries
-// and the caps, which are public, and never from votes. The caller of [Plan] states how good the teachers
-// are, and must know this from public data: if measured by votes of private teachers, on any rows, it is
-// private, and the plan reveals it. A caller who uses such a measurement, or labels votes that fail a check
-// ([votes.Source.Check]), must record this in Account.Waived, and nothing from the run may be released.
+// The labels alone are (Epsilon, Delta)-differentially private for the ledger's unit and relation, under the
+// conditions of package aggregate. For all charges to the ledger together, see package ledger. Missing noise
+// is chosen from public values: the remaining budget, the number of queries and the caps. The caller of
+// [Plan] states how good the teachers are, and must know this from public data. An accuracy measured with
+// private teachers, on any rows, is private, and the plan reveals it. Such a measurement, or votes that fail
+// [votes.Source.Check], must be recorded in Account.Waived. Then nothing from the run may be released.
 //
 // # Caveats
 //
-// A second ledger for the same people charges and draws again; package run lists the caveats of ledgers. A
-// pool under another name is not recognised if the votes are of other teachers or with another number of
-// classes: it is charged in full.
+// A second ledger for the same people is charged again and draws new noise (see package run). A renamed pool
+// is not recognised if the teachers or the number of classes differ, and is charged in full.
 //
-// Destroying a key overwrites and removes its file. Copies on disks, in snapshots and in backups may remain.
+// Destroying a key overwrites and removes its file. Copies in snapshots and backups may remain.
 package label

@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. Its Config is as requested until there is a plan.
+// job is a run of labels. Until there is a plan, Config is as the caller requested.
 type job struct {
 	Config
 	predictions string // hash of the predictions file
@@ -51,7 +51,7 @@ func (j *job) run(ctx context.Context) run.Run {
 	}
 }
 
-// plan returns the requested run, with noise that fits the rest of the budget, or the run that was recorded.
+// plan returns the recorded run with these inputs, or a new run with noise that fits the remaining budget.
 func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	if err := j.fits(); err != nil {
 		return p, err
@@ -87,8 +87,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose settles the noise of a new run, which must fit the budget. A run is refused if, at the chosen
-// noise, no agreement of the teachers, whose number is public, would get an answer.
+// choose sets the noise of a new run, which must fit the budget. It refuses chosen noise at which a query
+// with unanimous teachers would rarely get a label. The number of teachers is public.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -120,7 +120,7 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 	return j.s.try(ctx, before)
 }
 
-// fits refuses a ledger that the mechanism cannot be charged to.
+// fits refuses a ledger without failure probability if the mechanism needs one.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail",
@@ -130,7 +130,7 @@ func (j *job) fits() error {
 	return nil
 }
 
-// sealed explains why a ledger of mode Reserved accepts no more charges.
+// sealed explains why a ledger of mode Reserved accepts no further charge.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
 		return &fault.Error{What: "the ledger allows no further charge",
@@ -140,10 +140,10 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released, in which case their file is marked.
+// withheld reports whether the labels must not be released. Their file is then marked.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
-// draw answers all queries and writes the labels.
+// draw labels all queries and writes the labels to out.
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
 	hash := j.Votes.Hash()
 	ask, err := j.s.start(reservation, key.DeriveBytes("votes", hash[:]))
@@ -212,9 +212,9 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	return result, nil
 }
 
-// Stage returns the labels of c as a stage of a run with other charges, on a ledger made for this run alone,
-// and a function that returns their result when the stage is done. Setting needs all its noise; c.Votes may
-// be set later, before the stage is carried out. Ledger and Expect are ignored.
+// Stage returns the labels of c as one stage of a run with other charges, and a function that returns their
+// result after the stage. The ledger must be made for this run alone. Setting needs all noise. c.Votes may be
+// set later, before the stage runs. Ledger and Expect are ignored.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {
@@ -245,7 +245,7 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 	}
 }
 
-// Event returns the cost of labels by the mechanism s, which needs all its noise.
+// Event returns the privacy cost of labels by the mechanism in s, which needs all noise.
 func Event(s aggregate.Setting) (accountant.Event, error) {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

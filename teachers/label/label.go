@@ -20,69 +20,65 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Config describes the labels, their mechanism and their budget.
+// Config describes the labels, the mechanism and the budget.
 type Config struct {
-	Ledger string // path of the ledger; created if missing; required
+	Ledger string // path of the ledger, created if missing; required
 	// Account configures a new ledger. Run, Data and Noise are ignored. Waived must equal the Waived of an
-	// existing ledger. In mode Reserved the tightest accountant is used for the claim unless an accountant is
-	// given. In mode Filter half of Delta becomes FailureDelta if that is 0 and the mechanism is from package
-	// stable.
+	// existing ledger. In mode Reserved, an empty Accountant selects the tightest accountant. In mode Filter,
+	// a FailureDelta of 0 becomes Delta/2 if the mechanism has a failure probability.
 	Account ledger.Config
 	Expect  Expect // required properties of an existing ledger
-	Out     string // path of the labels, whose extension determines their [Form]; required
+	Out     string // path of the labels; the extension determines the [Form]; required
 	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
-	// Setting is a mechanism of package mechanisms. Missing noise is chosen to use the rest of the budget.
-	// Queries, Teachers and Predict are ignored: they follow from Votes and Predictions.
+	// Setting is a mechanism of package mechanisms. Missing noise is chosen to use the remaining budget.
+	// Queries, Teachers and Predict are ignored, because they follow from Votes and Predictions.
 	Setting aggregate.Setting
-	// Plan, if set, chooses mechanism, noise and queries; Setting is then ignored.
+	// Plan, if set, chooses mechanism, noise and queries. Setting is then ignored.
 	Plan *Planning
-	// Accept, if not nil, may refuse a setting before anything is charged for it. It is called for new runs
-	// only.
+	// Accept, if set, may refuse the setting of a new run before anything is charged.
 	Accept func(aggregate.Setting) error
-	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the votes file and
-	// a probability for each class, made from public data alone.
+	// Predictions is a CSV file for mechanism interactive, computed from public data alone. It has a line for
+	// each query of the votes file, with a probability for each class.
 	Predictions string
-	// Seed, if not nil, makes a repeatable experiment, which is not releasable.
+	// Seed, if set, makes a repeatable experiment. Its labels are not releasable.
 	Seed *uint64
-	// Each, if set, receives every answer that is drawn or, for a complete run, read: the class, or -1 where
-	// the mechanism declined.
+	// Each, if set, receives every answer, drawn or read from a complete run. A declined query has class -1.
 	Each func(query uint64, class int)
-	// Progress, if set, receives the number of finished queries and of all queries.
+	// Progress, if set, receives the number of finished queries and the number of all queries.
 	Progress func(done, total int)
 	// Warn, if set, receives warnings that do not stop the run.
 	Warn func(string)
 }
 
-// Expect describes the ledger that a caller expects. Zero fields match any value.
+// Expect describes the ledger that the caller expects. Zero fields match any value.
 type Expect = run.Expect
 
-// Result describes the released labels. Nothing in it is private.
+// Result describes the released labels. All fields are public, except Votes.
 type Result struct {
 	Asked, Answered, Declined int
 	NotAsked                  int               // queries after a cap on answers was reached
 	Setting                   aggregate.Setting // with all noise
 	Calibrated                bool              // the noise was chosen to fit the budget
-	Epsilon                   float64           // cost of these labels alone, at Delta, rounded up
+	Epsilon                   float64           // privacy cost of these labels alone, at Delta, rounded up
 	Delta                     float64
 	Releasable                bool
-	Resumed                   bool              // the run had been charged before
-	Complete                  bool              // the run was complete: nothing was drawn
+	Resumed                   bool              // an earlier call charged this run
+	Complete                  bool              // an earlier call completed the run: nothing was drawn
 	Entry                     int64             // index of this run's entry in the ledger
-	SHA256                    [sha256.Size]byte // hash of the labels, to which the ledger commits
-	Votes                     *votes.Source     // votes on the answered range of queries
-	// The ledger as a whole.
+	SHA256                    [sha256.Size]byte // hash of the labels file, as committed to the ledger
+	Votes                     *votes.Source     // votes on the labelled queries
+	// The fields below describe the whole ledger.
 	Account ledger.Config
-	Claim   float64           // epsilon at Delta of everything released under the ledger
-	Lack    error             // why privacy loss distributions gave no claim although requested
-	By      accountant.Method // accountant that proved Claim; in mode Filter the budget is by Rényi divergences
+	Claim   float64           // epsilon at Delta of everything charged to the ledger
+	Lack    error             // why accounting by privacy loss distributions was requested but gave no claim
+	By      accountant.Method // accountant of Claim; in mode Filter the budget uses Rényi divergences
 	Left    ledger.Left
 }
 
-// Run labels the votes, resumes an interrupted run, or checks a complete run; see the package comment. A
-// refusal is a *[fault.Error]. A run over budget is refused with a *[BudgetError], and nothing is charged or
-// written. When ctx ends, or anything fails, no labels are written, and repeating the run costs nothing
-// more.
+// Run labels the votes, resumes an interrupted run, or checks a complete run (see the package comment). A
+// refusal is a *[fault.Error]. A run over budget is refused with a *[BudgetError] before anything is charged
+// or written. If ctx is done or an error occurs, no labels are written. Repeating the run adds no cost.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {
@@ -95,10 +91,9 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return result, sealed(err)
 }
 
-// maxPool is the largest length of a pool's name, in bytes.
 const maxPool = 256
 
-// check refuses a Config that no run could have, and reads the predictions, which are public.
+// check refuses an invalid Config, and reads the predictions, which are public.
 func (j *job) check() error {
 	if err := j.checkPlaces(); err != nil || j.Plan != nil {
 		return err
@@ -161,10 +156,10 @@ func (c Config) checkPlaces() error {
 
 const kind = "label"
 
-// identity holds every public input of a run, as recorded in the ledger.
+// identity holds the public inputs of a run that the ledger records.
 type identity struct {
 	Pool        string             `json:"pool"`
-	Queries     [2]int             `json:"queries"` // from <= q < to
+	Queries     [2]int             `json:"queries"` // from, to; to is exclusive
 	Mechanism   string             `json:"mechanism"`
 	Parameters  map[string]float64 `json:"parameters,omitempty"`
 	Teachers    int                `json:"teachers,omitempty"`
@@ -172,7 +167,7 @@ type identity struct {
 	Predictions string             `json:"predictions,omitempty"` // hash of the predictions file
 }
 
-// identity returns the identity of the run, with the fields that are already known.
+// identity returns the identity of the run. Noise that is not yet chosen is missing.
 func (c Config) identity(predictions string) (identity, error) {
 	s, err := c.setting()
 	if err != nil {
@@ -188,7 +183,7 @@ func (id *identity) take(s setting) {
 	id.Mechanism, id.Parameters, id.Teachers = s.s.Mechanism, s.s.Values, s.s.Teachers
 }
 
-// setting returns the mechanism of the run, whose name must be valid.
+// setting returns the mechanism of the run. It panics on an unknown name.
 func (id identity) setting() setting {
 	d, err := mechanisms.Find(id.Mechanism)
 	if err != nil {
@@ -198,8 +193,8 @@ func (id identity) setting() setting {
 		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe returns a sentence about the labels released by a run in a ledger, and "" for a run without
-// labels or one that this version cannot read.
+// Describe returns text about the labels of a run in a ledger. It returns "" if the run has no labels or if
+// this version cannot read the run.
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -208,7 +203,7 @@ func Describe(name string) string {
 	return fmt.Sprintf("labels of queries %d:%d of %s", id.Queries[0], id.Queries[1], id.Pool)
 }
 
-// recorded is a run of labels that a ledger has charged.
+// recorded is a run of labels in a ledger.
 type recorded struct {
 	*run.Recorded
 	id identity
@@ -230,7 +225,7 @@ func recordedRuns(before *run.Before) ([]recorded, error) {
 	return runs, nil
 }
 
-// at returns the run that answered a query of a pool, nil if there is none.
+// at returns the run that labelled a query of a pool, or nil.
 func at(runs []recorded, pool string, query int) *recorded {
 	for i, r := range runs {
 		if r.id.Pool == pool && r.id.Queries[0] <= query && query < r.id.Queries[1] {
@@ -240,7 +235,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run equal to asked, nil if it is new. It refuses a run that shares a query.
+// find returns the recorded run equal to asked, or nil. It refuses another run with a common query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -268,7 +263,8 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how asked differs from the recorded id. Chosen values that were not requested are equal.
+// differences lists how asked differs from the recorded id. Values that asked leaves to be chosen do not
+// differ.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {
@@ -292,7 +288,7 @@ func (id identity) differences(asked identity) []string {
 	return out
 }
 
-// isLedger reports whether a path is a ledger or one of the files beside it.
+// isLedger reports whether path is the ledger or one of the files beside the ledger.
 func isLedger(path, ledger string) bool {
 	rest, ok := strings.CutPrefix(path, ledger)
 	return ok && (rest == "" || ledger+rest == run.IDFile(ledger) || ledger+rest == run.HeadFile(ledger))

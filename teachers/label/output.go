@@ -18,10 +18,9 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// Labels are CSV, unless the name of the file selects another [Form]: a line for each answered or declined
-// query, in order, with the number or the name of a class, and an empty label if declined. Queries after a
-// cap on answers was reached have no line. The column of labels that must not be released has a name of its
-// own.
+// The file name selects the [Form] of labels; the default is CSV. A file has one line per query, in order,
+// with the number or name of a class. A declined query has an empty label. Queries after a cap on answers was
+// reached have no line. Labels that must not be released have a column name of their own.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"
@@ -29,21 +28,19 @@ const (
 
 func heading(column string) string { return "query," + column + "\n" }
 
-// counts counts the labels of a file.
 type counts struct {
 	asked, answered int
 }
 
-// labelWriter writes and counts labels.
 type labelWriter struct {
 	counts
 	out    io.Writer
 	form   Form
 	buf    []byte
-	names  []string // of the classes; nil for numbers
-	cells  []string // the names in CSV or JSON syntax
+	names  []string // class names; nil if labels are numbers
+	cells  []string // class names in CSV or JSON syntax
 	column string
-	later  collected // labels, for forms that are written at the end
+	later  collected // labels of the forms that are written at the end
 	each   func(query uint64, class int)
 }
 
@@ -55,9 +52,9 @@ func newLabelWriter(out io.Writer, form Form, names []string, held bool) *labelW
 	for _, name := range names {
 		switch {
 		case form == JSONL:
-			quoted, _ := json.Marshal(name) // marshalling a string cannot fail
+			quoted, _ := json.Marshal(name) // a string can always be marshalled
 			name = string(quoted)
-		case strings.ContainsAny(name, ",;"): // the name has neither quotes nor line ends
+		case strings.ContainsAny(name, ",;"): // names contain no quotes or line ends
 			name = `"` + name + `"`
 		}
 		w.cells = append(w.cells, name)
@@ -110,7 +107,7 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// end writes the rest: all labels, for a form that begins with their number.
+// end writes the remaining output: all labels, if the form begins with their number.
 func (w *labelWriter) end() error {
 	switch w.form {
 	case NPY:
@@ -118,11 +115,11 @@ func (w *labelWriter) end() error {
 	case Parquet:
 		return w.later.writeParquet(w.out, w.column, w.names)
 	}
-	return w.flush() // the heading, if there was no query
+	return w.flush() // for no queries, this writes the heading
 }
 
-// countLabels counts the labels of a file in any form, and passes them to each. A file that is not a labels
-// file has none: its hash will differ.
+// countLabels counts the labels of a file in any form and passes them to each. A file of another format
+// counts as empty, and its hash will differ.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {
@@ -148,7 +145,7 @@ func countLabels(f io.Reader, each func(query, label string)) (c counts, err err
 	}
 }
 
-// Form is the format of a labels file. It follows from the name of the file.
+// Form is the format of a labels file. The file name determines it.
 type Form string
 
 const (
@@ -158,7 +155,7 @@ const (
 	Parquet Form = "parquet" // columns query and label
 )
 
-// FormOf returns the form of labels written to a path; CSV unless its extension is for another form.
+// FormOf returns the form of labels for a path. Extensions of no other form mean CSV.
 func FormOf(path string) Form {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".jsonl", ".ndjson":
@@ -171,10 +168,10 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels is the largest size in bytes of a labels file that is not CSV, and of its conversion to CSV.
+// maxLabels bounds the bytes of a labels file that is not CSV, and of its conversion to CSV.
 const maxLabels = 1 << 28
 
-// collected holds labels that are written all together, at the end.
+// collected holds labels that are written together at the end.
 type collected struct {
 	queries, labels []int64
 	declined        []bool
@@ -186,7 +183,7 @@ func (c *collected) add(query uint64, label int, answered bool) {
 	c.declined = append(c.declined, !answered)
 }
 
-// writeNPY writes rows of query and class, -1 where the mechanism declined.
+// writeNPY writes rows of query and class. A declined query has class -1.
 func (c *collected) writeNPY(w io.Writer, numbers []int) error {
 	if err := npy.WriteHeader(w, npy.Header{Type: "<i8", Shape: []int{len(c.queries), 2}}); err != nil {
 		return err
@@ -208,7 +205,6 @@ func (c *collected) writeNPY(w io.Writer, numbers []int) error {
 	return out.Flush()
 }
 
-// writeParquet writes class numbers, or class names, as a column with the given name.
 func (c *collected) writeParquet(w io.Writer, column string, names []string) error {
 	label := parquet.Values{Name: column, Ints: c.labels, Missing: c.declined}
 	if names != nil {
@@ -222,8 +218,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the numbers if all names of classes are whole numbers from 0 up. Otherwise it returns
-// nil: an array then holds the indices of the classes.
+// numbersOf returns the class names as numbers, if all are whole and not negative. Otherwise it returns nil,
+// and an array holds class indices.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {
@@ -236,11 +232,10 @@ func numbersOf(names []string) []int {
 	return numbers
 }
 
-// errForm refuses a file that is no file of labels.
 var errForm = errors.New("it is no file of labels")
 
-// ReadCSV returns a reader that converts labels of any form to CSV. CSV and unrecognised content are passed
-// through unchanged. Of other forms at most 256 MiB are read.
+// ReadCSV returns a reader that converts labels of any form to CSV. CSV and unrecognised content pass through
+// unchanged. It reads at most 256 MiB of other forms.
 func ReadCSV(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(6)

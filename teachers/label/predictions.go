@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// predictionReader reads the student's predictions: a CSV file with a line for each query of the votes, from
-// query 0 on, and a probability for each class. A first line without a number is a heading.
+// predictionReader reads a CSV file of predictions, with a line for each query from 0 on and a probability
+// for each class. A first line without numbers is a heading.
 type predictionReader struct {
 	path    string
 	file    *os.File
@@ -29,10 +29,10 @@ type predictionReader struct {
 	classes int
 }
 
-// maxPredictionLine leaves 60 bytes for each of the largest number of classes.
+// maxPredictionLine allows 60 bytes for each of the maximum number of classes.
 const maxPredictionLine = 1 << 21
 
-// checkPredictions reads a whole file of predictions before anything is charged, and returns its hash.
+// checkPredictions reads and checks a predictions file before any charge, and returns the hash of the file.
 func checkPredictions(path string, classes, queries int) (string, error) {
 	r, err := openPredictions(path, classes)
 	if err != nil {
@@ -60,7 +60,7 @@ func predictionError(path, what, why string) error {
 }
 
 func openPredictions(path string, classes int) (*predictionReader, error) {
-	info, err := os.Stat(path) // opening a pipe would block
+	info, err := os.Stat(path) // Stat comes first because opening a pipe would block
 	if err != nil {
 		return nil, predictionError(path, "cannot be read", err.Error())
 	}
@@ -76,9 +76,9 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 	return r, nil
 }
 
-func (r *predictionReader) close() { r.file.Close() } // was only read
+func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// of returns the prediction for a query; queries must be requested in ascending order.
+// of returns the prediction for a query. Queries must be requested in ascending order.
 func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -118,7 +118,7 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end and returns the number of remaining non-blank lines and the hash of the file.
+// rest returns the number of remaining non-blank lines and the hash of the file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -134,7 +134,7 @@ func (r *predictionReader) rest() (more int, sum string, err error) {
 	}
 }
 
-// unchanged fails if the file's hash is no longer sum.
+// unchanged fails if the hash of the file is not sum.
 func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {

@@ -13,17 +13,17 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// batchQueries is the number of queries in a batch; a few batches are in memory at a time.
+// batchQueries is the number of queries in a batch. Only a few batches are in memory.
 const batchQueries = 4096
 
-// batch is consecutive queries.
+// batch holds the votes on consecutive queries.
 type batch struct {
 	first       uint64
 	votes       []aggregate.Histogram
 	predictions [][]float64 // for mechanisms that compare votes with predictions
 }
 
-// batches reads votes and predictions ahead of their use. An error of reading is yielded last.
+// batches reads votes and predictions ahead in a goroutine. An error is yielded last.
 func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -35,7 +35,7 @@ func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predicti
 		}()
 		defer func() {
 			cancel()
-			for range ahead { // until the reader has ended
+			for range ahead { // wait for the end of the reader
 			}
 		}()
 		for b := range ahead {
@@ -87,8 +87,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll answers all queries in order, until a cap is met, and writes the labels. It always reads the votes
-// to the end: only then a file that changed meanwhile is detected.
+// askAll labels all queries in order, until a cap is reached. It always reads the votes to the end, because
+// only then a changed file is detected.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
@@ -114,21 +114,21 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 	return w.end()
 }
 
-// Planning chooses mechanism, noise and queries of a new run: those that give the most correct labels from
-// the rest of the budget, by public numbers alone. A run that the ledger recorded for the first query of the
-// pool is repeated unchanged. If no labels are correct often enough, or too few are, the error is a
-// *[plan.NoPlanError]. It has a remedy if the ledger is new: another budget cannot be raised.
+// Planning chooses mechanism, noise and queries of a new run. It maximises the number of correct labels
+// within the remaining budget, using public values only. If the ledger recorded a run for the first query of
+// the pool, that run is repeated unchanged. The error is a *[plan.NoPlanError] if labels are too inaccurate
+// or too few. For a new ledger the error contains a remedy.
 type Planning struct {
 	Public plan.Public // Queries is ignored
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
-	// Accept, if set, is called with the plan and may refuse it, before anything is charged.
+	// Accept, if set, receives the plan before any charge and may refuse it.
 	Accept func(context.Context, plan.Alternative) error
-	// Ask, if set, returns the votes on the given number of queries. By default these are the first queries
-	// of Config.Votes.
+	// Ask, if set, returns the votes on this number of queries. The default is the first queries of
+	// Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
 }
 
-// planned returns c with the mechanism, the noise and the queries of a plan, or of a recorded run.
+// planned returns c with the mechanism, noise and queries of a recorded run or of a new plan.
 func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded) (Config, error) {
 	first, _ := c.Votes.Range()
 	var s aggregate.Setting
@@ -155,7 +155,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// On plans a new run of at most the given number of queries on the rest of a ledger.
+// On plans a new run of at most this number of queries with the ledger's remaining budget.
 func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	account := before.Config()
 	p.Public.Queries = queries

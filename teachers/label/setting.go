@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// setting is a mechanism with its parameters. Missing noise is chosen to use the rest of the budget.
+// setting is a mechanism with its parameters, some of which may be missing.
 type setting struct {
 	d aggregate.Description
 	s aggregate.Setting
@@ -37,7 +37,7 @@ func (c Config) setting() (setting, error) {
 	return setting{d, d.Complete(s)}, nil
 }
 
-// mayFail reports whether the mechanism has a small probability of releasing too much.
+// mayFail reports whether the mechanism exceeds its guarantee with a small probability.
 func (c Config) mayFail() bool {
 	s, err := c.setting()
 	return err == nil && s.d.Fails
@@ -51,7 +51,7 @@ func (s setting) event() (accountant.Event, error) {
 	return e, nil
 }
 
-// check refuses parameters that are wrong at any noise.
+// check refuses parameters that are invalid for every noise.
 func (s setting) check() error {
 	if n, capped := s.s.Values["failures"]; capped && n > float64(s.s.Queries) {
 		return fmt.Errorf("label: %v refusals of %d queries", n, s.s.Queries)
@@ -59,7 +59,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run that does not fit the budget. The error has the number of queries that would fit.
+// try refuses a run over budget. The error has the number of queries that would fit.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
@@ -87,8 +87,8 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// chooseNoise chooses missing noise: the least, rounded up to six digits, for which the whole run fits. If
-// none does, the error is a *ledger.BudgetError.
+// chooseNoise sets missing noise to the least noise for which the run fits, rounded up to six digits. If none
+// fits, it sets infinite noise, and the reservation later fails. If s.d.Fit is set, it calls fit instead.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.d.Settled(s.s) {
 		return s, nil
@@ -100,7 +100,7 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 		return s.fit(ctx, book, least)
 	}
 	noise, err := s.d.Least(s.s, least)
-	if errors.Is(err, accountant.ErrNoBracket) { // the error of the reservation has the rest of the budget
+	if errors.Is(err, accountant.ErrNoBracket) { // the reservation will fail, and its error has the remaining budget
 		noise, err = math.Inf(1), nil
 	} else if err == nil {
 		noise = number.Up(noise, 6)
@@ -112,9 +112,9 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement of teachers. It gives the run half of
-// the ledger's probability of failure (its delta, or FailureDelta). If earlier runs have left less, it tries
-// half of that, and so on.
+// fit chooses the noise and threshold that need the least agreement of teachers. It first tries half of the
+// ledger's failure probability (Delta, or FailureDelta in mode Filter). If that does not fit, it halves the
+// probability, up to five times.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -133,7 +133,8 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// A setting that costs next to nothing: if it does not fit, the reservation's error has the rest.
+	// This setting costs almost nothing. If it does not fit, the reservation's error has the remaining
+	// budget.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {
@@ -172,8 +173,8 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	}, nil
 }
 
-// BudgetError refuses a run that does not fit the budget. Queries is the number of queries that would fit at
-// its noise if each is answered; it is 0 if fewer queries would cost the same.
+// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise if all
+// are answered. It is 0 if fewer queries cost the same.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

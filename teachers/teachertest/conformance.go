@@ -22,12 +22,12 @@ import (
 // Options adapts the checks to a learner.
 type Options struct {
 	Features int // number of features of the synthetic examples; 0 means 24
-	Classes  int // 0 means 3; Features should be a multiple of Classes
-	Examples int // number of examples of a share; 0 means 120
-	// Accuracy is the least accuracy on an easy set. 0 means 0.8. The most frequent class makes up
-	// 2/(Classes+1) of the set, and the best possible rule is nearly always right.
+	Classes  int // 0 means 3; should divide Features
+	Examples int // number of training examples; 0 means 120
+	// Accuracy is the least accuracy on easy data. 0 means 0.8. The most frequent class has a fraction of
+	// 2/(Classes+1), and the best rule is nearly always right.
 	Accuracy float64
-	// Prompt is the time within which Fit must return after its context is cancelled. 0 means two seconds.
+	// Prompt is the maximum time that Fit may take to return after ctx is cancelled. 0 means two seconds.
 	// Slow machines and the race detector need more.
 	Prompt time.Duration
 }
@@ -38,8 +38,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// TestLearner runs every check as a subtest. The function newLearner returns the learner, configured to
-// train in well under a second. It is called once per check.
+// TestLearner runs every check as a subtest. It calls newLearner once per check. The learner should train in
+// well under a second.
 func TestLearner(t *testing.T, newLearner func() teachers.Learner, o Options) {
 	o = o.withDefaults()
 	k := kit{
@@ -86,7 +86,7 @@ func (k kit) fit(t *testing.T, l teachers.Learner, data teachers.Dataset) teache
 
 func (k kit) predict(t *testing.T, model teachers.Classifier, x teachers.Matrix) []int {
 	t.Helper()
-	dst := slices.Repeat([]int{-7}, x.Rows) // neither a class nor an abstention: it must be overwritten
+	dst := slices.Repeat([]int{-7}, x.Rows) // neither a class nor an abstention, so Predict must overwrite it
 	require.NoError(t, model.Predict(dst, x))
 	for i, class := range dst {
 		require.True(t, class >= votes.Abstention && class < k.Classes, "row %d: %d is no class", i, class)
@@ -144,7 +144,7 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 		spoil(&data)
 		refused(t, name, func() error {
 			model, err := l.Fit(context.Background(), data, k.random())
-			if err != nil && model != nil { // printed, it would fill pages
+			if err != nil && model != nil { // not printed, because a model would fill pages
 				t.Errorf("%s: Fit returned a model besides the error", name)
 			}
 			return err
@@ -152,8 +152,8 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error. A panic is a failure that describes the input, since most
-// learners that fail index before they check.
+// refused checks that a call returns an error. A panic also fails the test, because learners must check
+// inputs before they index.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()
 	defer func() {
@@ -205,7 +205,7 @@ func (k kit) singleClass(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// missingClasses tries shares of two classes, down to one example each.
+// missingClasses trains on two classes, down to one example of each class.
 func (k kit) missingClasses(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	last := k.Classes - 1
@@ -227,13 +227,13 @@ func (k kit) stops(t *testing.T, l teachers.Learner) {
 	assert.ErrorIs(t, err, context.Canceled, "Fit went on with a context that was over")
 	assert.Nil(t, model)
 
-	// Cancel under way, on a share that takes long enough.
+	// Cancel during a fit of data that are large enough.
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer stop()
 	start := time.Now()
 	_, err = l.Fit(ctx, stripes(20*k.Examples, k.Features, k.Classes, 5), k.random())
 	assert.Less(t, time.Since(start), k.Prompt, "Fit took long to stop")
-	if err != nil { // it may have been faster than the deadline
+	if err != nil { // the fit may have ended before the deadline
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 }
@@ -247,7 +247,7 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	for range 3 {
 		assert.Equal(t, first, k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X))
 	}
-	// A prediction depends on its own row alone, and not on the number of rows predicted at once.
+	// A prediction depends only on its own row, not on the other rows of a call.
 	model := k.fit(t, l, clone(k.share))
 	for i := range 20 {
 		one := dense.Rows(k.queries.X, i, i+1)
@@ -255,8 +255,7 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// concurrent fits different shares at once, with one Learner value, and uses one model from several
-// goroutines.
+// concurrent trains several models at once with one Learner, and uses one model in several goroutines.
 func (k kit) concurrent(t *testing.T, l teachers.Learner) {
 	const many = 4
 	shares := make([]teachers.Dataset, many)
@@ -307,8 +306,8 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// stripes returns n examples in [0, 1]. In class c of k the c-th stretch of features is mostly bright, and
-// the others are mostly dark. Class 0 is twice as frequent as every other class.
+// stripes returns n examples with features in [0, 1]. In class c the c-th block of features is mostly bright
+// and the rest is mostly dark. Class 0 is twice as frequent as every other class.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}
@@ -330,8 +329,7 @@ func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	return data
 }
 
-// withStride returns the same data in a matrix whose rows are followed by padding. The padding must not be
-// read as features.
+// withStride returns the same data in a matrix with padding after each row. The padding must not be read.
 func withStride(data teachers.Dataset, padding int) teachers.Dataset {
 	x := data.X
 	wide := teachers.Matrix{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols + padding, Data: make([]float32, x.Rows*(x.Cols+padding))}

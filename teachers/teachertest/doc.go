@@ -1,21 +1,20 @@
-// Package teachertest checks that a teachers.Learner keeps the promises of its interface, as testing/slogtest
+// Package teachertest checks that a teachers.Learner obeys the rules of its interface, as testing/slogtest
 // does for handlers.
 //
-// The promises are in the comments of teachers.Learner, teachers.Classifier and teachers.Reproducible:
+// The rules are in the comments of teachers.Learner, teachers.Classifier and teachers.Reproducible:
 //
-//   - The learner learns at all and refuses malformed data.
-//   - It leaves its inputs alone.
-//   - It answers on shares that are empty or have one class.
-//   - It stops when told to.
-//   - It depends on nothing but its share and its random stream.
+//   - The learner learns, and refuses malformed data.
+//   - It does not change its inputs.
+//   - It returns a model for data that are empty or have one class.
+//   - It stops when the context is cancelled.
+//   - Its model depends only on the training data and the random stream.
 //
-// Run the kit under the race detector, because one part fits several teachers at once.
+// Run these tests under the race detector, because one check trains several models at once.
 //
 // # Caveats
 //
-//   - All data are synthetic and small: a learner that passes is well-behaved, not good.
-//   - The kit can see whether a learner draws randomness from elsewhere only if the learner claims to be
-//     reproducible.
+//   - All data are synthetic and small: a learner that passes is well-behaved, but not necessarily accurate.
+//   - Randomness from another source is detected only if the learner is Reproducible.
 //
 // # Use
 //

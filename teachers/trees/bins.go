@@ -10,37 +10,37 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// maxBins is the largest number of bins of a column, so that a bin fits into a byte.
+// maxBins is the largest number of bins of a column. A bin index fits into a byte.
 const maxBins = 256
 
-// binned holds the non-constant columns of a share, with each value replaced by its bin. Bins of a column
-// ascend with its values.
+// binned holds the non-constant columns of the data. Each value is replaced by the index of its bin. Bins
+// ascend with the values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
 }
 
 type binnedColumn struct {
-	column    int       // index of the column in the share
-	bin       []uint8   // of every row
+	column    int       // index of the column in the data
+	bin       []uint8   // bin of every row
 	low, high []float32 // smallest and largest value in each bin
 }
 
 func (c *binnedColumn) bins() int { return len(c.low) }
 
-// threshold returns a value between bins a and b, a < b: values up to bin a do not exceed it, values from bin
-// b on do.
+// threshold returns a value t between bins a < b. Values in bins up to a are at most t. Values from bin b on
+// exceed t.
 func (c *binnedColumn) threshold(a, b int) float32 {
 	below, above := c.high[a], c.low[b]
-	middle := below/2 + above/2 // the difference might overflow
+	middle := below/2 + above/2 // b - a could overflow
 	if middle < below || middle >= above {
 		return below
 	}
 	return middle
 }
 
-// random returns a uniform value between bins first and last, and the last bin whose values do not exceed it.
-// A value inside a bin is moved to the bin's upper end.
+// random draws a uniform threshold between the bins first and last, and returns the last bin below the
+// threshold. A threshold inside a bin is moved beneath this bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -81,8 +81,8 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 	return b, nil
 }
 
-// atMostTwo returns the two values that occur, and few false if there are more. It avoids sorting columns of
-// categories.
+// atMostTwo returns the smallest and the largest value if there are at most two distinct values. Otherwise
+// few is false. It avoids sorting columns of categories.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {
@@ -99,8 +99,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin: one bin for each value if there are at most
-// most values, otherwise bins of about equally many rows. Equal values share a bin.
+// cut returns the smallest and the largest value of each bin. Each distinct value gets a bin, if the limit
+// most allows. Otherwise bins have nearly equal numbers of rows. Equal values are in one bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {
@@ -112,7 +112,7 @@ func cut(sorted []float32, most int) (low, high []float32) {
 	for from := 0; from < n; {
 		to := from + 1
 		if distinct > most {
-			// The bin ends once it has its share of the rows. The last bin takes all remaining rows.
+			// The bin ends when it holds its fraction of the rows. The last bin takes all remaining rows.
 			to = min(n, max(to, (len(low)+1)*n/most))
 			if len(low) == most-1 {
 				to = n
@@ -122,7 +122,7 @@ func cut(sorted []float32, most int) (low, high []float32) {
 			to++
 		}
 		if to == n && from == 0 && distinct > 1 {
-			// The largest value has most of the rows: it gets a bin of its own.
+			// The largest value has most of the rows and gets its own bin.
 			to, _ = slices.BinarySearch(sorted, sorted[n-1])
 		}
 		low, high = append(low, sorted[from]), append(high, sorted[to-1])

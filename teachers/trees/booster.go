@@ -12,17 +12,17 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Booster is gradient boosting on histograms. Each round adds one regression tree for every class in the
-// share (one tree in all for two classes), fitted to the gradient and the curvature of the multinomial loss,
-// on a part of the rows and columns. A class that is missing from the share is never predicted.
+// Booster is gradient boosting on histograms. Each round adds one regression tree per class, or one tree for
+// two classes. A tree fits the gradient and curvature of the multinomial loss on random rows and columns. A
+// class that is missing from the training data is never predicted.
 type Booster struct {
 	Rounds  int     // 0 means 100
-	Rate    float64 // learning rate, by which each tree is multiplied; 0 means 0.1
+	Rate    float64 // learning rate: factor on the values of each tree; 0 means 0.1
 	Depth   int     // largest depth of a tree; 0 means 4
 	MinLeaf int     // least number of rows of a leaf; 0 means 5
 	L2      float64 // penalty on leaf values, in units of curvature; 0 means 1
-	Rows    float64 // share of the rows drawn for a round; 0 means 0.8
-	Columns float64 // share of the columns drawn for a tree; 0 means 0.5
+	Rows    float64 // fraction of the rows drawn for a round; 0 means 0.8
+	Columns float64 // fraction of the columns drawn for a tree; 0 means 0.5
 	Bins    int     // largest number of bins of a column, 2 to 256; 0 means 64
 }
 
@@ -60,11 +60,11 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	})
 }
 
-// booster is a fitted Booster. It has a logit for each class present or, for two classes, a single logit: the
-// log odds of the second against the first. Tree t is for logit t modulo the number of logits.
+// booster is a fitted Booster. It has one logit for each class in the training data. Two classes have a
+// single logit, the log odds of the second class. Tree t adds to logit t modulo the number of logits.
 type booster struct {
 	ensemble
-	prior []float32 // of each logit
+	prior []float32 // one value for each logit
 }
 
 func (m *booster) probabilities(scores, x []float32) {
@@ -96,7 +96,7 @@ type boosting struct {
 	out    *booster
 	l      Booster
 	x      teachers.Matrix
-	class  []int32   // of every row, an index of classes present
+	class  []int32   // of every row, as an index into the classes present
 	logits []float32 // rows x logits
 	grow   *gradientGrower
 }
@@ -134,13 +134,13 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 		for i := range n {
 			b.gradients(gradients[i*k:(i+1)*k], p, i)
 		}
-		for i := range drawn { // a random part of the order, which is kept for the next round
+		for i := range drawn { // draw rows into the front of order, which the next round shuffles further
 			j := i + rnd.IntN(n-i)
 			order[i], order[j] = order[j], order[i]
 		}
 		for logit := range k {
 			copy(rows, order)
-			slices.Sort(rows) // rows in memory order are added up faster
+			slices.Sort(rows) // summing in memory order is faster
 			root := int32(len(b.out.nodes))
 			if err := b.grow.tree(ctx, rows, gradients[logit:], k, rnd); err != nil {
 				return err
@@ -154,7 +154,7 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 	return nil
 }
 
-// gradient is the gradient of the loss of one row in one logit, and its curvature.
+// gradient is the first and second derivative of the loss of one row with respect to one logit.
 type gradient struct{ slope, curve float64 }
 
 func (b *boosting) gradients(dst []gradient, p []float32, i int) {
@@ -168,8 +168,8 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 	}
 	copy(p, b.logits[i*k:(i+1)*k])
 	probabilities(p)
-	// The logits of k classes have k-1 degrees of freedom, and a step in each logit alone would overshoot by
-	// that factor (Friedman 2001).
+	// The logits of k classes have k-1 degrees of freedom. Separate steps in each logit would overshoot by
+	// k/(k-1) (Friedman 2001).
 	overlap := float64(k) / float64(k-1)
 	for c := range dst {
 		q := float64(p[c])
@@ -178,11 +178,11 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 	dst[b.class[i]].slope--
 }
 
-// minCurve keeps steps finite if a probability has rounded to 0 or 1.
+// minCurve keeps steps finite when a probability rounds to 0 or 1.
 const minCurve = 1e-12
 
-// gradientGrower grows regression trees from sums of slopes and curvatures per bin. Sums for the larger child
-// are the parent's minus the smaller child's.
+// gradientGrower grows regression trees from sums of slopes and curvatures per bin. The sums of the larger
+// child are the parent's sums minus the sums of the smaller child.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
@@ -194,7 +194,7 @@ type gradientGrower struct {
 	free    [][]sums // unused histograms
 }
 
-// sums are sums over the rows of a bin or a node.
+// sums holds the sums of gradients over the rows of a bin or node.
 type sums struct {
 	slope, curve float64
 	rows         int
@@ -209,7 +209,7 @@ func (s *sums) add(g gradient) {
 func (s sums) plus(o sums) sums  { return sums{s.slope + o.slope, s.curve + o.curve, s.rows + o.rows} }
 func (s sums) minus(o sums) sums { return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows} }
 
-// strength returns twice the decrease of the loss with the best leaf value for these rows.
+// strength returns twice the loss decrease for the best leaf value of these rows.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
@@ -220,8 +220,8 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree for these rows, whose order it changes. The gradient of row i is
-// gradients[i*stride].
+// tree draws columns and adds one tree for these rows. The gradient of row i is gradients[i*stride]. The
+// order of rows changes.
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
 	if len(g.columns) > 0 {
@@ -245,7 +245,7 @@ func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// histogram returns an unused histogram, cleared.
+// histogram returns a cleared histogram, reusing memory.
 func (g *gradientGrower) histogram() []sums {
 	if len(g.free) > 0 {
 		h := g.free[len(g.free)-1]
@@ -269,8 +269,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the tree for these rows. Their sums per bin are in histogram, and their total sums in whole. It
-// overwrites the histogram.
+// node adds the tree for these rows. It overwrites histogram, which holds the sums per bin. The sums over all
+// rows are in whole.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {
@@ -289,7 +289,7 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	c := &g.data.columns[best.column]
 	g.out.nodes = append(g.out.nodes, node{column: int32(c.column), at: c.threshold(best.below, best.above)})
 	middle := part(rows, g.spare, c.bin, uint8(best.below))
-	// The smaller child is summed again; the larger child is the remainder.
+	// Sum the smaller child. Subtract it from the parent to get the larger child.
 	fresh := g.histogram()
 	left, right, smaller := histogram, fresh, rows[middle:]
 	if middle < len(smaller) {
@@ -310,7 +310,7 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// gradientSplit puts bins up to below on the left and bins from above on the right.
+// gradientSplit sends bins up to below to the left child, and bins from above on to the right child.
 type gradientSplit struct {
 	column       int // index in binned; -1 for none
 	below, above int
@@ -318,7 +318,7 @@ type gradientSplit struct {
 	gain         float64
 }
 
-// best returns the split that lowers the loss most, the first in a tie.
+// best returns the split with the largest loss decrease, or the first of several such splits.
 func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	best := gradientSplit{column: -1}
 	none := whole.strength(g.l.L2)
@@ -326,7 +326,7 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 		column := g.columns[i]
 		h := histogram[start : start+g.data.columns[column].bins()]
 		var left sums
-		below := -1 // the last bin with rows
+		below := -1 // the last nonempty bin before b
 		for b := range h {
 			if h[b].rows == 0 {
 				continue
@@ -348,5 +348,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// minGain is how much more a split must decrease the loss to replace the best so far, above rounding.
+// minGain is the least difference by which a gain must exceed the best gain, because of rounding.
 const minGain = 1e-9

@@ -1,26 +1,25 @@
-// Package trees grows decision trees on tables: a random forest and gradient boosting, as learners for
-// teachers and students.
+// Package trees provides a random forest and gradient boosting on tables, as learners for teachers and
+// students.
 //
-//   - [Forest] averages fully grown trees. Each tree is grown on a bootstrap sample of the share, and each
-//     node tries a few random columns (Breiman 2001).
-//   - [Booster] adds small regression trees on the gradient of the multinomial loss, found on histograms
-//     (Friedman 2001; the second-order split gain by Chen and Guestrin 2016).
+//   - [Forest] averages fully grown trees. Each tree uses a bootstrap sample, and each node tries a few
+//     random columns (Breiman 2001).
+//   - [Booster] adds small regression trees that fit the gradient of the multinomial loss (Friedman 2001). It
+//     finds splits on histograms by the second-order gain (Chen and Guestrin 2016).
 //
-// The values of every column are grouped into at most 256 bins, and trees split between bins. If a column has
-// at most 256 different values, no split is lost.
+// The values of every column are grouped into at most 256 bins, and trees split between bins. A column with
+// at most 256 distinct values loses no split.
 //
 // # Guarantee
 //
-// Bins, trees and leaves depend only on one share and on its teacher's stream of random numbers, and a
-// teacher outputs only its votes. So the bins, which depend on private values, need no charge. No error and
-// no progress of this package depends on the values of a share: only teachers.Dataset.Validate refuses data.
-// The same share and stream give the same model, bit for bit.
+// Bins, trees and leaves depend only on one teacher's data and random stream. The teacher releases only
+// votes, so the private bins need no charge. Errors and progress do not depend on private values, except for
+// errors of teachers.Dataset.Validate. The same data and stream give the same model, bit for bit.
 //
 // # Caveats
 //
-// A tree contains thresholds and class counts of its share, down to single records: a model is as secret as
-// its share. Both learners sort columns by value and so need no scaling. Like every learner they refuse NaN:
-// missing values must be encoded as a number, preferably with an additional column that marks them.
+// A model is as secret as its training data: it contains thresholds and class counts, down to single records.
+// Columns need no scaling. Missing values must be encoded as numbers, because learners refuse NaN. An
+// additional column should mark them.
 //
 // # Use
 //

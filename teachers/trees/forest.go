@@ -10,26 +10,26 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Forest is a random forest (Breiman 2001). Every tree is grown by the Gini impurity until its leaves are
-// pure. Every node tries a random choice of the columns that still vary in it. The forest predicts the class
-// with the largest mean frequency in the leaves. A class that is missing from the share is never predicted.
+// Forest is a random forest (Breiman 2001). Trees are grown by the Gini impurity until their leaves are pure.
+// Each node tries a few random columns among those that vary in the node. The forest predicts the class with
+// the largest mean frequency in the leaves, and never a class that is missing from the data.
 type Forest struct {
 	Trees      int        // 0 means 100
-	Columns    int        // number tried at a node; 0 means the square root of the number of columns, rounded up
-	MinLeaf    int        // least number of examples of a leaf, counted as often as they were drawn; 0 means 1
+	Columns    int        // columns tried at a node; 0 means the square root of the number of columns, rounded up
+	MinLeaf    int        // least weight of a leaf: an example counts once for each draw; 0 means 1
 	Bins       int        // largest number of bins of a column, 2 to 256; 0 means 256
 	Thresholds Thresholds // default [BestThresholds]
 }
 
-// Thresholds determines how a forest finds the threshold that a node tries in a column.
+// Thresholds selects how a forest chooses the threshold of a column in a node.
 type Thresholds int
 
 const (
-	// BestThresholds are the best of all thresholds, and every tree uses a bootstrap sample of the share:
-	// random forests. Better on columns of categories.
+	// BestThresholds tries all thresholds, and grows each tree on a bootstrap sample (random forest). It is
+	// better on columns of categories.
 	BestThresholds Thresholds = iota
-	// RandomThresholds are drawn uniformly between the column's values in the node, and every tree uses the
-	// whole share: extremely randomised trees (Geurts et al. 2006). Better on numeric columns.
+	// RandomThresholds draws one uniform threshold within the column's values, and grows each tree on all
+	// data (extremely randomised trees, Geurts et al. 2006). It is better on numeric columns.
 	RandomThresholds
 )
 
@@ -63,17 +63,17 @@ func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) 
 
 type forest struct {
 	ensemble
-	leaves []classShare // of all leaves, one after the other
+	leaves []classShare // classes of all leaves, one leaf after the other
 	ends   []int32      // end of each leaf's classes in leaves
 }
 
-// classShare is the frequency of a class among the examples in a leaf.
+// classShare is the frequency of a class in a leaf.
 type classShare struct {
 	class int32 // index in present
 	share float32
 }
 
-// addLeaf stores a leaf with these weights of classes and returns its index.
+// addLeaf stores a leaf with these class weights and returns the index of the leaf.
 func (m *forest) addLeaf(weights []int32, total int32) int32 {
 	for k, w := range weights {
 		if w > 0 {
@@ -101,22 +101,22 @@ func (m *forest) meanShares(scores, x []float32) {
 	}
 }
 
-// giniGrower grows classification trees. Impurities are sums of squared integer counts, so they are exact and
-// the best split does not depend on the order of rows.
+// giniGrower grows classification trees. Impurities are sums of squared integers, so they are exact. The best
+// split does not depend on the order of rows.
 type giniGrower struct {
 	out     *forest
 	data    *binned
-	class   []int32 // of every row, an index of classes present
+	class   []int32 // of every row, as an index into the classes present
 	try     int
 	minLeaf int32
-	random  bool // random thresholds, and no bootstrap
+	random  bool // draw thresholds at random, without bootstrap
 
-	weight  []int32 // of every row: how often the bootstrap drew it
+	weight  []int32 // number of times that the bootstrap drew each row
 	rows    []int32 // drawn rows, ordered so that the rows of every node are contiguous
 	spare   []int32
 	columns []int32 // ordered so that a node's varying columns come first
 	total   []int32 // weight of each class in the node
-	left    []int32 // weight of each class in the bins so far
+	left    []int32 // weight of each class in the left bins
 	ordered []binnedRow
 	buckets [maxBins + 1]int32
 }
@@ -132,7 +132,7 @@ func newGiniGrower(out *forest, data *binned, class []int32, l Forest) *giniGrow
 	}
 }
 
-// tree grows one tree, on a bootstrap sample unless thresholds are random.
+// tree grows one tree. It draws a bootstrap sample unless thresholds are random.
 func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	clear(g.weight)
 	for i := range g.weight {
@@ -154,7 +154,7 @@ func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	return g.grow(ctx, g.rows, len(g.columns), rnd)
 }
 
-// grow adds the tree for these rows. Only the first varying of g.columns may have several bins among them.
+// grow adds the tree for these rows, in which g.columns[varying:] are constant.
 func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *r
 	return g.grow(ctx, rows[middle:], varying, rnd)
 }
 
-// split puts bins up to below, whose values do not exceed at, on the left.
+// split sends bins up to below to the left child. Values in these bins do not exceed at.
 type split struct {
 	column  int // index in binned; -1 for none
 	below   int
@@ -190,8 +190,8 @@ type split struct {
 	quality float64 // larger is purer
 }
 
-// best returns the best split on a random choice of columns. Columns that turn out to be constant in the node
-// do not count as tried. They move behind the varying columns, whose number is returned.
+// best returns the best split on a few random columns. Columns that are constant in the node do not count as
+// tried. It moves them behind the varying columns and returns the number of varying columns.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {
@@ -201,8 +201,8 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	if squares == int64(weight)*int64(weight) || weight < 2*g.minLeaf {
 		return found, varying
 	}
-	// Columns tried so far are at the front, constant columns after index varying. After g.try columns the
-	// search continues only if no split was found at all.
+	// Tried columns are at the front. Constant columns are at the indices from varying on. After g.try
+	// columns, continue only if no split was found.
 	for tried := 0; tried < varying && (tried < g.try || found.column < 0); {
 		pick := tried + rnd.IntN(varying-tried)
 		g.columns[tried], g.columns[pick] = g.columns[pick], g.columns[tried]
@@ -226,7 +226,7 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// Up to fewRows rows are sorted by insertion, more rows by counting.
+// fewRows is the largest number of rows that order sorts by insertion. It sorts more rows by counting.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
@@ -267,13 +267,12 @@ func (g *giniGrower) order(rows []int32, c *binnedColumn) {
 	}
 }
 
-// halves holds sums for both sides of a split: of squared class weights, and of weights.
+// halves holds the sums of class weights and of squared class weights for both sides of a split.
 type halves struct {
 	leftSquares, rightSquares int64
 	leftWeight, rightWeight   int64
 }
 
-// move moves an example with this weight and class to the left side.
 func (g *giniGrower) move(h *halves, class, weight int32) {
 	w, left := int64(weight), int64(g.left[class])
 	right := int64(g.total[class]) - left
@@ -284,8 +283,8 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ left²/|left| + Σ right²/|right| over the classes, which is largest where the weighted
-// Gini impurity is smallest. It returns -1 if a leaf is too small.
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes. A larger value means a smaller weighted
+// Gini impurity. It returns -1 if a side is smaller than the smallest leaf.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1
@@ -293,7 +292,7 @@ func (g *giniGrower) quality(h halves) float64 {
 	return float64(h.leftSquares)/float64(h.leftWeight) + float64(h.rightSquares)/float64(h.rightWeight)
 }
 
-// scan moves the ordered rows to the left side, bin by bin, and keeps the best split, the first in a tie.
+// scan moves the ordered rows to the left side, bin by bin, and stores the best split in found.
 func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	ordered := g.ordered[:n]
 	for i := 0; ; {
@@ -311,7 +310,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once tries one threshold, uniform between the smallest and largest value, and keeps it if it is the best.
+// once tries one uniform random threshold and stores the split in found if it is better.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

@@ -10,17 +10,16 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// node is one node of a tree. Trees are consecutive in one slice, each in preorder, so that the left child of
-// node i is node i+1.
+// node is one node of a tree. One slice holds all trees in preorder, so the left child of node i is node i+1.
 type node struct {
-	column int32   // column to test; leaf for leaves
-	right  int32   // right child; for a leaf of a forest, its index among the leaves
-	at     float32 // values up to at go left; for a leaf of a booster, its value
+	column int32   // column to test, or leaf
+	right  int32   // right child, or the index of a forest's leaf
+	at     float32 // values up to at go left; in a leaf of a booster, the leaf's value
 }
 
 const leaf = -1
 
-// walk returns the leaf for x of the tree at root.
+// walk returns the leaf that x reaches in the tree with this root.
 func walk(nodes []node, root int32, x []float32) *node {
 	i := root
 	for {
@@ -36,8 +35,8 @@ func walk(nodes []node, root int32, x []float32) *node {
 	}
 }
 
-// part moves rows up to this bin to the front and returns their number. Both sides keep their order. Spare
-// must be at least as long as rows.
+// part moves rows with bins up to below to the front and returns their number. Both sides keep their order.
+// The buffer spare must be at least as long as rows.
 func part(rows, spare []int32, bin []uint8, below uint8) int {
 	middle, others := 0, spare[:0]
 	for _, r := range rows {
@@ -52,16 +51,16 @@ func part(rows, spare []int32, bin []uint8, below uint8) int {
 	return middle
 }
 
-// ensemble is the common part of fitted forests and boosters. A forest scores by the mean frequencies in its
-// leaves, a booster by probabilities.
+// ensemble is the common part of fitted forests and boosters. Forests score classes by mean leaf frequencies,
+// boosters by probabilities.
 type ensemble struct {
 	teachers.ScoreModel
 	nodes []node
 	roots []int32
-	score func(scores, row []float32) // fills one score for each class present
+	score func(scores, row []float32) // writes one score for each class present
 }
 
-// fit checks a share, cuts its columns into bins and grows the trees of m, of which e is a part.
+// fit validates the data, cuts columns into bins and grows trees into e. The model m embeds e.
 func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, data teachers.Dataset, bins int,
 	grow func(b *binned, class []int32) error) (teachers.Classifier, error) {
 	if err := data.Validate(); err != nil {

@@ -13,8 +13,8 @@ import (
 
 const maxClassName = 256
 
-// CheckClassNames refuses fewer than two names, equal names, empty names, and names that one line of a file
-// could not hold.
+// CheckClassNames refuses fewer than 2 or more than [MaxClasses] names, and empty or equal names. It also
+// refuses names that are too long, have blanks around them, or contain quotes or control characters.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)
@@ -36,16 +36,16 @@ func CheckClassNames(names []string) error {
 	return nil
 }
 
-// domain describes valid cells: whole numbers low <= v < limit or, if stated, other text or numbers.
+// domain describes valid cells: whole numbers v with low <= v < limit, class names, or probabilities.
 type domain struct {
 	low, limit int
-	// first is the number of class 0 in the file.
+	// first is the number that stands for class 0 in the file.
 	first int64
-	// names maps the names of classes, if any, to classes.
+	// names maps class names to classes.
 	names map[string]int
-	// numbers maps numbers to classes in place of first, if one of the names is a number.
+	// numbers maps numbers to classes, instead of first, if a class name is a number.
 	numbers map[int64]int
-	// shares: cells are probabilities, see [share].
+	// shares means that cells are probabilities (see [share]).
 	shares bool
 }
 
@@ -61,7 +61,7 @@ func (o Options) labelDomain(classes int) domain {
 			if d.numbers == nil {
 				d.numbers = make(map[int64]int)
 			}
-			if _, taken := d.numbers[v]; !taken { // "1" before "01"
+			if _, taken := d.numbers[v]; !taken { // the name "1" has priority over "01"
 				d.numbers[v] = class
 			}
 		}
@@ -69,7 +69,7 @@ func (o Options) labelDomain(classes int) domain {
 	return d
 }
 
-// plain reports whether the number k always means class k.
+// plain reports whether number k always means class k.
 func (d domain) plain() bool { return d.first == 0 && d.names == nil && !d.shares }
 
 func (d domain) whole(v int64) int {
@@ -90,7 +90,7 @@ func (d domain) whole(v int64) int {
 	return int(v - d.first)
 }
 
-// text returns the cell for a trimmed text: a name, a number, or an empty text for an abstention.
+// text returns the vote for trimmed text: a class name, a number, or "" for an abstention.
 func (d domain) text(cell []byte) int {
 	if d.names != nil {
 		if class, ok := d.names[string(cell)]; ok {
@@ -99,7 +99,7 @@ func (d domain) text(cell []byte) int {
 	}
 	if len(cell) == 0 {
 		if d.shares {
-			return badNaN // as pandas writes it
+			return badNaN // pandas writes NaN as an empty cell
 		}
 		if d.low < 0 {
 			return Abstention
@@ -123,7 +123,7 @@ func (d domain) text(cell []byte) int {
 	switch {
 	case errors.Is(err, strconv.ErrSyntax), strings.ContainsAny(string(cell), "xX_pP"):
 		return badText
-	case err != nil: // too large
+	case err != nil: // the number is too large
 		return badRange
 	}
 	return d.float(v)
@@ -151,7 +151,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode turns elements into cells and counts the elements that are no votes. It may change raw.
+// decode converts elements into cells and counts the invalid elements. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
@@ -179,7 +179,7 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 					v = int64(min(unsigned, math.MaxInt64))
 				}
 				if t.Kind == 'b' && unsigned > 1 {
-					v = math.MaxInt64 // no class
+					v = math.MaxInt64 // outside every domain
 				}
 				c = dom.whole(v)
 			}
@@ -193,7 +193,7 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// decodeText turns strings into cells and counts the strings that are no votes.
+// decodeText converts strings into cells and counts the invalid strings.
 func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	var buf []byte
 	for i := range dst {
@@ -207,7 +207,7 @@ func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// allWithin reports whether b+add, modulo 256, is in [0, limit] for every byte b.
+// allWithin reports whether (b+add) mod 256 is in [0, limit] for every byte b.
 func allWithin(raw []byte, add, limit int) bool {
 	for _, b := range raw {
 		if b+byte(add) > byte(limit) {

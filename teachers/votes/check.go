@@ -9,34 +9,35 @@ import (
 
 // Report is the result of [Check]. It is as private as the votes.
 type Report struct {
-	Queries, Teachers, Classes int      // 0 for counts without a stated number of teachers
+	Queries, Teachers, Classes int      // Teachers is 0 for counts if it was not stated
 	Counts                     bool     // the file holds counts
 	Kind                       string   // [Source.Kind]
-	Names                      []string // names of the files, if there is one per teacher
+	Names                      []string // file names, if each teacher has a file
 	ClassNames                 []string // [Source.ClassNames]
-	Hash                       [32]byte // [Source.Hash]; zero if a vote is invalid
+	Hash                       [32]byte // [Source.Hash], or zero if a vote is invalid
 
 	ClassVotes   []int64 // votes for each class
-	Pluralities  []int64 // queries on which each class has the most votes, the lowest class in a tie
-	Abstentions  int64   // missing votes; for counts without Teachers, relative to the row with the most votes
-	LeastVotes   int     // on one query
-	MostVotes    int     // on one query
-	OutOfRange   int64   // whole numbers that are not a class or count
+	Pluralities  []int64 // queries on which each class has the most votes; a tie counts for the lowest class
+	Abstentions  int64   // missing votes; for counts without Teachers, missing from the largest number of votes on a query
+	LeastVotes   int     // least number of votes on a query
+	MostVotes    int     // largest number of votes on a query
+	OutOfRange   int64   // whole numbers that are no class or count
 	NaN          int64
 	NotWhole     int64 // fractions and infinities
 	NotNumber    int64 // text
 	TooMany      int64 // rows of counts whose sum exceeds the number of teachers
-	FirstInvalid error // a [*fault.Error]; nil if all votes are valid
+	FirstInvalid error // a [*fault.Error], or nil if all votes are valid
 
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
-	Duplicates [][]int // groups of teachers with equal votes who are neither silent nor constant
-	// ChanceDuplicates is the expected number of equal pairs if teachers voted independently, each query with
-	// the ensemble's frequencies. If it exceeds a few thousandths, equal teachers do not indicate a fault.
+	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
+	// ChanceDuplicates is the expected number of equal pairs if teachers voted independently with the
+	// ensemble's class frequencies on each query. Above a few thousandths, equal teachers do not indicate a
+	// fault.
 	ChanceDuplicates float64
 }
 
-// MaxChance is the largest ChanceDuplicates at which duplicates are a fault.
+// MaxChance is the largest ChanceDuplicates for which equal teachers are a fault.
 const MaxChance = 1e-3
 
 type checker struct {
@@ -44,11 +45,12 @@ type checker struct {
 	source    *Source
 	voters    []teacherVotes
 	counts    []int
-	logChance float64 // logarithm of the probability that two teachers agree on all queries
+	logChance float64 // log probability that two teachers agree on all queries
 	sum       int64   // sum of all counts
 }
 
-// teacherVotes holds the hash of one teacher's votes, the first vote, whether votes differ, and their number.
+// teacherVotes holds the hash of a teacher's votes, the first vote, whether votes differ, and the number of
+// votes.
 type teacherVotes struct {
 	hash   uint64
 	first  int16
@@ -56,8 +58,8 @@ type teacherVotes struct {
 	votes  int64
 }
 
-// Check reads all queries of the files, as [Open] would, and reports invalid votes and unusual teachers. It
-// returns an error if the files cannot be read at all. It uses about 50 bytes of memory per teacher.
+// Check reads all queries of the files like [Open], and reports invalid votes and unusual teachers. It
+// returns an error if the files cannot be read. It uses about 50 bytes of memory per teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	switch {
@@ -73,11 +75,11 @@ func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	return s.check(ctx, perTeacher)
 }
 
-// Check checks all queries of the file, like the function [Check].
+// Check checks all queries of the source, like the function [Check].
 func (s *Source) Check(ctx context.Context) (*Report, error) { return s.check(ctx, len(s.files) > 1) }
 
-// OpenChecked opens votes like [Open] and checks them like [Check], in one pass over all queries, whichever
-// part is chosen. If the error is nil, the report has no FirstInvalid.
+// OpenChecked opens votes like [Open] and checks all queries like [Check], in one pass. Invalid votes are an
+// error.
 func OpenChecked(ctx context.Context, paths []string, opt Options) (*Source, *Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -122,7 +124,7 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	return &c.Report, nil
 }
 
-// labelBlock adds rows of votes to the check; some votes may be invalid.
+// labelBlock adds rows of votes, some of which may be invalid, to the check.
 func labelBlock[C cell](c *checker, first int, cells []C) {
 	_, narrow := any(cells).([]byte)
 	for i := 0; i*c.Teachers < len(cells); i++ {
@@ -156,7 +158,7 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 	}
 }
 
-// logAgree returns the logarithm of the probability that two teachers voted alike on one query.
+// logAgree returns the log probability that two random teachers voted for the same class on one query.
 func logAgree(counts []int, missing int) float64 {
 	n, alike := float64(missing), float64(missing)*float64(missing-1)
 	for _, k := range counts {

@@ -14,19 +14,19 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxAdded is the largest number of files that are added at a time: each has a buffer in memory.
+// maxAdded is the largest number of files that are added at once. Each file has a buffer in memory.
 const maxAdded = 64
 
-// CountsFiles reads several files of counts as one sequence. Make it with [OpenCounts].
+// CountsFiles reads several files of counts as one sequence (see [OpenCounts]).
 type CountsFiles struct {
 	sources []*Source
 	add     bool
 }
 
-// OpenCounts opens files of counts, given by path or pattern and sorted bytewise by name. The options apply
-// to each file, but Teachers is the total number of teachers. Each file is read once. Without add, the files
-// hold different queries by the same teachers, one file after the other. With add, they hold the same queries
-// by different teachers, such as silos, and no two files may be equal, or a silo would vote twice.
+// OpenCounts opens files of counts by path or pattern, sorted bytewise by name, and reads each file once. The
+// options apply to each file, but Teachers is the total number of teachers. Without add, the files hold
+// consecutive queries by the same teachers. With add, they hold the same queries by different teachers, such
+// as silos. Equal files are then refused, because a silo would vote twice.
 func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*CountsFiles, error) {
 	if !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0 {
 		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")
@@ -83,7 +83,7 @@ func (c *CountsFiles) Queries() int {
 
 func (c *CountsFiles) Classes() int { return c.sources[0].classes }
 
-// Write writes the counts like [Source.WriteCounts].
+// Write writes the counts in the formats of [Source.WriteCounts].
 func (c *CountsFiles) Write(ctx context.Context, w io.Writer, asNPY bool) error {
 	return writeCounts(w, asNPY, c.Queries(), c.Classes(), func(yield func([]int, error) bool) {
 		if c.add {
@@ -100,7 +100,7 @@ func (c *CountsFiles) Write(ctx context.Context, w io.Writer, asNPY bool) error 
 	})
 }
 
-// eachSum reads the sum of the files for each query, each time into the same slice.
+// eachSum yields the sum of the files for each query. It reuses one slice.
 func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool) {
 	next := make([]func() ([]int, error, bool), len(c.sources))
 	for i, s := range c.sources {
@@ -129,7 +129,7 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 			return
 		}
 	}
-	for i := range next { // read to the end, where a file that changed is refused
+	for i := range next { // at the end of a file, a change of the file is detected
 		if _, err, more := next[i](); more && err != nil {
 			yield(nil, err)
 			return
@@ -137,10 +137,9 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 	}
 }
 
-// WriteCounts writes the counts of the chosen queries in ascending order, queries x classes, in the formats
-// that [Open] reads with Options.Counts: CSV without a header, one line per query, as databases export it, or
-// NPY of int32. The counts are as secret as the votes. It reads the votes once, in bounded memory. After an
-// error the output must not be used.
+// WriteCounts writes the counts of the chosen queries in ascending order, queries x classes. The format is
+// NPY of int32, or CSV without a header. [Open] reads both with Options.Counts. WriteCounts reads the votes
+// once, in bounded memory. The counts are as secret as the votes. After an error the output must not be used.
 func (s *Source) WriteCounts(ctx context.Context, w io.Writer, asNPY bool) error {
 	return writeCounts(w, asNPY, s.Queries(), s.classes, s.eachCount(ctx))
 }

@@ -18,28 +18,28 @@ type csvText struct {
 	offsets []int64 // offsets of all lines, if requested
 }
 
-// csvForm holds properties common to all lines of a CSV file.
+// csvForm holds the common properties of all lines of a CSV file.
 type csvForm struct {
 	sep     byte
-	width   int // cells of a line
-	headers int // number of lines before the votes: 0 or 1
+	width   int // cells per line
+	headers int // lines before the votes: 0 or 1
 	counts  bool
 	shares  bool
-	lines   bool // each line is a teacher or, for counts, a class
+	lines   bool // each line is a teacher, or a class for counts
 }
 
 type csvPosition struct {
 	form *csvForm
-	line int // line number, from 1
+	line int // from 1
 	col  int
 }
 
-// numberedCells is the least number of cells for which a first line 0, 1, 2, ... is read as column numbers.
+// numberedCells is the least number of cells for which a first line 0, 1, 2, ... is a header.
 const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxCSVCell is the largest number of bytes in one cell, including names in the header.
+// maxCSVCell is the largest size of a cell in bytes, also in the header.
 const maxCSVCell = 4096
 
 func (t csvText) cursor(in *input, line int) cursor {
@@ -50,8 +50,8 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines. It ignores blank lines at the end, unless
-// lines have one cell: then a blank line is an abstention.
+// csvLayout finds separator, header, width and number of lines. It ignores blank lines at the end if lines
+// have several cells. In a file with one cell per line, a blank line is an abstention.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
 	head, err := r.at(in, 0, 1<<16)
@@ -134,7 +134,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a header of numbered rows: the numbers would be read as the votes of an extra teacher.
+// indexed refuses a header with a column of row numbers, which would be read as the votes of another teacher.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -146,7 +146,7 @@ func (l csvLine) indexed(in *input, sep byte) error {
 				beside(in.name, ".csv")))+"; or name the column otherwise")
 }
 
-// oddFirst refuses a first row whose width differs from the next two rows, which would otherwise be blamed.
+// oddFirst refuses a first row whose width differs from the next two rows.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
@@ -163,7 +163,8 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread: line ends of old Macintoshes, blanks between numbers.
+// foreignText refuses text that would be misread, such as lines that end with CR, or numbers separated by
+// blanks.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
 		return in.refuse("ends its lines with CR alone", "lines end with LF, or CR LF", "write it anew, "+
@@ -210,16 +211,16 @@ func csvSeparator(head []byte) byte {
 
 type csvLine struct {
 	cells    int
-	name     string // the first cell, in lower case
+	name     string // first cell, in lower case
 	blank    bool   // the line is empty
-	words    bool   // a cell is neither empty nor a number, nor the name of a class
-	numbers  bool   // a cell is a number, or the name of a class
-	numbered bool   // the cells are 0, 1, 2, ...
-	framed   bool   // the first cell is empty, and the others are 0, 1, 2, ...
+	words    bool   // a cell is text other than a class name
+	numbers  bool   // a cell is a number or a class name
+	numbered bool   // cells are 0, 1, 2, ...
+	framed   bool   // the first cell is empty and the next cells are 0, 1, 2, ...
 	next     int64
 }
 
-// readLine reads the line at an offset. It treats names of classes as numbers.
+// readLine reads the line at an offset. It counts class names as numbers.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true, framed: true}
 	for {
@@ -264,7 +265,7 @@ func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvL
 	}
 }
 
-// countLines counts the lines from t.start on and, with offsets, records where they begin.
+// countLines counts the lines from t.start on. If offsets is set, it records where they begin.
 func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets bool) error {
 	lines, blank, any := 0, true, false
 	begin := t.start

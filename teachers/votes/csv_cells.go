@@ -23,18 +23,18 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells parses whole cells from w, which begins with a cell, until dst is full or w is used up.
+// parseCells parses whole cells from w until dst is full or w ends. The text w begins with a cell.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
 	sep, width := form.sep, form.width
-	digits := byte(0) // the number of digits that are valid votes by themselves
+	digits := byte(0) // digits below this number are valid votes
 	if dom.plain() {
 		digits = byte(min(10, dom.limit))
 	}
 	p := 0
 	for n < len(dst) {
-		// Most cells are one digit.
+		// Most cells are a single digit.
 		if p+1 < len(w) && w[p]-'0' < digits {
 			if w[p+1] == sep && at.col < width-1 {
 				dst[n] = C(w[p] - '0')
@@ -80,7 +80,7 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	return p, n, bad, nil
 }
 
-// restOfLine counts the cells of a line that is too long, up to the end of w.
+// restOfLine counts the cells of an overlong line, up to the end of w.
 func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 	for p := 0; p < len(w) && w[p] != '\n'; {
 		cells++
@@ -107,7 +107,7 @@ func (f csvForm) noun(n int) string {
 	return "labels"
 }
 
-// ragged returns the error for a line with the wrong number of cells.
+// ragged returns the error for a line with a wrong number of cells.
 func (f csvForm) ragged(in *input, line, cells int) error {
 	e := in.refuse(fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
 		"each row is a query, each column a teacher; a missing vote is an empty cell", "fix the row")
@@ -124,7 +124,6 @@ func (f csvForm) ragged(in *input, line, cells int) error {
 	return e
 }
 
-// blankLine returns the error for a blank line among lines of several cells.
 func blankLine(in *input, line int) error {
 	return in.refuse(fmt.Sprintf("row %d is blank", line),
 		"a query on which all votes are missing has its separators, or -1 for each teacher",
@@ -138,7 +137,7 @@ func longCell(in *input) error {
 		"check that the right file is given (a quote that is never closed?)")
 }
 
-// cellEnd finds the end of the cell at p: a separator outside of quotes, or a line break.
+// cellEnd finds the end of the cell at p, which is a line break or an unquoted separator.
 func cellEnd(w []byte, p int, sep byte) (end int, found bool) {
 	quoted := false
 	for end = p; end < len(w); end++ {

@@ -14,18 +14,18 @@ type Level string
 
 const (
 	LevelOK   Level = "ok"
-	LevelNote Level = "note" // information, no fault
-	LevelFail Level = "fail" // votes are invalid, or the costs computed by package aggregate may not hold
+	LevelNote Level = "note" // information without a fault
+	LevelFail Level = "fail" // votes are invalid, or the costs from package aggregate may be wrong
 )
 
-// Finding is the result of one check, as text.
+// Finding is the result of one check as text.
 type Finding struct {
 	Check  string `json:"check"` // "range", "duplicates", ...
 	Level  Level  `json:"level"`
 	Detail string `json:"detail"`
 }
 
-// Findings returns the report as text, one finding for each check.
+// Findings returns one finding for each check.
 func (r *Report) Findings() []Finding {
 	out := []Finding{
 		r.shape(),
@@ -57,7 +57,7 @@ func (r *Report) shape() Finding {
 	return Finding{"shape", LevelOK, is + "; read as " + r.Kind}
 }
 
-// balance reports how the votes are distributed over the classes.
+// balance reports the distribution of the votes over the classes.
 func (r *Report) balance() Finding {
 	var all int64
 	for _, n := range r.ClassVotes {
@@ -100,7 +100,6 @@ func (r *Report) balance() Finding {
 	return f
 }
 
-// Failed reports whether any finding is a failure.
 func Failed(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == LevelFail })
 }
@@ -148,7 +147,7 @@ func (r *Report) duplicates() Finding {
 	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice moves two votes)"}
 }
 
-// maxListed is the largest number of teachers, or groups, listed in a finding.
+// maxListed is the largest number of teachers or groups that a finding lists.
 const maxListed = 8
 
 func (r *Report) list(teachers []int) string {

@@ -15,14 +15,14 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// input is a file of votes. It is opened for each use: there may be more files than can be open at once.
+// input is a file of votes. It is opened for each use, because too many files may exist to open all.
 type input struct {
 	name     string
 	size     int64
 	modified time.Time
 	open     func() (openInput, error)
 	kind     string    // original format, if the file was converted
-	packed   []packing // the compressions or formats that were removed, outermost first
+	packed   []packing // removed compressions and formats, outermost first
 }
 
 func (in *input) table() bool {
@@ -34,7 +34,7 @@ type openInput interface {
 	io.Closer
 }
 
-// findInputs resolves paths and patterns, see [Open].
+// findInputs resolves paths and patterns (see [Open]).
 func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, err error) {
 	if slices.Contains(paths, Stdin) && spool != nil {
 		if len(paths) > 1 {
@@ -105,7 +105,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged refuses f if it is not the file described by was, or if it was written since.
+// unchanged refuses f if it is another file than was, or has changed since.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -125,7 +125,7 @@ func changed(path string, err error) error {
 		Fix: "run the command again on a file that nobody writes", Err: err}
 }
 
-// reader reads parts of one input at a time. It keeps that input open and reuses one buffer.
+// reader reads parts of inputs. It keeps one input open and reuses one buffer.
 type reader struct {
 	input *input
 	file  openInput
@@ -134,7 +134,7 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads up to want bytes, at most bufferBytes. It returns fewer only at the end of the file.
+// at reads up to want bytes, but at most bufferBytes. Fewer bytes mean the end of the file.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()
@@ -166,12 +166,12 @@ func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 
 func (r *reader) close() {
 	if r.file != nil {
-		r.file.Close() // ignore the error: the file was only read
+		r.file.Close() // an error does not matter after reading
 	}
 	r.input, r.file = nil, nil
 }
 
-// recheck reopens an input to check that it has not changed.
+// recheck opens an input again to check that it has not changed.
 func (r *reader) recheck(in *input) error {
 	r.close()
 	_, err := r.at(in, 0, 0)
@@ -182,21 +182,21 @@ func (in *input) refuse(what, why, fix string) *fault.Error {
 	return &fault.Error{File: in.name, What: what, Why: why, Fix: fix}
 }
 
-// Stdin is the path that stands for [Options].Spool.
+// Stdin is the path that means Options.Spool.
 const Stdin = "-"
 
 const stdinName = "standard input"
 
-// Spool holds votes from a pipe, for instance, because votes are read several times. They are in a temporary
-// file that only its owner can read, without a name where the system allows that.
+// Spool holds votes from a pipe, because votes are read several times. The temporary file is readable only by
+// the owner, and has no name if the system allows that.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo
 	named bool
 }
 
-// NewSpool reads in to its end, at most limit bytes, into the folder for temporary files ($TMPDIR). It
-// returns as soon as ctx is done; a read of in may then still be in progress.
+// NewSpool copies in, up to limit bytes, to a temporary file in $TMPDIR. It returns as soon as ctx is done,
+// when a read of in may still be in progress.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {
@@ -234,7 +234,7 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	return s, nil
 }
 
-// temporary makes a file that only its owner can read, and removes its name if the system allows that.
+// temporary creates a file that only its owner can read, without a name if the system allows that.
 func temporary() (f *os.File, named bool, err error) {
 	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
 		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file",
@@ -261,7 +261,7 @@ func (s *Spool) input() *input {
 	}}
 }
 
-// spooled reads a spool; closing it leaves the spool open.
+// spooled reads a spool. Closing it leaves the spool open.
 type spooled struct{ io.ReaderAt }
 
 func (spooled) Close() error { return nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// findLayout finds the positions of the cells; it reads only headers and line ends.
+// findLayout finds the positions of the cells. It reads only headers and line ends.
 func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Options) (layout, error) {
 	var r reader
 	defer r.close()
@@ -37,7 +37,7 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 	return whole, nil
 }
 
-// fileLayout returns the shape of an array, or lines and cells of a text, and where a line begins.
+// fileLayout returns the shape of an array or of CSV text, and a function that returns a cursor at line i.
 func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (head npy.Header, line func(i int) cursor, err error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {
@@ -117,12 +117,12 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	return lines, line(0), nil
 }
 
-// matrixLine returns advice on how to make a matrix of votes from an array of other dimensions.
+// matrixLine returns advice on making a matrix of votes from an array of other dimensions.
 func matrixLine(name string, shape []int, classes int) string {
 	axis := -1
 	if len(shape) == 3 {
 		for i, n := range shape {
-			if n == classes { // the last axis of that length: class probabilities as by predict_proba
+			if n == classes { // the last axis of this length is taken as the class probabilities
 				axis = i
 			}
 		}
@@ -138,7 +138,7 @@ func matrixLine(name string, shape []int, classes int) string {
 		a, b = b, a
 	}
 	line, text := fmt.Sprintf("np.load(%q).argmax(axis=%d)", name, axis), "of %d queries by %d teachers"
-	if a <= b { // the first remaining axis is the teachers
+	if a <= b { // the first remaining axis is taken as the teachers
 		line, text = line+".T", "by %d teachers of %d queries"
 	}
 	text = "for probabilities " + fmt.Sprintf(text, a, b) + ", " + saved(name, "", line) +
@@ -154,7 +154,7 @@ func notVector(in *input, what string) *fault.Error {
 		"give one matrix alone, or say that it is transposed")
 }
 
-// npyLayout reads the header and checks it against the size of the file.
+// npyLayout reads the header and checks it against the file size.
 func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	raw, err := r.at(in, 0, npy.MaxHeader)
 	if err != nil {
@@ -198,7 +198,7 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
 
-// sniff reports whether a file is NPY or text, by content alone, and refuses other content.
+// sniff reports by content whether a file is NPY or text. It refuses other content.
 func sniff(r *reader, in *input) (isNPY bool, err error) {
 	head, err := r.at(in, 0, 4096)
 	if err != nil {

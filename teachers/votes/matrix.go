@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// MaxClasses is the largest number of classes of votes or of a data set.
+	// MaxClasses is the largest number of classes of votes and data sets.
 	MaxClasses = 1<<15 - 1
 	// MaxTeachers is the largest number of teachers.
 	MaxTeachers = 1 << 20
 )
 
-// Abstention is the vote of a teacher that declines to answer.
+// Abstention is the vote of a teacher that votes for no class.
 const Abstention = aggregate.Abstain
 
-// Matrix is the matrix of votes, queries x teachers: a class in [0, classes) or [Abstention] for every
-// teacher on every query. A vote takes one byte for up to 127 classes, otherwise two. fmt and slog print only
-// the shape.
+// Matrix is a matrix of votes, queries x teachers. Each entry is a class in [0, classes) or [Abstention]. It
+// takes one byte per vote for up to 127 classes, otherwise two. The packages fmt and slog print only the
+// shape.
 type Matrix struct {
 	queries, teachers, classes int
-	narrow                     []byte  // row-major, as int8, if classes <= 127
-	wide                       []int16 // row-major, otherwise
+	narrow                     []byte  // row-major int8, if classes <= 127
+	wide                       []int16 // row-major, if classes > 127
 }
 
 // New returns a matrix of abstentions.
@@ -81,8 +81,8 @@ func (v Matrix) At(query, teacher int) int {
 	return int(v.wide[i])
 }
 
-// Set changes one vote. It returns an error if the vote is neither a class nor [Abstention], and panics if an
-// index is out of range.
+// Set changes one vote. It returns an error for a vote that is neither a class nor [Abstention]. It panics if
+// an index is out of range.
 func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {
@@ -103,7 +103,7 @@ func (v Matrix) index(query, teacher int) int {
 	return query*v.teachers + teacher
 }
 
-// counts stores the number of votes for each class on one query in dst, without abstentions.
+// counts writes the number of votes for each class on one query to dst. Abstentions do not count.
 func (v Matrix) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
@@ -115,8 +115,7 @@ func (v Matrix) counts(dst []int, query int) []int {
 	return dst
 }
 
-// Histogram returns the votes on one query for package aggregate. It returns an error for a query out of
-// range.
+// Histogram returns the votes on one query. It returns an error if the query is out of range.
 func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	if query < 0 || query >= v.queries {
 		return aggregate.Histogram{}, fmt.Errorf("votes: query %d of %d", query, v.queries)
@@ -124,14 +123,15 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Pluralities returns for every query the class with the most votes, the lowest class in a tie. The result is
-// secret and for measurements only.
+// Pluralities returns for every query the class with the most votes, or the lowest such class. The result is
+// secret.
 func (v Matrix) Pluralities() []int {
 	best, _ := v.leaders()
 	return best
 }
 
-// Gaps returns for every query the lead of the plurality over the runner-up, in votes. The result is secret.
+// Gaps returns for every query the votes of the first class minus the votes of the second. The result is
+// secret.
 func (v Matrix) Gaps() []int {
 	_, gaps := v.leaders()
 	return gaps
@@ -146,7 +146,7 @@ func (v Matrix) leaders() (best, gaps []int) {
 	return best, gaps
 }
 
-// topTwo returns the index of the largest count, the lowest index in a tie, and its lead over the next.
+// topTwo returns the first index of the largest count, and the largest count minus the second largest.
 func topTwo(counts []int) (best, gap int) {
 	second := -1
 	for i := 1; i < len(counts); i++ {
@@ -160,8 +160,8 @@ func topTwo(counts []int) (best, gap int) {
 	return best, counts[best] - counts[second]
 }
 
-// Hash returns the SHA-256 of shape, classes and votes, which identifies the matrix. The hash has no key and
-// the votes are secret: do not publish it, since a small matrix can be guessed from its hash.
+// Hash returns the SHA-256 of shape, classes and votes, which identifies the matrix. Do not publish it: it
+// has no key, so a small matrix can be guessed from its hash.
 func (v Matrix) Hash() (sum [32]byte) {
 	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	_ = v.writeCells(h) // a hash never returns an error
@@ -169,7 +169,6 @@ func (v Matrix) Hash() (sum [32]byte) {
 	return sum
 }
 
-// writeCells writes the votes row by row.
 func (v Matrix) writeCells(w io.Writer) (err error) {
 	buf := make([]byte, 0, 2*v.teachers)
 	for from := 0; from < v.queries*v.teachers && err == nil; from += v.teachers {
@@ -183,7 +182,7 @@ func (v Matrix) writeCells(w io.Writer) (err error) {
 	return err
 }
 
-// String returns only the shape; so do Format, for every verb, and LogValue.
+// String returns only the shape, like Format and LogValue.
 func (v Matrix) String() string {
 	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
 }
@@ -191,9 +190,9 @@ func (v Matrix) String() string {
 func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
 func (v Matrix) LogValue() slog.Value       { return slog.StringValue(v.String()) }
 
-// Save writes the votes to path as an NPY file, version 1.0: int8 up to 127 classes, little-endian int16
-// beyond, C order, shape (queries, teachers), -1 for an abstention. The write is atomic, and the file has
-// mode 0600: votes are as secret as the data they were learned from.
+// Save writes the votes to path atomically as an NPY file with mode 0600. The file has version 1.0, C order,
+// shape (queries, teachers), and -1 for an abstention. The type is int8 for up to 127 classes, otherwise
+// little-endian int16. Votes are as secret as the data.
 func (v Matrix) Save(path string) error {
 	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		typ := "|i1"
@@ -211,7 +210,7 @@ func (v Matrix) Save(path string) error {
 	return nil
 }
 
-// Load reads a matrix of labels, queries x teachers, into memory; see [Open] for the formats.
+// Load reads a matrix of labels, queries x teachers, into memory (see [Open]).
 func Load(path string, classes int) (*Matrix, error) {
 	s, err := Open(context.Background(), []string{path}, Options{Classes: classes})
 	if err != nil {
@@ -220,7 +219,7 @@ func Load(path string, classes int) (*Matrix, error) {
 	return s.Load(context.Background())
 }
 
-// newHash starts the hash of a matrix, whose cells are then written row by row in the form of appendCells.
+// newHash starts the hash of a matrix. The caller then writes the cells row by row with appendCells.
 func newHash(kind string, shape ...int) hash.Hash {
 	head := []byte(kind)
 	for _, n := range shape {
@@ -231,7 +230,7 @@ func newHash(kind string, shape ...int) hash.Hash {
 	return h
 }
 
-// appendCells appends cells in the form in which they are saved and hashed, little-endian.
+// appendCells appends cells in the little-endian form of files and hashes.
 func appendCells[C cell](buf []byte, cells []C) []byte {
 	switch cells := any(cells).(type) {
 	case []byte:
@@ -255,7 +254,7 @@ func signed[C cell](v C) int {
 	return int(v)
 }
 
-// countWide counts two-byte votes into dst, one entry per class, without abstentions.
+// countWide counts two-byte votes per class into dst. Abstentions do not count.
 func countWide(dst []int, votes []int16) {
 	clear(dst)
 	for _, vote := range votes {
@@ -265,11 +264,11 @@ func countWide(dst []int, votes []int16) {
 	}
 }
 
-// tally counts one-byte votes in four tables used in turn. Consecutive votes are often equal, and in a single
-// table each increment would wait for the one before. Between calls of count all class entries are 0.
+// tally counts one-byte votes in four tables by turns, because increments of equal entries in one table would
+// wait for each other. Between calls of count all class entries are 0.
 type tally [4][256]uint32
 
-// count counts like countWide, for one-byte votes, each a class or an abstention.
+// count counts one-byte votes per class into dst. Abstentions do not count.
 func (t *tally) count(dst []int, votes []byte) {
 	for ; len(votes) >= 8; votes = votes[8:] {
 		v := binary.LittleEndian.Uint64(votes)

@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff is the largest allowed distance of a sum of probabilities from 1: the sum of ten that are rounded to
-// two digits may be that far off.
+// maxOff is the largest allowed distance between 1 and a sum of probabilities. Ten probabilities rounded to
+// two digits can have this distance.
 const maxOff = 0.05
 
-// shareDomain holds probabilities as their 64 bits, which have the same order as the probabilities.
+// shareDomain holds probabilities as 64-bit patterns, whose order is the order of the probabilities.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {
@@ -25,25 +25,24 @@ func share(v float64) int {
 		return badNaN
 	case v < 0:
 		return badRange
-	case v == 0: // -0 too
+	case v == 0: // also for -0
 		return 0
 	}
 	return int(math.Float64bits(v))
 }
 
-// shares reads the class probabilities of one file, of one teacher or of all teachers.
+// shares reads class probabilities from one file, which holds one teacher or all teachers.
 type shares struct {
 	in      *input
-	source  *Source // has a row for each teacher and query
-	shape   []int   // shape of the votes: queries, or queries x teachers in the order of the array
-	fortran bool    // rows are in the order of an array in Fortran order
-	teacher int     // index of the teacher, for a file of one teacher
+	source  *Source // one row for each teacher and query
+	shape   []int   // shape of the votes: (queries), or (queries, teachers) in the order of the array
+	fortran bool    // rows are in Fortran order
+	teacher int     // index of the teacher, if the file holds one teacher
 }
 
-// voteByShares replaces class probabilities by votes: each teacher votes for the class with the largest
-// probability, the lowest class in a tie. A vote depends on one teacher's answer to one query, so one unit
-// still moves one vote per query. Randomised votes would need a key that is kept as long as the votes:
-// another key would give other votes.
+// voteByShares replaces class probabilities by votes for the class with the largest probability. In a tie it
+// votes for the lowest class. Each vote depends on one teacher and one query, so one unit still changes one
+// vote per query. Random votes would need a stored key, because another key would give other votes.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")
@@ -59,7 +58,7 @@ func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, 
 	return out, err
 }
 
-// findShares finds the cells, and refuses other shapes.
+// findShares finds the cells and refuses other shapes.
 func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, opt Options) (*shares, error) {
 	var r reader
 	defer r.close()
@@ -91,7 +90,7 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 		return p, p.cube(head, cur)
 	}
 	text := opt
-	text.ClassNames, text.Classes = nil, 0 // the cells are numbers
+	text.ClassNames, text.Classes = nil, 0 // class names do not apply to cells of numbers
 	if p.source.shape, err = matrixLayout(ctx, &r, in, text); err != nil {
 		return nil, err
 	}
@@ -104,14 +103,14 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	return p, p.checkClasses(p.source.shape.cols)
 }
 
-// cube finds the cells of an array, queries x teachers x classes or transposed teachers x queries x classes.
+// cube finds the cells of an array of 3 dimensions, the last of which is the classes.
 func (p *shares) cube(head npy.Header, cur cursor) error {
 	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
 	if err := p.checkClasses(classes); err != nil {
 		return err
 	}
 	p.shape, p.fortran = []int{a, b}, head.Fortran
-	// No overflow: the file has that many elements, and at least two classes.
+	// The product does not overflow, because the file has at least 2ab elements.
 	s := layout{rows: a * b, cols: classes, cursors: []cursor{cur}}
 	if head.Fortran {
 		s.columns, s.cursors = true, make([]cursor, classes)
@@ -133,7 +132,7 @@ func (p *shares) checkClasses(n int) error {
 		"state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class")
 }
 
-// headerOrder refuses a header that lists the classes in another order.
+// headerOrder refuses a header with the class names in another order.
 func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	if first.csv.form.headers == 0 {
 		return nil
@@ -152,7 +151,7 @@ func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	return opt.checkOrder(in, columns)
 }
 
-// checkOrder refuses columns that have the names of the classes in another order.
+// checkOrder refuses column names that are the class names in another order.
 func (o Options) checkOrder(in *input, columns []string) error {
 	class := make(map[string]int, o.Classes)
 	for i, name := range o.classNames(o.Classes) {
@@ -197,7 +196,7 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the class with the largest probability, the lowest in a tie, or why cells are invalid.
+// largest returns the lowest class with the largest probability, or why the cells are invalid.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {
@@ -219,7 +218,7 @@ func largest(cells []int64) (class int, wrong string) {
 	return class, ""
 }
 
-// error returns the error for invalid probabilities. It quotes none of them.
+// error returns the error for invalid probabilities. It quotes no probability.
 func (p *shares) error(row int, wrong string) *fault.Error {
 	query, teacher := row, p.teacher
 	if len(p.shape) == 2 {

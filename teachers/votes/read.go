@@ -9,22 +9,22 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// cell is one byte (int8) or two bytes for a label, four for a count, eight for a probability.
+// cell holds a label (byte as int8, or int16), a count (int32) or a probability (int64).
 type cell interface{ byte | int16 | int32 | int64 }
 
-// Values of cells that hold no vote.
+// These values mark cells without a valid vote.
 const (
 	badRange  = -2 - iota // a whole number out of range
 	badNaN                // NaN
 	badNumber             // a fraction or infinite
-	badText               // neither a number nor the name of a class
+	badText               // neither a number nor a class name
 	badShare              // a fraction between 0 and 1
 )
 
 // layout describes where the cells of a matrix are.
 type layout struct {
 	rows, cols int
-	// One cursor for all rows, which are consecutive; or one for each column.
+	// cursors has one cursor for all consecutive rows or, if columns is set, one for each column.
 	cursors []cursor
 	columns bool
 }
@@ -37,10 +37,10 @@ type cursor struct {
 	csv    csvPosition
 }
 
-// tileCells is the number of cells of columns in memory at a time, at most four bytes each.
+// tileCells is the number of cells in memory when a file is read by columns. Each takes at most four bytes.
 const tileCells = 1 << 24
 
-// eachRow visits the rows from <= row < to in order, reusing one slice, and refuses cells without a vote.
+// eachRow visits rows in order and reuses one slice. It refuses invalid cells.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error { return rowsOf(s, first, cells, bad, visit) })
 }
@@ -60,8 +60,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock visits blocks of rows in order. It passes visit the number of cells that are no votes; these hold
-// a code below the domain. To stop early, visit returns an error.
+// eachBlock visits blocks of rows in order. It passes the number of invalid cells to visit. Invalid cells
+// hold a code below s.dom.low. An error of visit stops the iteration.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -87,7 +87,7 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 
 const runCells = 1 << 18
 
-// run is a block of rows, or the error of reading them.
+// run is a block of rows, or a read error.
 type run[C cell] struct {
 	first int
 	cells []C
@@ -95,7 +95,7 @@ type run[C cell] struct {
 	err   error
 }
 
-// eachRun reads consecutive rows, and reads ahead while a block is visited.
+// eachRun reads consecutive rows, and reads ahead while visit runs.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
 	rows := min(to-from, max(1, runCells/cols))
@@ -121,7 +121,7 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 			}
 		}
 	}()
-	defer func() { // wait for the reader to end
+	defer func() { // wait for the end of the reader
 		stop()
 		for next := range ahead {
 			room <- next.cells
@@ -142,13 +142,13 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 	return nil
 }
 
-// eachTile reads some cells of each column, and then visits the rows that they form.
+// eachTile reads some cells of each column, and then visits their rows.
 func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.dom
 	cursors := slices.Clone(s.shape.cursors)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
-	rows := min(high, max(1, (1<<14)/cols)) // small enough for the level-1 cache
+	rows := min(high, max(1, (1<<14)/cols)) // fits into the level-1 cache
 	cells := make([]C, rows*cols)
 	for top := from; top < to; top += high {
 		high := min(high, to-top)
@@ -191,7 +191,7 @@ func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err err
 	return fillCSV(r, cur, dst, dom)
 }
 
-// skip advances a cursor by n cells; scratch is a buffer for reading them.
+// skip advances a cursor by n cells. The buffer scratch is for reading them.
 func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
 	if cur.npy != nil {
 		cur.offset += int64(n) * int64(cur.npy.Size)
@@ -232,7 +232,7 @@ func (s *Source) badCell(row, col, code int) *fault.Error {
 	return file.refuse(s.place(row, col)+" holds "+what, why, "fix the vote")
 }
 
-// place describes the position of a cell in its file, in the terms of the format.
+// place describes the position of a cell in its file.
 func (s *Source) place(row, col int) string {
 	cur := s.shape.cursors[0]
 	x, y := row, col // line and column of the file

@@ -16,7 +16,7 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds a remedy and a privacy notice for the owner to the error for a cell.
+// explained adds a remedy and a privacy notice to the error for a cell.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -90,7 +90,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves the array made, in which %s stands for the loaded file.
+// python returns a line of Python that saves the array made. In made, %s stands for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -114,12 +114,12 @@ func separator(sep byte) string {
 	return fmt.Sprintf(", sep=%q", string(sep))
 }
 
-// inPython introduces a line of Python, in which np is numpy, pd is pandas and standard input has no name.
+// inPython introduces a line of Python, in which np is numpy and pd is pandas.
 func inPython(line string) string {
 	return "convert the file in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns the line of Python that runs setup and then saves the array expr; %q stands for the file.
+// saved returns a line of Python that runs setup and saves the array expr. %q stands for the file.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))
@@ -136,11 +136,11 @@ func beside(name, ext string) string {
 // ownerNotice ends an error that shows a single vote.
 const ownerNotice = "; this message may reveal private votes: show it to their owner alone"
 
-// survey counts cells by kind, so that an error can suggest a fix. It is as private as the votes.
+// survey counts cells by kind, to suggest a fix. It is as private as the votes.
 type survey struct {
 	whole, missing, shares, nan, text, other int64 // cells
-	least, most                              int   // least and most of the whole numbers
-	numbered                                 bool  // column 1 counts the rows
+	least, most                              int   // least and largest whole number
+	numbered                                 bool  // column 1 numbers the rows
 }
 
 const surveyLimit = 1 << 30

@@ -21,80 +21,80 @@ import (
 type Header string
 
 const (
-	// headerAuto treats the first line as a header if its cells are text, of which some may be empty. It
-	// refuses a line with both text and numbers, and a long line of 0, 1, 2, ...
+	// headerAuto treats a first line of text or empty cells as a header. It refuses a first line with both
+	// text and numbers, and a long first line 0, 1, 2, ...
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// Options describes a file of votes. None of the options is guessed from the votes.
+// Options describes a file of votes. No option is guessed from the votes.
 type Options struct {
-	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it may be 0, which means the
-	// number of columns.
+	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts, 0 means the number of columns.
 	Classes int
-	// ClassNames, if not nil, are the public names of the classes, in order. Votes are then these names, or
-	// numbers of classes unless one of the names is a number itself. Classes must be 0 or equal their number.
+	// ClassNames, if set, are the public class names in order. Votes are then class names. Votes may be class
+	// numbers too, unless a class name is a number. Classes must be 0 or the number of names.
 	ClassNames []string
-	// FirstClass is the number of class 0 in the file: 1 if the file numbers classes from 1. -1 is always a
-	// missing vote.
+	// FirstClass is the number that stands for class 0 in the file, usually 0 or 1. A vote of -1 is always
+	// missing.
 	FirstClass int
-	// Counts: the file holds vote counts (queries x classes) in place of labels (queries x teachers).
+	// Counts means that the file holds vote counts (queries x classes) instead of labels (queries x
+	// teachers).
 	Counts bool
-	// Probabilities: the file holds class probabilities in place of votes, either an array of queries x
-	// teachers x classes, or one file per teacher, queries x classes. A teacher votes for the class with the
-	// largest probability, the lowest class in a tie.
+	// Probabilities means that the file holds class probabilities: an array of queries x teachers x classes,
+	// or one file per teacher of queries x classes. A teacher votes for the class with the largest
+	// probability. In a tie the lowest class gets the vote.
 	Probabilities bool
-	// Teachers is the public number of teachers, for Counts, which do not show it: no row may have a larger
-	// sum. 0 means not stated, at most [MaxTeachers]. For labels it must be 0 or agree.
+	// Teachers is the public number of teachers for Counts, at most [MaxTeachers]. No row may have a larger
+	// sum. 0 means not stated. For labels it must be 0 or the number of columns.
 	Teachers int
-	// Transpose: the file is teachers x queries (with Counts classes x queries).
+	// Transpose means that the file is teachers x queries, or classes x queries for Counts.
 	Transpose bool
-	// Header is for CSV files.
+	// Header applies to CSV files.
 	Header Header
-	// IndexColumn: column 1 of a CSV file is a row index, as pandas writes it, and is skipped.
+	// IndexColumn skips column 1 of a CSV file, which is a row index, as from pandas.
 	IndexColumn bool
-	// Spool is read for the path [Stdin]; if it is nil, Stdin is the name of a file.
+	// Spool is read for the path [Stdin]. If Spool is nil, Stdin is a file name.
 	Spool *Spool
-	// From and To choose the queries From <= q < To. To 0 means up to the last.
+	// From and To select the queries From <= q < To. A To of 0 means all queries from From on.
 	From, To int
 }
 
-// Source reads votes from files, any number of times, in bounded memory. [Open] makes it. A Source keeps no
-// file open between calls, does not change and is safe for concurrent use. fmt and slog print only the shape.
+// Source reads votes from files repeatedly, in bounded memory. [Open] creates it. A Source does not change,
+// keeps no file open between calls, and is safe for concurrent use. The packages fmt and slog print only the
+// shape.
 type Source struct {
 	opt      Options
 	files    []*input
 	shape    layout
-	teachers int // 0: not stated
+	teachers int // 0 if not stated
 	classes  int
 	from, to int
-	dom      domain // what a cell may hold
-	tile     int    // number of cells of columns in memory at a time
+	dom      domain // valid values of cells
+	tile     int    // cells in memory when a file is read by columns
 	hash     [32]byte
 }
 
-// Ballot holds the votes on one query. Query counts from the start of the file, whatever part is chosen.
+// Ballot holds the votes on one query. Query counts from the start of the file, also for a part.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
 }
 
-// Open opens a matrix of votes, CSV, NPY or Parquet, or one file per teacher.
+// Open opens votes in CSV, NPY or Parquet: one matrix, or one file per teacher.
 //
-// One path is a matrix. Several paths, or a glob pattern that is not an existing file, are one file per
-// teacher: vectors of equal length, sorted bytewise by name.
+// A single path is a matrix. Several paths, or a glob pattern that is no existing file, are one vector per
+// teacher. The vectors have equal lengths and are sorted bytewise by name.
 //
-// CSV has a line per query, with numbers or class names separated by commas, semicolons or tabs; an empty
-// cell or -1 is an abstention. NPY is of version 1 to 3, in C or Fortran order, and holds booleans, integers,
-// whole floats or strings, of either byte order; NaN is refused. Parquet has a column for each teacher.
-// Parquet, and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most
-// 4 GiB, which is removed with the source. A refused file is a [*fault.Error], with a line of Python that
-// converts the file if possible.
+// CSV has one line per query. Numbers or class names are separated by commas, semicolons or tabs. An empty
+// cell or -1 is an abstention. NPY has version 1 to 3 and C or Fortran order. It holds booleans, integers,
+// whole floats or strings of either byte order, but no NaN. Parquet has one column per teacher. Parquet, and
+// files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most 4 GiB. The
+// file is removed with the source. A refused file is a [*fault.Error]. If possible it contains a line of
+// Python that converts the file.
 //
-// Open reads all of the files once, whichever range is chosen, to check the votes and compute the Hash.
-// Memory is bounded by 100 MB and about 100 bytes per teacher, whatever the number of queries and the
-// headers. Pages of Parquet may take another 512 MiB.
+// Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory and
+// about 100 bytes per teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -112,7 +112,7 @@ func open(ctx context.Context, files []*input, perTeacher bool, opt Options) (*S
 	return s, s.explained(ctx, err)
 }
 
-// newSource finds files, shape and range, and reads no votes.
+// newSource finds files, shape and range. It reads no votes.
 func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Source, error) {
 	if opt.ClassNames != nil {
 		if err := CheckClassNames(opt.ClassNames); err != nil {
@@ -155,7 +155,7 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	case opt.Counts:
 		s.teachers, s.dom = opt.Teachers, domain{low: 0, limit: MaxTeachers + 1}
 		s.classes = cmp.Or(s.classes, cols)
-	case opt.Probabilities: // converted to votes
+	case opt.Probabilities: // probabilities have been converted to votes
 		s.teachers, s.dom = cols, domain{low: Abstention, limit: s.classes}
 	default:
 		s.teachers, s.dom = cols, opt.labelDomain(s.classes)
@@ -184,7 +184,7 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	return s, nil
 }
 
-// Kind describes the format that votes were read from: "Parquet", or "gzip of CSV with a header".
+// Kind describes the format of the file, such as "Parquet" or "gzip of CSV with a header".
 func (s *Source) Kind() string {
 	cur := s.shape.cursors[0]
 	if cur.in.kind != "" {
@@ -212,7 +212,7 @@ func (s *Source) Kind() string {
 	return text
 }
 
-// Part returns a source of only the queries from <= q < to, counted from the start of the file.
+// Part returns a source of the queries from <= q < to, counted from the start of the file.
 func (s *Source) Part(from, to int) (*Source, error) {
 	if from < 0 || from >= to || to > s.shape.rows {
 		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
@@ -222,19 +222,19 @@ func (s *Source) Part(from, to int) (*Source, error) {
 	return &part, nil
 }
 
-// Queries returns the number of chosen queries, and Total the number of queries in the file.
+// Queries returns the number of chosen queries. Total returns the number of queries in the file.
 func (s *Source) Queries() int { return s.to - s.from }
 func (s *Source) Total() int   { return s.shape.rows }
 
 // Range returns the chosen queries, from <= q < to, counted from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
-// Teachers returns the number of teachers, 0 if the votes are counts without a stated number.
+// Teachers returns the number of teachers, or 0 for counts if the number was not stated.
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
-// ClassNames returns the public names under which classes are released: Options.ClassNames; or the numbers in
-// the file, if it does not count from 0; or else nil.
+// ClassNames returns the public class names in labels. These are Options.ClassNames, or the numbers in the
+// file if FirstClass is not 0. Otherwise ClassNames returns nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil
@@ -242,7 +242,6 @@ func (s *Source) ClassNames() []string {
 	return s.opt.classNames(s.classes)
 }
 
-// classNames returns the names of the given number of classes in the file.
 func (o Options) classNames(classes int) []string {
 	names := slices.Clone(o.ClassNames)
 	for class := len(names); class < classes; class++ {
@@ -251,14 +250,14 @@ func (o Options) classNames(classes int) []string {
 	return names
 }
 
-// Counts reports whether the file holds counts, which do not show the vote of a single teacher.
+// Counts reports whether the file holds counts, which hide the votes of single teachers.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all the votes of the file, whichever part was chosen and whatever the format. For labels it
-// equals [Matrix.Hash]. It has no key and the votes are secret.
+// Hash identifies all votes of the file, independent of the range and the format. For labels it equals
+// [Matrix.Hash]. It is secret, because it has no key.
 func (s *Source) Hash() [32]byte { return s.hash }
 
-// String returns only the shape; so do Format, for every verb, and LogValue.
+// String returns only the shape, like Format and LogValue.
 func (s *Source) String() string {
 	return fmt.Sprintf("votes on %d of %d queries, %d classes (redacted)", s.Queries(), s.Total(), s.classes)
 }
@@ -266,9 +265,9 @@ func (s *Source) String() string {
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
-// Histograms reads the chosen queries in ascending order. It ends after an error, which it yields with a zero
-// Ballot: ctx is done, reading failed, or a file changed since it was opened. Ballots yielded before an error
-// must not be used.
+// Histograms yields the chosen queries in ascending order. It ends after an error: ctx is done, reading
+// failed, or a file has changed. With an error it yields a zero Ballot. After an error, earlier Ballots must
+// not be used.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		ballot := Ballot{Query: s.from}
@@ -290,7 +289,7 @@ func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 
 var errStopped = errors.New("stopped")
 
-// eachCount reads the counts of the chosen queries in ascending order, each into the same slice.
+// eachCount yields the counts of the chosen queries in ascending order. It reuses one slice.
 func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	return func(yield func([]int, error) bool) {
 		counts := make([]int, s.classes)
@@ -327,7 +326,8 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	}
 }
 
-// Load reads the chosen queries of labels into memory. A vote takes one byte, two beyond 127 classes.
+// Load reads the labels of the chosen queries into memory. It takes one byte per vote, or two above 127
+// classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not tell the votes of teachers")
@@ -354,7 +354,7 @@ func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 
 func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
-// read reads all the votes and returns their hash. Without a checker it refuses invalid votes.
+// read reads all votes and returns their hash. If c is nil, it refuses invalid votes.
 func (s *Source) read(ctx context.Context, c *checker) (hash [32]byte, err error) {
 	h := newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 	switch {
@@ -392,7 +392,7 @@ func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) 
 	})
 }
 
-// checkSum refuses a row with more votes than there are teachers.
+// checkSum refuses a row with more votes than teachers.
 func checkSum[N int | int32](file string, teachers, query int, row []N) error {
 	limit, sum := cmp.Or(teachers, MaxTeachers), 0
 	for _, n := range row {

@@ -17,10 +17,10 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// maxUnpacked is the largest total size to which the compressed files and tables of one source are unpacked.
+// maxUnpacked bounds the total size of the unpacked files of one source.
 const maxUnpacked = 4 << 30
 
-// packing is the format that contains the text or array of votes; [unpack.Format] has the same names.
+// packing is a format around the votes. It has the names of [unpack.Format].
 type packing string
 
 const (
@@ -35,8 +35,8 @@ func packingOf(head []byte) packing {
 	return packing(unpack.Format(head))
 }
 
-// store is a temporary file for all unpacked data, one part after the other. Like a [Spool] it is readable by
-// its owner alone, has no name where the system allows that, and is removed with its last reference.
+// store is a temporary file for all unpacked data. Like a [Spool] it is readable only by the owner, has no
+// name if the system allows that, and is removed with the last reference.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
@@ -45,7 +45,7 @@ type store struct {
 
 var errFull = errors.New("full")
 
-// Write appends to the file, which it makes if there is none.
+// Write appends to the file. It creates the file if necessary.
 func (s *store) Write(p []byte) (int, error) {
 	if s.file == nil {
 		f, named, err := temporary()
@@ -64,7 +64,7 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs replaces compressed files and Parquet by their contents, and class probabilities by votes.
+// unpackInputs unpacks compressed files and Parquet, and converts class probabilities to votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var r reader
 	defer r.close()
@@ -99,7 +99,7 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 	return out, nil
 }
 
-// unpackInput appends the unpacked contents of a file to the store, and returns them as an input.
+// unpackInput appends the unpacked contents of a file to the store and returns them as an input.
 func unpackInput(ctx context.Context, in *input, how packing, into *store, opt Options) (*input, error) {
 	f, err := in.open()
 	if err != nil {
@@ -126,10 +126,10 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	out.packed = append(slices.Clone(in.packed), how)
 	var r reader
 	defer r.close()
-	return out, r.recheck(in) // the file is unchanged since it was first opened
+	return out, r.recheck(in) // detects a change of the file since it was first opened
 }
 
-// add returns, as an input, what write appends to the store; of is the input it was made from.
+// add appends the output of write to the store and returns it as an input, converted from the input of.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)
@@ -173,7 +173,7 @@ func (w watched) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// withoutIndexColumn returns a copy of a CSV file without column 1, made line by line.
+// withoutIndexColumn returns a copy of a CSV file without column 1.
 func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options) (*input, error) {
 	var r reader
 	isNPY, err := sniff(&r, in)
@@ -191,7 +191,7 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 	return unpackInput(ctx, in, packedIndexed, into, opt)
 }
 
-// cutFirstColumn copies lines without their first cell. It keeps blank lines, and so line numbers.
+// cutFirstColumn copies lines without the first cell. It keeps blank lines, so line numbers do not change.
 func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 	head, err := r.Peek(1 << 16)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -242,10 +242,10 @@ func copyLine(w *bufio.Writer, r *bufio.Reader) error {
 	}
 }
 
-// writeParquet writes Parquet as CSV with a header. A panic of the Parquet reader becomes an error.
+// writeParquet converts Parquet to CSV with a header. A panic of the Parquet reader becomes an error.
 func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
-		if recover() != nil { // the panic value may quote the file
+		if recover() != nil { // the panic value may quote the file, so it is dropped
 			err = in.refuse("is damaged in a way that its reader (Parquet) does not know", "", "write the file again")
 		}
 	}()
@@ -255,10 +255,10 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err e
 	}
 	var all, names []string
 	var read []int
-	var truth []bool // for each column: whether it is boolean
+	var truth []bool // whether each column is boolean
 	for i, c := range file.Columns() {
 		all = append(all, c.Name)
-		if !strings.HasPrefix(c.Name, "__index_level_") { // pandas' row numbers
+		if !strings.HasPrefix(c.Name, "__index_level_") { // row numbers from pandas
 			names, read, truth = append(names, c.Name), append(read, i), append(truth, c.Truth())
 		}
 	}
@@ -297,13 +297,13 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err e
 			case truth[i] && !words:
 				cells[i] = strings.NewReplacer("True", "1", "False", "0").Replace(cell)
 			case strings.ContainsAny(cell, ",;\t\"\r\n"):
-				cells[i] = "\ufffd" // neither a name of a class nor a vote
+				cells[i] = "\ufffd" // neither a class name nor a vote
 			}
 		}
 	}
 }
 
-// isLong reports whether columns are named like the columns of a table with one row per vote.
+// isLong reports whether the column names indicate a table with one row per vote.
 func isLong(names []string) bool {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -312,7 +312,7 @@ func isLong(names []string) bool {
 	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
 }
 
-// longTable refuses a table with one row per vote; read and write are the pandas functions of its format.
+// longTable refuses a table with one row per vote. The arguments read and write are pandas functions.
 func longTable(in *input, read, write string) error {
 	return in.refuse("has a row for each vote, of a query and a teacher",
 		"each row is a query, each column a teacher: a teacher then votes once",

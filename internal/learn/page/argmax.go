@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// noisyArgmax completes the chapter on noisy argmax: one can choose among the registered mechanisms whose law
-// is a function of the votes alone.
+// noisyArgmax completes the chapter on noisy argmax. The reader can choose any mechanism whose output depends
+// only on the votes.
 func noisyArgmax(c *Chapter) {
 	var choices []Choice
 	var declining []string
@@ -28,7 +28,7 @@ func noisyArgmax(c *Chapter) {
 	for i := range c.Knobs {
 		switch k := &c.Knobs[i]; k.ID {
 		case "mechanism":
-			k.Choices = append(choices, k.Choices...) // before the broken variants
+			k.Choices = append(choices, k.Choices...) // list broken variants last
 		case "threshold":
 			k.For = "mechanism=" + strings.Join(declining, "|")
 		}
@@ -39,28 +39,29 @@ func noisyArgmax(c *Chapter) {
 	c.exercise("scale", 0.005, func() float64 { return 2 / 0.1 })
 }
 
-// onVotes returns the mechanisms whose law is a function of the votes alone.
+// onVotes returns the mechanisms whose output depends only on the votes.
 func onVotes() []aggregate.Description {
 	return slices.DeleteFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Predicts || d.Distances })
 }
 
-// gaussianWins returns the probability of class 0 in percent, with continuous noise of standard deviation 20.
+// gaussianWins returns the probability of class 0 in percent, with continuous Gaussian noise of standard
+// deviation 20.
 func gaussianWins(counts ...int) float64 {
 	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
 	return 100 * math.Exp(learn.Must(m.ContinuousLaw(learn.Must(aggregate.NewHistogram(counts)))).LogLabels[0])
 }
 
-// argmaxMechanism is a noisy argmax of this chapter, or a broken variant of one.
+// argmaxMechanism is a noisy argmax or a broken variant.
 type argmaxMechanism struct {
 	law      func(aggregate.Histogram) (aggregate.Law, error)
 	event    accountant.Event // charge for one answer
-	pure     bool             // the charge has no delta
+	pure     bool             // the charge has delta 0
 	declines bool
 	broken   bool
-	command  string // command that prints its law
+	command  string // command that prints the output distribution
 }
 
-// confidentRatio is the noise of the test divided by the noise of the counts.
+// confidentRatio is the noise of the threshold test divided by the noise of the counts.
 const confidentRatio = 2.5
 
 func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
@@ -94,7 +95,7 @@ func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
 	return a
 }
 
-// bareLaw is the law of the largest count without noise.
+// bareLaw is the output distribution of argmax without noise.
 func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	first, _ := favourite(h.Reveal())
 	l := aggregate.Law{LogLabels: slices.Repeat([]float64{math.Inf(-1)}, h.Classes()), LogDeclined: math.Inf(-1)}
@@ -102,7 +103,7 @@ func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	return l, nil
 }
 
-// pairOf returns the laws on both inputs, with the charge.
+// pairOf returns the output distributions on two neighbouring inputs, and the charge.
 func (a argmaxMechanism) pairOf(here, there []int) pair {
 	logs := func(counts []int) []float64 {
 		law := learn.Must(a.law(learn.Must(aggregate.NewHistogram(counts))))
@@ -124,8 +125,8 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of a number of answers, at Delta. For one answer of a pure mechanism it returns
-// the divergence of infinite order, without a delta.
+// charge returns the epsilon of this number of answers, at Delta. For one answer of a pure mechanism it
+// returns the epsilon at delta 0.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper
@@ -133,18 +134,19 @@ func (a argmaxMechanism) charge(answers int) float64 {
 	return charged(accountant.Repeated{Event: a.event, Count: int64(answers)})
 }
 
-// pldOf returns the account of repeated events by privacy loss distributions.
+// pldOf returns an accountant by privacy loss distributions after count events.
 func pldOf(e accountant.Event, count int64) *accountant.PLD {
 	account := learn.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 	return learn.Must(account, account.Compose(e, count))
 }
 
-// charged returns the claim for events at Delta, as in a ledger.
+// charged returns the epsilon of events at Delta by the Rényi accountant, which ledgers use too.
 func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair if the counts are released too: two outcomes, each certain on one input.
+// withCounts returns the pair for a release that also shows the counts. Each input then has its own certain
+// outcome.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -152,10 +154,10 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed bounds the misses of every test from below, by the whole privacy loss distribution of the charge.
+// allowed returns a lower bound on the misses of every test, by the charge's privacy loss distribution.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
-	if a.pure || a.declines { // the privacy loss distribution of both parts takes a second
+	if a.pure || a.declines { // otherwise the computation takes a second
 		return simple
 	}
 	risk := learn.Must(pldOf(a.event, 1).Risk(context.Background()))

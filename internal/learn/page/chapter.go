@@ -13,24 +13,24 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// Chapter is one claim with an interactive picture.
+// Chapter is a claim with an interactive picture.
 type Chapter struct {
 	Name string
-	// Text holds the text by heading: Title, Chapter in a line, Claim, Look for things to try, Wrong for the
-	// misconception and Right for its correction. A missing part is empty; a test detects it.
+	// Text holds the text by heading: Title, Chapter (one line), Claim, Look (things to try), Wrong (the
+	// misconception) and Right (the correction). A missing part is empty, which a test detects.
 	Text      map[string]string
 	Knobs     []Knob
-	Scenes    []Scene // initial situations; the first is the default
+	Scenes    []Scene // situations to select; the first is the default
 	Exercises []Exercise
 	Code      []string // functions whose source is shown, as package.Function
-	// Needs describes to the reader a computation that may take long in a browser, or is empty.
+	// Needs tells the reader about a slow computation, or is empty.
 	Needs string
 
 	draw  func(*reader) View
 	trace func(*reader) (mechanism string, inputs map[string]string)
 }
 
-// Knob is a control of a picture. Its value is text.
+// Knob is an input control of a picture. All values are text.
 type Knob struct {
 	ID      string   `json:"id"`
 	Label   string   `json:"label"`
@@ -40,43 +40,42 @@ type Knob struct {
 	Step    float64  `json:"step,omitempty"`
 	Choices []Choice `json:"choices,omitempty"` // for a Pick
 	Default string   `json:"default"`
-	For     string   `json:"for,omitempty"`  // relevant only if another knob has one of these values: "mechanism=a|b"
-	Play    bool     `json:"play,omitempty"` // may be animated
+	For     string   `json:"for,omitempty"`  // shown only if another knob has one of these values, such as "mechanism=a|b"
+	Play    bool     `json:"play,omitempty"` // can be animated
 }
 
-// Kind is the form of a knob.
+// Kind is the type of a knob.
 type Kind string
 
 const (
 	Range Kind = "range" // a number between Min and Max
 	Pick  Kind = "pick"  // one of Choices
-	Words Kind = "words" // a list of numbers to type
-	Move  Kind = "move"  // a vote that moves from one class to another, "0>1", or empty
+	Words Kind = "words" // a typed list of numbers
+	Move  Kind = "move"  // a vote that moves between classes, such as "0>1", or empty
 )
 
-// Choice is a value of a knob and its name.
+// Choice is a value of a knob with a label.
 type Choice struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-// Scene is a situation with a name.
+// Scene is a named situation.
 type Scene struct {
 	Name      string
 	Situation Situation
 }
 
-// Situation holds the values of knobs, by id. A missing knob has its default.
+// Situation maps knob ids to values. A missing knob has its default value.
 type Situation map[string]string
 
-// chapterFile has the names, knobs and situations of all chapters, and the functions whose source they show.
+// chapterFile holds the names, knobs, scenes and shown functions of all chapters.
 //
 //go:embed chapters.json
 var chapterFile []byte
 
-// Chapters returns all chapters, in teaching order.
 func Chapters() (all []Chapter) {
-	_ = json.Unmarshal(chapterFile, &all) // a test reads the file, too
+	_ = json.Unmarshal(chapterFile, &all) // a test checks the file
 	complete := map[string]func(*Chapter){
 		"noisy-argmax": noisyArgmax, "composition": composition, "stability": stable, "subsample-aggregate": subsample,
 		"sparse-vector": sparseVector, "pate": pateItself, "dpsgd": gradients, "comparing": comparing,
@@ -91,7 +90,6 @@ func Chapters() (all []Chapter) {
 	return all
 }
 
-// Find returns the chapter with this name.
 func Find(name string) (Chapter, error) {
 	var names []string
 	for _, c := range Chapters() {
@@ -106,7 +104,6 @@ func Find(name string) (Chapter, error) {
 // ErrSituation is matched by errors about the value of a knob.
 var ErrSituation = errors.New("page: not a situation")
 
-// Draw returns the picture of a situation.
 func (c Chapter) Draw(s Situation) (v View, err error) {
 	defer learn.Catch(&err)
 	v = c.draw(c.read(s))
@@ -123,7 +120,7 @@ func (c Chapter) Trace(s Situation) (t learn.Trace, err error) {
 // Delta is the δ of all chapters.
 const Delta = 1e-5
 
-// Defaults returns the situation in which every knob has its default.
+// Defaults returns the situation with the default value of each knob.
 func (c Chapter) Defaults() Situation {
 	s := make(Situation)
 	for _, k := range c.Knobs {
@@ -132,7 +129,7 @@ func (c Chapter) Defaults() Situation {
 	return s
 }
 
-// read checks a situation: every knob is known, and has a valid value.
+// read refuses unknown knobs and invalid values. It returns a reader with defaults for missing knobs.
 func (c Chapter) read(s Situation) *reader {
 	r := &reader{values: c.Defaults()}
 	for id, value := range s {
@@ -155,13 +152,13 @@ func (c Chapter) read(s Situation) *reader {
 	return r
 }
 
-// exercise adds an exercise with the text of its two parts. Its tolerance is relative.
+// exercise adds an exercise, whose two texts have the name in their headings. The tolerance is relative.
 func (c *Chapter) exercise(name string, tolerance float64, answer func() float64) {
 	c.Exercises = append(c.Exercises, Exercise{
 		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})
 }
 
-// Exercise is a question whose answer is a number that the packages compute.
+// Exercise has a numeric answer that the packages compute.
 type Exercise struct {
 	Name      string
 	Question  string
@@ -176,7 +173,7 @@ func (e Exercise) Answer() (x float64, err error) {
 	return e.answer(), nil
 }
 
-// Check reports whether an answer is right, with a text for the reader.
+// Check reports whether an answer is right, and returns text for the reader.
 func (c Chapter) Check(exercise string, given float64) (right bool, words string, err error) {
 	for _, e := range c.Exercises {
 		if e.Name != exercise {

@@ -23,13 +23,13 @@ func comparing(c *Chapter) {
 	c.exercise("tpr", 0.02, func() float64 { return 100 * math.Exp(2) * 0.01 })
 }
 
-// task is small data for both methods: private rows, public rows without labels, and test rows.
+// task is small data for both methods: private rows, public rows, test rows.
 type task struct {
 	private, public, test dpsgd.Data
 	teachers, labels      int
 }
 
-// point draws a point of a class, from two clouds or from two moons.
+// point draws a point of a class. The data are two clouds or two moons.
 func point(s *rng.Stream, data string, class int) (x, y float64) {
 	near := func(width float64) float64 {
 		return width * (float64(s.Uint64N(257)+s.Uint64N(257)+s.Uint64N(257)) - 384) / 256
@@ -63,7 +63,7 @@ func taskOf(data string, key rng.Key) task {
 	return task{private: sample(s, data, n), public: sample(s, data, 24), test: sample(s, data, 200), teachers: teachers, labels: 24}
 }
 
-// nearest predicts the class of the nearest row: a teacher that needs no training, and a student.
+// nearest predicts the class of the nearest row. It serves as teacher and as student.
 func nearest(data dpsgd.Data, rows []int, x []float32) int {
 	best, class := math.Inf(1), 0
 	for _, i := range rows {
@@ -81,7 +81,7 @@ func nearest(data dpsgd.Data, rows []int, x []float32) int {
 
 func row(d dpsgd.Data, i int) []float32 { return d.X.Data[i*d.X.Stride : i*d.X.Stride+d.X.Cols] }
 
-// pateRight returns the accuracy on test rows of a student of private labels.
+// pateRight returns the test accuracy of a student that learns from private labels.
 func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) float64 {
 	sigma := noiseFor(epsilon, func(sigma float64) accountant.Event {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(t.labels)}
@@ -104,7 +104,7 @@ func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Ke
 	return float64(right) / float64(repeats*len(t.test.Y))
 }
 
-// votes returns the votes of all teachers, each of which has its own part of the private rows.
+// votes returns the votes of all teachers on the public rows. Teachers have disjoint private rows.
 func (t task) votes() (out []aggregate.Histogram) {
 	for i := range t.public.X.Rows {
 		counts := make([]int, 2)
@@ -120,7 +120,7 @@ func (t task) votes() (out []aggregate.Histogram) {
 	return out
 }
 
-// gradientRight returns the accuracy on test rows of a model of DP-SGD.
+// gradientRight returns the test accuracy of a model trained by DP-SGD.
 func (t task) gradientRight(epsilon float64, key rng.Key) float64 {
 	cfg := sgdFor(epsilon, 30, 0.2)
 	right, repeats := 0, 2
@@ -142,14 +142,14 @@ func sgdFor(epsilon float64, steps int, q float64) dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: q, NoiseMultiplier: noise, ClipNorm: 1, Steps: steps, LearningRate: 1, Workers: 1}
 }
 
-// trained returns the parameters of a softmax with two classes.
+// trained returns the parameters of a two-class softmax model.
 func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) []float32 {
 	model := learn.Must(nn.NewSoftmax(data.X.Cols, 2))
 	learn.Must(dpsgd.Train(context.Background(), model, data, cfg, learn.Must(learn.Paid(cfg.Event(), accountant.AddRemove)), key))
 	return model.Parameters()
 }
 
-// scoreOf is above 0 if the model predicts class 1.
+// scoreOf returns a score that is positive if the model predicts class 1.
 func scoreOf(w, x []float32) float64 {
 	n := len(x)
 	s := float64(w[2*n+1] - w[2*n])
@@ -159,7 +159,7 @@ func scoreOf(w, x []float32) float64 {
 	return s
 }
 
-// noiseFor returns the least noise, to a hundredth, at which an event costs at most epsilon.
+// noiseFor returns a noise at which the event costs at most epsilon, within 1 % of the least such noise.
 func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float64 {
 	low, high := 0.3, 400.0
 	for high/low > 1.01 {
@@ -172,11 +172,11 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked returns scores of a membership attack on trainings with a record and without it: the distance of
-// the record from the decision line, positive on the side of its class.
+// attacked returns the scores of a membership attack on trainings with and without a record. The score is the
+// record's distance from the decision line, positive on the side of the record's class.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
-	canary := []float32{-2.5, -2.5} // of class 1, far on the other side
+	canary := []float32{-2.5, -2.5} // a record of class 1, far on the other side
 	joined := dpsgd.Data{
 		X: blas32.General{Rows: 17, Cols: 2, Stride: 2, Data: append(slices.Clone(base.X.Data), canary...)}, Y: append(slices.Clone(base.Y), 1)}
 	cfg.Records = 16
@@ -189,7 +189,7 @@ func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64)
 	return with, without
 }
 
-// curveOf returns the rates of an attack that accuses above each score.
+// curveOf returns false and true positive rates of an attack that accuses at or above each score.
 func curveOf(with, without []float64) (wrong, found []float64) {
 	all := append(slices.Clone(with), without...)
 	slices.Sort(all)
@@ -249,13 +249,13 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns the largest deviation of all rates of an attack on runs trainings each way from the true
-// rates, with 95 percent confidence: both rates by Dvoretzky, Kiefer and Wolfowitz with the constant of
-// Massart (1990), 2.5 percent each.
+// scatterOf returns a bound on the deviation of estimated from true rates, with 95 percent confidence. For
+// each of the two rates, the inequality of Dvoretzky, Kiefer and Wolfowitz with the constant of Massart
+// (1990) fails with probability 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the rates of an attack, and their confidence band, with the certified maximum. The maximum
-// curve is concave, so if two points are below it, so is the line between them.
+// against compares the rates of an attack, and their confidence band, with the certified maximum. It compares
+// only points: the maximum is concave, so lines between points below it are below it too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	crosses := false
 	for i := range wrong {
@@ -271,7 +271,7 @@ func against(wrong, found []float64, most func(wrong float64) float64, scatter f
 	return "The estimate stays below the dashed curve."
 }
 
-// band draws the confidence band of the true curve of an attack.
+// band draws the confidence band of an attack's true curve.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
 	var xs, ys []float64
@@ -304,14 +304,14 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack below the largest rates that the privacy loss distribution of the training
-// allows. It returns the largest detection rate at 10 percent wrong accusations, and a sentence that compares
-// the attack with the bound.
+// drawAttackOn draws the attack below the rates that the training's privacy loss distribution allows. It
+// returns the panel, the maximum detection rate at 10 percent wrong accusations, and a sentence about the
+// attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
-	// The whole training is one Gaussian release: its curve is the curve of two normal distributions a
-	// certified Mu apart, one point for each threshold of the best test.
+	// The whole training is one Gaussian release. So the maximum is the curve of two normal distributions at
+	// distance Mu. Each threshold of the best test gives a point.
 	mu := risk.GDP().Mu
 	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	most := func(wrong float64) float64 { return normal(mu + math.Sqrt2*math.Erfinv(2*wrong-1)) }

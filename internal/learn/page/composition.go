@@ -22,7 +22,7 @@ func composition(c *Chapter) {
 	c.exercise("moments", 0.01, func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) })
 }
 
-// answersOf returns the whole number of answers set by the knob.
+// answersOf returns the number of answers, whose logarithm is the knob's value.
 func answersOf(r *reader) float64 { return math.Round(math.Pow(10, r.number("decade"))) }
 
 func sampledStep(q, noise float64) accountant.Event {
@@ -37,7 +37,7 @@ func momentsAccount() accountant.Accountant {
 	return learn.Must(theorems.NewMoments(accountant.AddRemove))
 }
 
-// byAccount returns the claim of a new account for repeated events.
+// byAccount returns the epsilon of count events by an unused account.
 func byAccount(account accountant.Accountant, e accountant.Event, count int64) float64 {
 	account = learn.Must(account, account.Compose(e, count))
 	return learn.Must(account.Epsilon(context.Background(), Delta)).Upper
@@ -116,7 +116,8 @@ func drawComposition(r *reader) (v View) {
 	return v
 }
 
-// drawRace draws the claims of accountants against the number of answers, and the certified interval.
+// drawRace draws the epsilons of accountants, and the certified interval, as functions of the number of
+// answers.
 func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	var ks, exact, lower, upper []float64
 	for d := 0.0; d <= 4; d += 0.5 {
@@ -138,7 +139,7 @@ func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	}
 	for i, k := range ks {
 		if _, sampled := e.(accountant.PoissonSampled); sampled && i%2 == 1 {
-			continue // it convolves losses: powers of 10 are fast enough while a knob is turned
+			continue // convolutions are slow, so only powers of 10 are drawn
 		}
 		b := pldInterval(e, int64(math.Round(k)))
 		exact, lower, upper = append(exact, k), append(lower, b.Lower), append(upper, b.Upper)
@@ -150,7 +151,7 @@ func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	return p
 }
 
-// accountCommand returns the command that prints the cost of an event in JSON.
+// accountCommand returns the command that prints the cost of an event.
 func accountCommand(event, accountants string) string {
 	return fmt.Sprintf(`echo '{"relation":"add_remove","events":[%s]}' | pate account - --accountant %s`, event, accountants)
 }
@@ -165,7 +166,7 @@ func pldInterval(e accountant.Event, count int64) accountant.Bound {
 	return learn.Must(pldOf(e, count).Epsilon(context.Background(), Delta))
 }
 
-// drawWalk draws the drift and the spread of the sum of losses of randomised response.
+// drawWalk draws the drift and spread of the total privacy loss of randomised response.
 func drawWalk(epsilon, now float64) Panel {
 	top := nice(now*epsilon*math.Tanh(epsilon/2) + 5*epsilon*math.Sqrt(now))
 	p := newPlot(axis{label: "answers", low: 0, high: now}, axis{label: "total loss", low: -top / 3, high: top})

@@ -27,7 +27,7 @@ const plainRecords = 60
 // plainData draws two clouds and two distant records.
 func plainData(s *rng.Stream, records int) dpsgd.Data {
 	d := dpsgd.Data{X: blas32.General{Rows: records, Cols: 2, Stride: 2}}
-	near := func() float64 { // a sum of uniforms, in sixteenths: the same in any arithmetic
+	near := func() float64 { // sums of sixteenths are equal on all machines
 		return (float64(s.Uint64N(17)+s.Uint64N(17)+s.Uint64N(17)) - 24) / 16
 	}
 	for i := range records {
@@ -42,7 +42,7 @@ func plainData(s *rng.Stream, records int) dpsgd.Data {
 	return d
 }
 
-// decision returns the decision line of a softmax of two columns and two classes: w0 x + w1 y + b.
+// decision returns the decision line w0 x + w1 y + b = 0 of a softmax with two columns and two classes.
 func decision(parameters []float64) (w0, w1, b float64) {
 	return parameters[2] - parameters[0], parameters[3] - parameters[1], parameters[5] - parameters[4]
 }
@@ -117,7 +117,7 @@ func drawPlane(data dpsgd.Data, s learn.TrainingStep, right int) Panel {
 		if n == 0 {
 			continue
 		}
-		// The line through its point nearest to the middle, clipped to the picture.
+		// Draw the line through its point nearest to the origin, clipped to the picture.
 		cx, cy := -b*w0/n/n, -b*w1/n/n
 		x1, y1, x2, y2, inside := cut(cx, cy, -w1/n, w0/n, p.x.low, p.y.low, p.x.high, p.y.high)
 		if inside {
@@ -144,7 +144,7 @@ func cut(x, y, dx, dy, low1, low2, high1, high2 float64) (x1, y1, x2, y2 float64
 	return x + from*dx, y + from*dy, x + to*dx, y + to*dy, from < to
 }
 
-// drawArrows draws the gradients of the sample, as they change the weights of one class.
+// drawArrows draws the gradients of the sample with respect to the weights of one class.
 func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 	reach := cfg.ClipNorm
 	for _, g := range s.Gradients {
@@ -182,7 +182,7 @@ func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 		fmt.Sprintf("%d gradients, the longest cut to %s; the sum and its noise are drawn to one scale.", len(s.Rows), short(cfg.ClipNorm)), nil)
 }
 
-// drawSteps draws the charge for many steps against their number.
+// drawSteps draws the charge as a function of the number of steps.
 func drawSteps(step accountant.Event, now int) Panel {
 	var xs, ys []float64
 	for _, k := range []int64{1, 2, 4, 7, 12, 20, 30, 40} {

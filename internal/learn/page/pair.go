@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// pair holds the laws of an observation on two neighbouring inputs, as logarithms of the probability of each
-// outcome, and the claim about both.
+// pair holds the output distributions on two neighbouring inputs, as log probabilities, and the claimed
+// epsilon and delta.
 type pair struct {
 	outcomes    []string
 	here, there []float64
-	epsilon     float64 // claimed epsilon
-	delta       float64 // claimed delta; 0 if the claim is pure
+	epsilon     float64
+	delta       float64 // 0 for a pure claim
 }
 
-// loss returns the privacy loss of an outcome, ln(P/P').
+// loss returns the privacy loss ln(P/P') of an outcome.
 func (p pair) loss(i int) float64 {
-	if p.here[i] == p.there[i] { // also if both are impossible
+	if p.here[i] == p.there[i] { // also if both are -Inf
 		return 0
 	}
 	return p.here[i] - p.there[i]
 }
 
-// spent returns the least epsilon that holds for these two laws at delta, in both directions. The worst set
-// consists of the outcomes with the largest losses, so sets are tried in this order: P[S] <= e^epsilon P'[S]
-// + delta means epsilon >= ln((P[S] - delta)/P'[S]).
+// spent returns the least epsilon that holds for the pair at delta, in both directions. For a set S of
+// outcomes, P[S] <= e^epsilon P'[S] + delta means epsilon >= ln((P[S] - delta)/P'[S]). The worst set consists
+// of the outcomes with the largest losses.
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
@@ -38,7 +38,7 @@ func (p pair) excess() float64 {
 	for _, i := range p.byLoss() {
 		a, b = a+math.Exp(p.here[i]), b+math.Exp(p.there[i])
 		switch {
-		case p.delta == 0 && !math.IsInf(p.here[i], -1): // each outcome alone, without rounding errors of sums
+		case p.delta == 0 && !math.IsInf(p.here[i], -1): // single outcomes avoid rounding errors of sums
 			worst = max(worst, p.here[i]-p.there[i])
 		case a > p.delta*(1+1e-9):
 			worst = max(worst, math.Log((a-p.delta)/b))
@@ -47,7 +47,7 @@ func (p pair) excess() float64 {
 	return worst
 }
 
-// byLoss returns the outcomes, with the largest loss first.
+// byLoss returns the outcomes in descending order of loss.
 func (p pair) byLoss() []int {
 	order := make([]int, len(p.here))
 	for i := range order {
@@ -57,16 +57,16 @@ func (p pair) byLoss() []int {
 	return order
 }
 
-// breaks reports whether the two laws refute the claim, beyond rounding errors of float64 sums.
+// breaks reports whether the pair refutes the claim, beyond float64 rounding errors.
 func (p pair) breaks() bool { return p.spent() > p.epsilon*(1+1e-9)+1e-12 }
 
-// excused reports whether an outcome exceeds epsilon and is covered by delta.
+// excused reports whether an outcome's loss exceeds epsilon but delta covers it.
 func (p pair) excused(i int) bool {
 	return math.Abs(p.loss(i)) > p.epsilon && !p.breaks()
 }
 
-// tradeoff returns the best test between the two laws: the rates of wrong accusations and of misses at its
-// corners.
+// tradeoff returns the corners of the best test's trade-off curve: the rates of wrong accusations and of
+// misses.
 func (p pair) tradeoff() (wrong, missed []float64) {
 	wrong, missed = []float64{0}, []float64{1}
 	a, b := 0.0, 0.0
@@ -77,8 +77,8 @@ func (p pair) tradeoff() (wrong, missed []float64) {
 	return wrong, missed
 }
 
-// panels draws the pair: both laws, the losses, the distribution of the loss, the trade-off. allowed is a
-// lower bound on the rate of misses as a function of the rate of wrong accusations.
+// panels draws the pair, the losses, the loss distribution and the trade-off. The function allowed is a lower
+// bound on the rate of misses.
 func (p pair) panels(allowed func(wrong float64) float64) []Panel {
 	return []Panel{p.drawLaws(), p.drawLosses(), p.drawLossLaw(), p.drawTradeoff(allowed)}
 }
@@ -101,7 +101,7 @@ func (p pair) drawLaws() Panel {
 		c.rect("here", x-width, bottom-(bottom-top)*a, width, (bottom-top)*a)
 		c.rect("there", x+1, bottom-(bottom-top)*b, width, (bottom-top)*b)
 		if n <= 4 {
-			c.text("value", "end", x-3, bottom-(bottom-top)*a-4, percent(a)) // apart, however narrow the bars are
+			c.text("value", "end", x-3, bottom-(bottom-top)*a-4, percent(a)) // numbers do not overlap, even for narrow bars
 			c.text("value", "start", x+4, bottom-(bottom-top)*b-4, percent(b))
 		}
 		c.text("tick", "middle", x, bottom+17, name)
@@ -127,7 +127,7 @@ func (p pair) largestChange() []any {
 	return []any{percent(math.Exp(p.here[at])), percent(math.Exp(p.there[at])), p.outcomes[at]}
 }
 
-// reach returns the length of the axis of losses.
+// reach returns the largest loss on the axis.
 func (p pair) reach() float64 {
 	most := p.epsilon
 	for i := range p.outcomes {
@@ -248,7 +248,7 @@ func (p pair) drawTradeoff(allowed func(wrong float64) float64) Panel {
 	return plot.panel("tradeoff", "Trade-off of every attacker", alt, nil)
 }
 
-// byClaim returns the lower bound on misses by epsilon and delta alone.
+// byClaim returns the lower bound on misses from epsilon and delta.
 func byClaim(epsilon, delta float64) func(float64) float64 {
 	return func(wrong float64) float64 {
 		return max(0, 1-delta-math.Exp(epsilon)*wrong, math.Exp(-epsilon)*(1-delta-wrong))

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// axis maps numbers to a side of a plot.
+// axis maps numbers to positions on one side of a plot.
 type axis struct {
 	label     string
 	low, high float64
 	log       bool
 }
 
-// share returns the position of x between the ends, clipped slightly outside of them.
+// share returns the relative position of x on the axis, clipped to [-0.02, 1.04].
 func (a axis) share(x float64) float64 {
 	low, high := a.low, a.high
 	if a.log {
@@ -23,7 +23,7 @@ func (a axis) share(x float64) float64 {
 	return min(max((x-low)/(high-low), -0.02), 1.04)
 }
 
-// ticks returns up to about five round numbers; an axis without a label has none.
+// ticks returns up to about five round numbers. An axis without a label has no ticks.
 func (a axis) ticks() []float64 {
 	var out []float64
 	if a.label == "" {
@@ -49,7 +49,7 @@ func (a axis) ticks() []float64 {
 	return out
 }
 
-// nice returns an end for an axis from 0 that is slightly above x.
+// nice returns a round number slightly above x, as the end of an axis.
 func nice(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return 1
@@ -63,7 +63,6 @@ func nice(x float64) float64 {
 	return 10 * step
 }
 
-// plot is a drawing with two axes.
 type plot struct {
 	*canvas
 	x, y                     axis
@@ -120,8 +119,8 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes the name of a curve into the plot, after a piece of the curve; place counts lines from the top,
-// or from the bottom if it is negative.
+// key writes a legend entry: a short sample of the curve and its name. A place >= 0 counts lines from the
+// top, a negative place from the bottom.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {
@@ -131,8 +130,8 @@ func (p *plot) key(class string, x float64, place int, words string) {
 	p.text("name", "start", x+28, y, words)
 }
 
-// canvas is a drawing of fixed size. Its units are chosen so that a panel is about as wide as a phone screen.
-// Colours are classes of the style sheet, so that one drawing serves light and dark.
+// canvas is a drawing of fixed size. The style sheet colours its classes, so one drawing serves light and
+// dark mode. A panel is about as wide as a phone screen.
 type canvas struct {
 	strings.Builder
 	w, h float64
@@ -158,7 +157,7 @@ func at(x float64) string {
 	return sign + strconv.Itoa(tenths/10) + "." + strconv.Itoa(tenths%10)
 }
 
-// element writes an element with coordinates, whose names are in one string.
+// element writes an SVG element. The string names holds the attribute names of the values.
 func (c *canvas) element(name, class string, more []string, names string, values ...float64) {
 	c.WriteString("<" + name + ` class="` + class + `"`)
 	for _, x := range values {
@@ -194,7 +193,7 @@ func (c *canvas) circle(class string, x, y, r float64, more ...string) {
 	c.element("circle", class, more, "cx cy r", x, y, r)
 }
 
-// text writes words; anchor is start, middle or end.
+// text writes words. The anchor is start, middle or end.
 func (c *canvas) text(class, anchor string, x, y float64, words string) {
 	c.WriteString(`<text class="` + class + `" text-anchor="` + anchor + `" x="` + at(x) + `" y="` + at(y) + `">` + escape(words) + "</text>")
 }
@@ -208,7 +207,7 @@ func (c *canvas) path(class string, xs, ys []float64) {
 	c.WriteString(`<path class="` + class + `" d="` + d.String() + `"/>`)
 }
 
-// attributes writes pairs of names and values.
+// attributes writes pairs of attribute names and values.
 func attributes(more []string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(more); i += 2 {
@@ -217,7 +216,7 @@ func attributes(more []string) string {
 	return b.String()
 }
 
-// panel closes the drawing. The text of alt is its accessible name.
+// panel returns the drawing as a panel. The accessible name is title and alt.
 func (c *canvas) panel(id, title, alt string, table *Table) Panel {
 	svg := fmt.Sprintf(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`, at(c.w), at(c.h), escape(title+": "+alt), c.String())
 	return Panel{ID: id, Title: title, SVG: svg, Alt: alt, Table: table}

@@ -14,12 +14,12 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// reader reads the knobs of a situation. An error ends the picture: see [learn.Must].
+// reader reads the knobs of a situation. An error ends the picture (see [learn.Must]).
 type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
 
-// valid is learn.Must for a value computed from a situation.
+// valid is learn.Must with errors that match [ErrSituation].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrSituation, err)
@@ -29,7 +29,6 @@ func valid[T any](v T, err error) T {
 
 func (r *reader) text(id string) string { return r.values[id] }
 
-// only returns the values of some knobs.
 func (r *reader) only(ids ...string) map[string]string {
 	out := make(map[string]string)
 	for _, id := range ids {
@@ -54,7 +53,7 @@ func (r *reader) whole(id string) int {
 	return int(x)
 }
 
-// numbers reads a list of whole numbers between low and high.
+// numbers reads from least to most whole numbers, each between low and high.
 func (r *reader) numbers(id string, least, most int, low, high float64) []int {
 	parts := strings.FieldsFunc(r.values[id], func(c rune) bool { return c == ',' || c == ' ' })
 	if len(parts) < least || len(parts) > most {
@@ -76,7 +75,7 @@ const (
 	maxVotes   = 500
 )
 
-// votes reads counts of votes: at least one vote, at most maxVotes.
+// votes reads the counts of 1 to maxVotes votes.
 func (r *reader) votes(id string) []int {
 	counts := r.numbers(id, 2, maxClasses, 0, maxVotes)
 	total := 0
@@ -89,8 +88,8 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a vote that moves, "0>1", and returns the counts after the move. An empty value moves a vote
-// from the largest class to the second.
+// moved reads a vote that moves, such as "0>1", and returns the counts after the move. By default a vote
+// moves from the largest class to the second largest.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {
@@ -100,7 +99,7 @@ func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 		if !found || err1 != nil || err2 != nil || i < 0 || j < 0 {
 			refuse("%s: %q is not a moved vote such as 0>1", id, text)
 		} else if i < len(counts) && j < len(counts) && i != j && counts[i] > 0 {
-			from, to = i, j // a class that no longer exists is not an error
+			from, to = i, j // a class that no longer exists is ignored
 		}
 	}
 	after = slices.Clone(counts)
@@ -129,7 +128,7 @@ func list[T int | int64](xs []T) string {
 	return strings.Join(parts, ",")
 }
 
-// Request is a request by the page to the program behind it, in a browser or on this machine.
+// Request is a request from the page to the program that draws.
 type Request struct {
 	Ask       string    `json:"ask"` // draw, trace or check
 	Chapter   string    `json:"chapter"`
@@ -138,16 +137,17 @@ type Request struct {
 	Given     float64   `json:"given"`
 }
 
-// Reply is the answer. Error is a message for the reader; with an error all other fields are empty.
+// Reply is the reply to a Request. Error is a message for the reader. With an error all other fields are
+// empty.
 type Reply struct {
 	Error string `json:"error,omitempty"`
 	View  *View  `json:"view,omitempty"`
-	Trace string `json:"trace,omitempty"` // Markdown
+	Trace string `json:"trace,omitempty"` // in Markdown
 	Right bool   `json:"right,omitempty"`
 	Words string `json:"words,omitempty"`
 }
 
-// Call answers a request in JSON.
+// Call answers a JSON request with a JSON reply.
 func Call(request []byte) []byte {
 	var q Request
 	reply, err := Reply{}, json.Unmarshal(request, &q)

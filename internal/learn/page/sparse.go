@@ -86,7 +86,8 @@ func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers 
 	return v
 }
 
-// drawBudget draws the used part of the budget: the threshold at once, then each answer above.
+// drawBudget draws the remaining budget. The threshold uses a part at the start, and each answer above uses a
+// part.
 func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 	share := svt.ThresholdShare(answers, false)
 	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
@@ -104,7 +105,7 @@ func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 		fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
 }
 
-// drawFree draws the loss of many answers below, which stays under the threshold's part.
+// drawFree draws the total loss of many answers below. It stays under the threshold's part of epsilon.
 func drawFree(law svt.Law) Panel {
 	law.Threshold = 0
 	bound := 1 / law.ThresholdNoise.Scale
@@ -123,16 +124,16 @@ func drawFree(law svt.Law) Panel {
 	return p.panel("free", "Many answers below cost one", "the loss of a hundred questions below stays under the share of the threshold.", nil)
 }
 
-// refutation is the transcript on which a broken variant has the largest loss.
+// refutation is the transcript with the largest loss of a broken variant.
 type refutation struct {
 	transcript []bool
-	p, q, loss float64 // probabilities on the two streams
+	p, q, loss float64 // probabilities on both inputs, and loss
 }
 
 func refute(b learn.Broken) refutation {
 	here, there := learn.Must(b.Law.Outcomes(b.Here)), learn.Must(b.Law.Outcomes(b.There))
 	worst := refutation{loss: -1}
-	for i, o := range here { // the same transcripts in the same order
+	for i, o := range here { // Outcomes has a fixed order of transcripts
 		if o.Prob < 1e-9 {
 			continue
 		}

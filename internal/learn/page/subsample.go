@@ -28,19 +28,19 @@ func subsample(c *Chapter) {
 
 const subsampleRecords = 240
 
-// item is a record: its number and whether it is B.
+// item is a record with an index, whose letter is A or B.
 type item struct {
 	id int
 	b  bool
 }
 
-// dealt is a block: its records, and its vote.
+// dealt is a block with its records and its vote.
 type dealt struct {
 	items []item
 	b     bool
 }
 
-// voteOf is the function that blocks evaluate: the more frequent letter, A in a tie.
+// voteOf is the vote of a block: the more frequent letter, or A in a tie.
 func voteOf(part []item) bool {
 	n := 0
 	for _, x := range part {
@@ -51,7 +51,8 @@ func voteOf(part []item) bool {
 	return 2*n > len(part)
 }
 
-// deal evaluates every block, by the mechanism that is used in production.
+// deal splits the data into blocks with their votes, and returns the overlap. Except for split "sorted", it
+// runs the real mechanism.
 func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
 		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })
@@ -77,7 +78,7 @@ func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, over
 	return out, s.Overlap()
 }
 
-// rank is the position of a record in a sorted file; a replaced record is last.
+// rank returns the position of a record in a sorted file. A replaced record is last.
 func rank(x item) int {
 	if x.id < 0 {
 		return subsampleRecords
@@ -97,7 +98,7 @@ func drawSubsample(r *reader) (v View) {
 	changed := slices.Clone(data)
 	changed[record].b = !changed[record].b
 	if split == "sorted" {
-		changed[record].id = -1 // the replacement sorts last
+		changed[record].id = -1 // a replaced record is last
 	}
 	there, _ := deal(changed, split, blocks, key)
 	touched, votes := 0, make([]int, 2)
@@ -171,8 +172,8 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected distance as a function of the number of blocks: the binomial probability
-// that a block of the size votes for A gives the expected lead.
+// drawBlockSizes draws the expected distance as a function of the number of blocks. It computes the expected
+// lead from the binomial probability that a block votes for A.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

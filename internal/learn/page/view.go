@@ -11,13 +11,13 @@ import (
 // View is the picture of a situation.
 type View struct {
 	Panels  []Panel  `json:"panels"`
-	Says    []string `json:"says"`              // the picture described in sentences
+	Says    []string `json:"says"`              // sentences that describe the picture
 	Command string   `json:"command,omitempty"` // command that prints the same numbers
 	Verdict Verdict  `json:"verdict"`
 	Numbers []Number `json:"numbers"`
 }
 
-// Verdict is whether the claim holds in the picture.
+// Verdict states whether the claim holds in the picture.
 type Verdict struct {
 	Holds bool   `json:"holds"`
 	Words string `json:"words"`
@@ -28,31 +28,29 @@ type Panel struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	SVG   string `json:"svg"`
-	Alt   string `json:"alt"`             // a description of one or two sentences
-	Table *Table `json:"table,omitempty"` // its numbers, or nil
+	Alt   string `json:"alt"`             // description in one or two sentences
+	Table *Table `json:"table,omitempty"` // numbers of the drawing, or nil
 	Wide  bool   `json:"wide,omitempty"`  // needs the full width of the page
 }
 
-// Table holds the numbers of a drawing.
 type Table struct {
 	Head []string   `json:"head"`
 	Rows [][]string `json:"rows"`
 }
 
-// Number is a named number of a view, with its printed form.
+// Number is a named number of a view with its printed form.
 type Number struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Text  string  `json:"text"`
 }
 
-// number adds a number to the view.
 func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
 
-// claim adds an epsilon, which is rounded up when printed.
+// claim adds an epsilon, which is printed rounded up.
 func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
 
-// add leaves out values that JSON cannot hold: for an infinite number it keeps only the text.
+// add adds a number. JSON cannot hold an infinity, so the value is ±MaxFloat64 and the text shows ∞.
 func (v *View) add(name string, x float64, text string) {
 	if math.IsInf(x, 0) {
 		x = math.Copysign(math.MaxFloat64, x)
@@ -64,7 +62,7 @@ func (v *View) say(format string, args ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, args...))
 }
 
-// Number returns the number with this name.
+// Number returns the value of the number with this name.
 func (v View) Number(name string) (float64, bool) {
 	for _, n := range v.Numbers {
 		if n.Name == name {
@@ -94,7 +92,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// up prints an epsilon to four digits, rounded up, without float64 errors of sums.
+// up prints an epsilon to four digits, rounded up. It first subtracts the rounding error of sums.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "∞"
@@ -102,7 +100,6 @@ func up(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 4))
 }
 
-// percent prints a probability.
 func percent(p float64) string {
 	switch {
 	case p == 0 || p == 1:

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// This program compiles the WebAssembly of the page and writes the two files that builds with the tag course
-// embed: go generate ./internal/learn/site.
+// This program writes the two files that builds with tag course embed. Run it by go generate
+// ./internal/learn/site.
 package main
 
 import (

@@ -13,18 +13,19 @@ import (
 	"strings"
 )
 
-// A Program draws the pictures of exported pages in a browser: package internal/learn/page as WebAssembly.
+// A Program draws the pictures of exported pages in a browser. It is package internal/learn/page as
+// WebAssembly.
 type Program struct {
-	Packed []byte // the module, compressed by gzip
+	Packed []byte // WebAssembly module, compressed by gzip
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module
 }
 
-// ErrNoProgram reports a build of this package without a program, where Go cannot compile one.
+// ErrNoProgram means that this build embeds no Program and that no Go is available to compile one.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
-// LoadProgram returns the program of this build. A build without the tag course contains none and compiles it
-// with the Go of this machine, in ten seconds to a minute; the working directory must then be in this module
-// or in a module that requires it.
+// LoadProgram returns the program. A build without the tag course compiles it with the Go of this machine, in
+// ten seconds to a minute. The working directory must then be in this module, or in a module that requires
+// it.
 func LoadProgram(ctx context.Context) (Program, error) {
 	if embedded.Packed != nil {
 		return embedded, nil
@@ -73,7 +74,7 @@ func Compile(ctx context.Context) (Program, error) {
 	return p, nil
 }
 
-// script returns the program and app.js, which starts it, as one script.
+// script returns one script with the program and with app.js, which starts the program.
 func (p Program) script() []byte {
 	return fmt.Appendf(nil, "%s\nconst packed = %q;\n%s", p.Glue, base64.StdEncoding.EncodeToString(p.Packed), appJS)
 }

@@ -18,10 +18,10 @@ import (
 // File returns the course as one self-contained HTML file.
 func File(p Program) ([]byte, error) { return single(document{}, p.script()) }
 
-// Served returns the page of a server that answers requests at call.
+// Served returns the page for a server that answers requests at /call.
 func Served() ([]byte, error) { return single(document{Served: true}, []byte(appJS)) }
 
-// single returns a page with all chapters, and a script at its end.
+// single returns a page with all chapters, followed by a script.
 func single(d document, script []byte) ([]byte, error) {
 	d.Title = "Private answers: a course"
 	for i, c := range page.Chapters() {
@@ -36,8 +36,8 @@ func single(d document, script []byte) ([]byte, error) {
 	return append(out, "</script>\n"...), err
 }
 
-// WriteFolder writes a static site: an index, a page for each chapter, with pictures that also work without
-// JavaScript, and course.js, which makes them interactive.
+// WriteFolder writes a static site: an index, a page for each chapter, and course.js. The pictures work
+// without JavaScript. The script course.js makes them interactive.
 func WriteFolder(dir string, p Program) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -78,8 +78,8 @@ func writePage(dir, name string, d document) error {
 // maxRequest is the largest size of a request in bytes.
 const maxRequest = 1 << 16
 
-// Handler serves the course at "/" and answers its requests at "/call". It answers only requests for this
-// host: other names that resolve to this machine are refused.
+// Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests for other
+// host names that resolve to this machine.
 func Handler(host string) (http.Handler, error) {
 	course, err := Served()
 	if err != nil {
@@ -88,7 +88,7 @@ func Handler(host string) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(course) // the browser closed the connection
+		_, _ = w.Write(course) // an error means that the browser closed the connection
 	})
 	mux.HandleFunc("POST /call", func(w http.ResponseWriter, r *http.Request) {
 		request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -135,7 +135,7 @@ type still struct {
 	View page.View
 }
 
-// show draws a chapter, with stills if requested.
+// show draws the first scene of a chapter. With stills it draws all scenes.
 func show(number int, c page.Chapter, stills bool) (shown, error) {
 	s := shown{Chapter: c, Number: number}
 	for i, scene := range c.Scenes {
@@ -158,14 +158,14 @@ func show(number int, c page.Chapter, stills bool) (shown, error) {
 	return s, err
 }
 
-// document is the data of the template.
+// document is the data of the HTML template.
 type document struct {
 	Title    string
 	Style    template.CSS
 	Chapters []shown
 	All      []page.Chapter // for the list of chapters
 	Folder   bool           // each chapter has its own page
-	Served   bool           // the server answers, not a program in the page
+	Served   bool           // the server answers, instead of a program in the page
 }
 
 func (d document) write(chapters []page.Chapter) ([]byte, error) {
@@ -192,8 +192,8 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// code.txt has the functions that chapters show, as they stand in the source: a line with "== " and the
-// name, then the text. A test compares it with the source and writes it anew with UPDATE_GOLDEN=1.
+// code holds the source of the functions that chapters show. A line "== NAME" precedes each function. A test
+// compares code.txt with the source and rewrites it with UPDATE_GOLDEN=1.
 //
 //go:embed code.txt
 var code string

@@ -22,35 +22,35 @@ type Report struct {
 	Head  Head // of all manifests together
 	Silos []SiloInfo
 	Units int64
-	// Shared is the number of units that are in more than one silo.
+	// Shared is the number of units that occur in more than one silo.
 	Shared int64
-	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with the most shared
-	// units come first, then in the order of Silos.
+	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units. Pairs with the most common units
+	// come first. Equal pairs keep the order of Silos.
 	Overlaps []Overlap
 }
 
-// Overlap describes two silos that share units.
+// Overlap describes two silos with common units.
 type Overlap struct {
 	A, B  string
 	Units int64
 }
 
-// MaxOverlaps is the largest number of pairs of silos in a report.
+// MaxOverlaps is the largest number of pairs in a report.
 const MaxOverlaps = 1000
 
-// passUnits is the largest number of units in memory at a time, 24 bytes each. Check reads the files as often
-// as this requires.
+// passUnits is the largest number of units in memory, 24 bytes each. Check makes as many passes over the
+// files as this limit requires.
 const passUnits = 1 << 22
 
-// Check reads one manifest, or several that together form one, for instance one per silo, and finds silos
-// that share units. It refuses manifests with different units or salts, which cannot be compared, and a silo
-// that occurs twice. Memory is below 150 MB, apart from the names of silos. An error is a [*fault.Error] or
+// Check reads the manifests of all silos, in one or several files, and finds silos with common units. It
+// refuses manifests with different units or salts, which cannot be compared. It also refuses a silo that
+// occurs twice. It uses less than 150 MB of memory, apart from silo names. An error is a [*fault.Error] or
 // wraps ctx.Err().
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
 
-// CheckText checks a manifest given as text; name is for messages.
+// CheckText checks a manifest in memory. Messages refer to it by name.
 func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
 	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	return check(ctx, []string{name}, passUnits, open)
@@ -90,7 +90,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds the head of another manifest. It returns an error if the two contradict each other.
+// join adds the head of another manifest. It returns an error if the heads contradict each other.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -102,7 +102,7 @@ func (h *Head) join(other Head) error {
 		agree("votes", &h.Votes, other.Votes))
 }
 
-// agree sets an unstated value. It returns an error if both are stated and differ.
+// agree sets *have if it is unstated. It returns an error if both values are stated and differ.
 func agree[T comparable](what string, have *T, other T) error {
 	var unstated T
 	if *have == unstated {
@@ -119,8 +119,8 @@ type entry struct {
 	silo int32
 }
 
-// compare finds units that are in more than one silo. Hashes are uniformly distributed, so the k-th of p
-// passes takes the hashes in the k-th of p equal ranges.
+// compare finds units that occur in more than one silo. Hashes are uniformly distributed, so the range of
+// hashes is divided equally among the passes.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -213,9 +213,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes manifests in which [Check] found no fault as one manifest. It binds this manifest to the votes
-// of the report checked: to their number of teachers and classes and, under the salt of the manifests, to
-// their hash. For the zero Salt it states no hash, because a hash without a key would reveal small votes.
+// Join writes several manifests, which [Check] must have accepted, as one manifest. It records the number of
+// teachers and classes of the votes in checked. It also records the hash of the votes, keyed by the salt.
+// With the zero Salt it records no hash, because a hash without a key would reveal small votes.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -248,9 +248,9 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
-// Findings reports whether the silos are disjoint, and whether the manifest belongs to the votes of the
-// report checked, which may be nil. Only with the salt can it check whether the manifest was bound to these
-// votes; without it, pass the zero Salt.
+// Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest with
+// these votes. Only the salt can show whether the manifest was bound to these votes. Without the salt, pass
+// the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

@@ -14,33 +14,32 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Schema is the version of the format.
 const Schema = "pate.manifest/1"
 
-// Head describes the whole ensemble. A manifest is one JSON object:
+// Head describes the ensemble. A manifest is one JSON object:
 //
 //	{"schema":"pate.manifest/1","unit":"patient","salt_id":"0123456789abcdef",
 //	 "teachers":4,"classes":10,"votes":"64 hexadecimal digits",
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
-// Each silo is one teacher. Its units are in ascending order, each once. `pate train` writes no silos,
-// because the size of a share is private. It writes
+// Each silo is one teacher. The units of a silo ascend and are distinct. `pate train` writes no silos,
+// because partition sizes are private. It writes instead
 //
 //	"class_names":["no","yes"],"queries":1000,"relation":"add_remove","training":{...}
 type Head struct {
-	Unit     string // privacy unit: "patient", "record"
+	Unit     string // privacy unit, such as "patient" or "record"
 	SaltID   string // [Salt.ID]
-	Teachers int    // number in the whole ensemble, 0: not stated
-	Classes  int    // 0: not stated
-	Votes    string // [Salt.Votes] of the votes of the silos' teachers; "": not stated
-	// ClassNames are the names of the classes, in the order of their numbers. Nil: not stated.
+	Teachers int    // number in the whole ensemble, or 0 if not stated
+	Classes  int    // or 0 if not stated
+	Votes    string // [Salt.Votes] of the ensemble's votes, or "" if not stated
+	// ClassNames are the class names in the order of the class numbers, or nil if not stated.
 	ClassNames []string
-	Queries    int       // number of public rows voted on, 0: not stated
-	Relation   string    // "add_remove"; "": not stated
-	Training   *Training // nil: the teachers were trained elsewhere
+	Queries    int       // number of public rows voted on, or 0 if not stated
+	Relation   string    // "add_remove" or "replace_one", or "" if not stated
+	Training   *Training // nil if the teachers were trained elsewhere
 }
 
-// Training describes how `pate train` made the votes. Nothing in it depends on private rows.
+// Training describes how `pate train` made the votes. It does not depend on private rows.
 type Training struct {
 	Program  string `json:"program"`  // version and commit
 	Learner  string `json:"learner"`  // with all its parameters
@@ -96,10 +95,10 @@ func isHex(text string, size int) bool {
 
 func CheckSilo(name string) error { return checkName("silo", name) }
 
-// Beside returns the path of the manifest of a votes file.
+// Beside returns the path of the manifest for a votes file.
 func Beside(votes string) string { return votes + ".manifest.json" }
 
-// Load reads the manifest in a file, without its units.
+// Load reads the manifest in a file without its units.
 func Load(path string) (Head, []SiloInfo, error) {
 	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }
@@ -121,7 +120,7 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 	return out.end()
 }
 
-// writer writes a manifest piece by piece. It reports write errors at the end.
+// writer writes a manifest piece by piece. Method end reports write errors.
 type writer struct {
 	w     *bufio.Writer
 	silos int
@@ -188,19 +187,18 @@ func (o *writer) end() error {
 }
 
 func quote(text string) string {
-	b, _ := json.Marshal(text) // marshalling a string cannot fail
+	b, _ := json.Marshal(text) // a string can always be marshalled
 	return string(b)
 }
 
-// SiloInfo describes one silo without its units.
 type SiloInfo struct {
 	Name  string
 	Units int
 }
 
-// Read reads a manifest and visits the units of its silos in order. Memory is bounded, apart from the names
-// of silos. Read refuses everything that does not match [Head]: an unknown, repeated or missing key, data
-// after the end, and hashes that do not ascend.
+// Read reads a manifest and passes the units to visit, in order. Memory is bounded, apart from silo names.
+// Read refuses any deviation from the format of [Head]: unknown, repeated or missing keys, data after the
+// end, and units that do not ascend.
 func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []SiloInfo, error) {
 	p := newParser(r)
 	var head Head
@@ -242,7 +240,7 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 	return head, silos, nil
 }
 
-// silo reads one silo. Its name must come before its units.
+// silo reads one silo, in which the name must precede the units.
 func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 	seen := p.object(" in a silo", map[string]any{
 		"name": func() {
@@ -292,7 +290,7 @@ func (p *parser) unit() (h Hash) {
 	return h
 }
 
-// training reads an object of strings; all keys are required.
+// training reads an object whose keys are all required.
 func (p *parser) training() *Training {
 	var t Training
 	fields := map[string]any{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}

@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// Salt is the 256-bit secret that the silos share. It prints as a redacted word.
+// Salt is the 256-bit secret of the silos. Printing a salt shows a fixed text.
 type Salt struct{ sealed *sealed }
 
-// sealed holds the secret behind two pointers, so that fmt prints addresses.
+// sealed holds the secret behind two pointers, so that fmt prints only addresses.
 type sealed struct{ bytes *[sha256.Size]byte }
 
 const (
@@ -35,7 +35,7 @@ func NewSalt() (Salt, error) {
 	return Salt{&sealed{&secret}}, nil
 }
 
-// MarshalText encodes the salt, including the secret, for a file with mode 0600.
+// MarshalText encodes the salt with the secret, for a file with mode 0600.
 func (s Salt) MarshalText() ([]byte, error) {
 	if s.sealed == nil {
 		return nil, errors.New("manifest: zero Salt has no text form")
@@ -43,7 +43,7 @@ func (s Salt) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText. It allows white space around the text. Its errors never
+// UnmarshalText decodes the output of MarshalText, with optional white space around it. Its errors never
 // quote the input.
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
@@ -59,18 +59,17 @@ func (s *Salt) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails: otherwise a salt could be written to a log or results file by accident.
+// MarshalJSON always fails, so that a salt is not written to a log or results file by accident.
 func (s Salt) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("manifest: a Salt is secret and has no JSON form; use MarshalText on purpose")
 }
 
-// Format writes a redacted word, for every verb.
+// Format writes a fixed text for every verb.
 func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Every MAC input starts with one of these numbers, so that the inputs of ID, Hash, Votes, Data and Part
-// are never equal.
+// Every MAC input starts with one of these numbers, so that inputs of different methods are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
@@ -79,29 +78,29 @@ const (
 	domainPart   = 4
 )
 
-// ID returns 16 hexadecimal digits that identify the salt without revealing it. Only hashes under the same
-// salt can be compared.
+// ID returns 16 hexadecimal digits that identify the salt without revealing it. Hashes can be compared only
+// under the same salt.
 func (s Salt) ID() string {
 	return hex.EncodeToString(s.mac(domainID, "")[:8])
 }
 
-// Hash returns the keyed hash of the id of one unit.
+// Hash returns the keyed hash of a unit id.
 func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
 
-// Votes returns, in hexadecimal, the keyed hash of the votes with the given hash. A hash without a key would
-// reveal small votes: there are few small matrices, and a reader of the hash could try them all.
+// Votes returns the keyed hash of votes with this hash, in hexadecimal. A hash without a key would reveal
+// small votes, because a reader could try all small matrices.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }
 
-// Data returns, in hexadecimal, the keyed hash of private rows with the given hash.
+// Data returns the keyed hash of private rows with this hash, in hexadecimal.
 func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }
 
-// Part returns 16 hexadecimal digits that identify a part of the votes by its hash.
+// Part returns 16 hexadecimal digits that identify a part of the votes with this hash.
 func (s Salt) Part(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }
@@ -118,24 +117,24 @@ func (s Salt) mac(domain byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Hash is a keyed hash of the id of one privacy unit.
+// Hash is a keyed hash of a unit id.
 type Hash [16]byte
 
-// Silo holds the units of one teacher: hashes, ascending, each once.
+// Silo holds the distinct unit hashes of one teacher in ascending order.
 type Silo struct {
 	Name   string
 	Hashes []Hash
 }
 
 const (
-	maxID = 1 << 16 // bytes of one id
-	// MaxUnits is the largest number of units of one silo, 16 bytes each in memory.
+	maxID = 1 << 16 // bytes of an id
+	// MaxUnits is the largest number of units of a silo. Each takes 16 bytes of memory.
 	MaxUnits = 1 << 24
 	maxName  = 200 // bytes
 )
 
-// HashIDs reads ids, one per line, and hashes them. It strips white space around an id and skips empty lines.
-// An id that occurs twice counts once: a unit may have many records.
+// HashIDs reads one id per line and hashes each id. It strips white space and skips empty lines. A repeated
+// id counts once, because a unit may have several records.
 func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	if err := checkName("silo", name); err != nil {
 		return Silo{}, err
@@ -169,7 +168,7 @@ func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	return silo, nil
 }
 
-// checkName returns an error for a name that could not be printed on one line.
+// checkName refuses names that cannot be printed on one line.
 func checkName(what, name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("manifest: the name of the %s has %d bytes, want 1 to %d", what, len(name), maxName)

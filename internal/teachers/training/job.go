@@ -22,35 +22,34 @@ import (
 type Job struct {
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	Teachers        int    // 0: derived from Size, or a default
-	Size            int    // approximate public number of private units; 0: not declared
-	Learner         string // one of [Learners]; "": derived from the kind of data
-	Features        string // one of features.Names(); "": derived from the kind of data
-	Unit            string // name of the privacy unit; "": the unit column, or "record"
-	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
-	// Silo, with Parts > 1, names the owner of Private: the teachers of this part are trained on these rows
-	// alone, and every other part has its own rows. Each row must have a unit. "": Private holds the rows of
-	// all teachers.
+	Teachers        int    // 0 means a number derived from Size, or a default
+	Size            int    // approximate public number of private units; 0 means not declared
+	Learner         string // one of [Learners]; "" means the default for the kind of data
+	Features        string // one of features.Names(); "" means the default for the kind of data
+	Unit            string // name of the privacy unit; "" means the unit column, or "record"
+	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
+	// Silo is the owner of Private, if each part has its own rows. It requires Parts > 1 and a unit for each
+	// row. With "", Private holds the rows of all teachers.
 	Silo string
-	Out  string // file of the votes
-	// PartsFolder is the folder for the votes of a part, mode 0700. "": Out with the suffix ".parts".
+	Out  string // path of the votes
+	// PartsFolder is the folder for the votes of a part, with mode 0700. "" means Out with suffix ".parts".
 	PartsFolder string
-	// Secrets is the folder for key, salt and interrupted work, mode 0700. "": Out with the suffix
+	// Secrets is the folder for key, salt and unfinished work, with mode 0700. "" means Out with suffix
 	// ".private".
 	Secrets string
 	// Key makes a seeded run, whose outputs are not releasable. The zero key means a random key.
 	Key     rng.Key
-	Command string // command line that repeats the job; stored in the manifest
-	Workers int    // 0: GOMAXPROCS
+	Command string // command line that repeats the job, for the manifest
+	Workers int    // 0 means GOMAXPROCS
 
 	Progress func(stage string, done, total int)
-	// Say is called with sentences for people, which are public.
+	// Say receives public sentences for the user.
 	Say func(text string)
-	// Decided is called after the public rows have been read, before any private row is read.
+	// Decided is called after the public rows are read and before the private rows are read.
 	Decided func(*Result)
 }
 
-// Count returns the number of teachers of the job, which depends on public numbers alone.
+// Count returns the number of teachers, which depends only on public values.
 func (j Job) Count() int {
 	n, _ := j.teachers()
 	return n
@@ -114,7 +113,7 @@ func refuse(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix}
 }
 
-// broken returns the error for a file that a check refuses.
+// broken returns the error for a file that fails a check.
 func broken(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix, Check: true}
 }

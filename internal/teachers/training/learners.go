@@ -20,25 +20,25 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// Learners of teachers.
+// These are the names of learners.
 const (
-	Forest      = "forest"        // half a random forest, half extremely randomised trees
+	Forest      = "forest"        // half random forest, half extremely randomised trees
 	ExtraTrees  = "extra-trees"   // extremely randomised trees
-	RandomTrees = "random-forest" // best thresholds
+	RandomTrees = "random-forest" // trees with the best thresholds
 	Booster     = "booster"       // gradient-boosted trees
 	KernelRidge = "kernel-ridge"
 	Softmax     = "softmax"
 	BernoulliNB = "bernoulli-nb" // golearn
 	BaggedID3   = "bagged-id3"   // golearn
 	KNN         = "knn"          // golearn, only in builds with cgo
-	DPSGDModel  = "dpsgd"        // a teacher that is itself private for its own records
+	DPSGDModel  = "dpsgd"        // DP-SGD, private for the teacher's own records
 )
 
 func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether a learner works with hundreds of features but not thousands.
+// OfGolearn reports whether golearn provides the learner, which is then too slow for thousands of features.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
@@ -48,22 +48,22 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// Kernel width and ridge of the teachers, for columns of standard deviation 1: gamma is per column, so that
-// it suits any number of columns. Chosen on the development split of MNIST; accuracy is flat between half and
-// twice of either.
+// These are the kernel width and ridge penalty of teachers, for columns of standard deviation 1. The width is
+// per column, so it suits any number of columns. Both were chosen on the development split of MNIST, where
+// factors of 1/2 and 2 change the accuracy little.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
 )
 
-// Each DP-SGD teacher has this budget for its own share.
+// These are the budget of each DP-SGD teacher.
 const (
 	teacherEpsilon = 8
 	teacherDelta   = 1e-5
 )
 
-// NewLearner makes a learner for rows of this many columns. Image is the shape of rows that are images,
-// otherwise zero.
+// NewLearner returns the learner with this name for rows of this many columns. If rows are images, image is
+// their shape, otherwise zero.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {
@@ -86,7 +86,7 @@ func NewLearner(ctx context.Context, name string, columns int, image dataset.Sha
 		Booster:     trees.Booster{},
 		KernelRidge: teachers.KernelRidge{Gamma: kernelGammaPerColumn / float64(columns), Lambda: kernelLambda},
 		Softmax:     teachers.Softmax{},
-		BernoulliNB: golearn.BernoulliNB{Pool: pool}, // threshold 0: above the row's mean, or the public column's mean
+		BernoulliNB: golearn.BernoulliNB{Pool: pool}, // threshold 0 is the mean of the image or of the public column
 		BaggedID3:   golearn.BaggedID3{Pool: pool},
 	}[name]
 	if !known {
@@ -110,10 +110,10 @@ func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 	return teachers.DPSGD{Config: cfg, Epsilon: teacherEpsilon, Delta: teacherDelta}, nil
 }
 
-// mixedForest is half a random forest and half a forest with random thresholds. The first is better by 9
-// points of accuracy on a table of log-normal columns, the second by 3 points on letter, whose columns have
-// no long tails. Both together are at most 1.5 points worse than the better half there, and better than both
-// on Adult.
+// mixedForest averages a random forest and extremely randomised trees. The former is better by 9 points of
+// accuracy on a table of log-normal columns. The latter is better by 3 points on letter, whose columns have
+// no long tails. On these two the average is at most 1.5 points worse than the better half. On Adult it is
+// better than both.
 type mixedForest struct{ Best, Random trees.Forest }
 
 func (mixedForest) Reproducible() bool { return true }
@@ -136,7 +136,7 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 		classes[c] = c
 	}
 	return &teachers.ScoreModel{Name: "training", Features: data.X.Cols, Classes: data.Classes, Present: classes,
-		Score: func(sum, x teachers.Matrix) error { // sum of the two mean frequencies
+		Score: func(sum, x teachers.Matrix) error { // sum of the mean frequencies of both forests
 			more := dense.New(sum.Rows, sum.Cols)
 			if err := errors.Join(halves[0].Scores(sum, x), halves[1].Scores(more, x)); err != nil {
 				return err
@@ -148,18 +148,18 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 		}}, nil
 }
 
-// defaultTeachers is the number of teachers if no number of private units is public. For a few thousand units
-// it leaves each teacher enough to learn from, and for more units it costs little: on MNIST 250, 500 and 1000
-// teachers give equal results, on optdigits 100 are better than 50 and 150.
+// defaultTeachers is the number of teachers if the number of private units is not public. With a few thousand
+// units each teacher has enough data. With more units the loss is small: on MNIST, 250, 500 and 1000 teachers
+// are equally good. On optdigits, 100 teachers are better than 50 and 150.
 const defaultTeachers = 100
 
-// TeachersFor returns the number of teachers for a number of private units: about 2 sqrt(n) teachers, at
-// least 200 if each still gets 20 units. For a given noise the number of answers grows with the square of the
-// number of teachers, so more and weaker teachers are worth it as long as most agree: on development splits,
-// at an epsilon of 2 and the same number of answers, 87 % of the answers are right with 200 teachers of
-// optdigits and 85 % with 100, 60 % with 200 teachers of letter and 53 % with 100; on MNIST 500 teachers get
-// four times the answers of 250, 95 % of them right instead of 96 %. The number of units must be public, or
-// declared.
+// TeachersFor returns the number of teachers for a public number of private units. It is about 2 sqrt(n), and
+// at least 200 if each teacher still has 20 units. For equal noise, the number of answers grows with the
+// square of the number of teachers. So more and weaker teachers are better as long as most teachers agree.
+//
+// On development splits at epsilon 2 with equal numbers of answers, the fraction of right answers is 87 %
+// with 200 teachers and 85 % with 100 on optdigits, and 60 % and 53 % on letter. On MNIST, 500 teachers give
+// four times the answers of 250 teachers, 95 % right instead of 96 %.
 func TeachersFor(units int) int {
 	root := 10 * int(math.Ceil(2*math.Sqrt(float64(units))/10))
 	return min(units, max(2, root, min(200, units/20)))
@@ -176,7 +176,7 @@ func (j Job) teachers() (n int, reason string) {
 	return defaultTeachers, "the default: the number of private units is private and is not looked at; --size tells it in public"
 }
 
-// DefaultFeatures returns the features for teachers, by the kind and shape of rows and by the learner.
+// DefaultFeatures returns the default features for a kind and shape of rows and a learner.
 func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) string {
 	if image.Rows > 0 && OfGolearn(learner) && image.Planes() == 1 {
 		return features.NameDeskewed
@@ -184,10 +184,9 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 	return features.For(kind, image)
 }
 
-// DefaultLearner returns the learner for tables, images or other features, and the reason. For tables it is
-// the learner with the least loss in its worst case: on development splits of letter, optdigits, abalone,
-// Adult and Diabetes forests, boosters and kernel ridge are within a point or two of each other, with kernel
-// ridge ahead, but on tables with long tails or rare classes kernel ridge is behind by ten points.
+// DefaultLearner returns the default learner and the reason, as text. On development splits of letter,
+// optdigits, abalone, Adult and Diabetes, kernel ridge is ahead of forests and boosters by a point or two.
+// But on tables with long tails or rare classes it is ten points behind, so the default for tables is Forest.
 func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
 	case table:

@@ -20,22 +20,22 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Merging lists the parts of the teachers to merge into one votes file.
+// Merging lists the parts of an ensemble to merge into one votes file.
 type Merging struct {
-	Parts []string // files, patterns, or folders with the files of parts
+	Parts []string // files, patterns, or folders of parts
 	Out   string   // path of the votes
-	// Secrets is the folder with the salt of the job, if it is on this machine. It stores the hashes that
-	// identify the votes. "": Out with the suffix ".private".
+	// Secrets is the folder with the salt of the job, if it is on this machine. Merge stores hashes there
+	// that identify the votes. "" means Out with suffix ".private".
 	Secrets string
 }
 
-// SilosBeside returns the path of the file with the hashes of the units of all silos.
+// SilosBeside returns the path of the file with the unit hashes of all silos.
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
-// Merge combines the votes of all parts, and writes the votes and the manifest that [Run] writes on one
-// machine. It refuses a missing part, a repeated part, and parts with different settings, rows, keys or
-// versions. It proves by hashes of units that no two silos share a unit, and stores the proof beside the
-// votes. A refusal writes nothing. Merging again changes nothing.
+// Merge joins the votes of all parts, and writes the votes and the manifest like [Run] on one machine. It
+// refuses missing or repeated parts, and parts with different settings, rows, keys or versions. It checks by
+// hashes that no two silos have a common unit, and stores the hashes beside the votes. A refused Merge writes
+// nothing. Repeating Merge changes nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {
@@ -76,7 +76,7 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
-// findParts returns the files with those names, the parts in folders, and the files that match patterns.
+// findParts returns the named files, the parts in the named folders, and the files that match patterns.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found := []string{name}
@@ -88,7 +88,7 @@ func findParts(names []string) (paths []string, err error) {
 				return nil, &fault.Error{File: name, What: "cannot be read",
 					Why: "no file or folder has this name or matches it as a pattern", Err: err}
 			}
-		case info.IsDir(): // whose name may contain pattern characters
+		case info.IsDir(): // before patterns, because a folder name may contain pattern characters
 			if found, err = partsIn(name); err != nil {
 				return nil, err
 			}
@@ -170,7 +170,7 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 	return byPart, matrix, nil
 }
 
-// fill copies the votes of a part into the matrix of all votes, and releases their memory.
+// fill copies the votes of a part into the matrix of all votes and drops p.cells.
 func (p *partFile) fill(matrix *votes.Matrix) error {
 	for k, teacher := range teachersOf(p.Part, p.Parts, p.Teachers) {
 		for q := range p.Queries {
@@ -184,7 +184,7 @@ func (p *partFile) fill(matrix *votes.Matrix) error {
 	return nil
 }
 
-// readSaltOf returns the salt of the job if it is on this machine, otherwise the zero salt.
+// readSaltOf returns the job's salt if it is on this machine, otherwise the zero salt.
 func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	path := filepath.Join(dir, "salt")
 	text, err := durable.ReadSecret(path)
@@ -202,7 +202,7 @@ func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	return salt, err
 }
 
-// disjointSilos returns the manifest of all silos, and refuses silos that share a unit.
+// disjointSilos returns the manifest of all silos. It refuses silos with a common unit.
 func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	named := map[string]string{}
 	var silos []manifest.Silo
@@ -232,7 +232,7 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keepMerged writes votes, silos and manifest. Existing files must have the same content.
+// keepMerged writes votes, silos and manifest. An existing file must have the same content.
 func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []byte) error {
 	type file struct {
 		path  string
@@ -248,7 +248,7 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 			"choose another --out, or remove it with what stands beside it")
 	}
 	var missing []file
-	durable.Sweep(out, "") // left by a killed process
+	durable.Sweep(out, "") // remove files of a killed process
 	for _, f := range files {
 		durable.Sweep(f.path, "")
 		there, err := durable.Exists(f.path)

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// partHead describes a part of the teachers. The file of a part, with little-endian integers, is:
+// partHead describes a part of the teachers. The file of a part has little-endian integers:
 //
 //	magic "pate part 1\n"                                        12 bytes
 //	length of the head                                            4 bytes
@@ -31,17 +31,17 @@ import (
 //	hashes of the units of a silo, ascending                16 bytes each
 //	SHA-256 of all the above                                     32 bytes
 //
-// It is as secret as the votes.
+// The file is as secret as the votes.
 type partHead struct {
-	Part       int               `json:"part"` // from 0: teachers t with t mod Parts = Part
+	Part       int               `json:"part"` // from 0; teachers t with t mod Parts = Part
 	Parts      int               `json:"parts"`
-	Teachers   int               `json:"teachers"` // number in all parts
+	Teachers   int               `json:"teachers"` // number of teachers in all parts
 	Queries    int               `json:"queries"`
 	ClassNames []string          `json:"class_names"`
 	Unit       string            `json:"unit"`
 	Seeded     bool              `json:"seeded"`
 	Salt       string            `json:"salt_id"`
-	Key        string            `json:"key_id"` // derived from the run key by a one-way function
+	Key        string            `json:"key_id"` // one-way function of the run key
 	Silo       string            `json:"silo,omitempty"`
 	Units      int               `json:"units,omitempty"` // number of units of the silo
 	Data       string            `json:"data"`            // [manifest.Salt.Data] of the private rows
@@ -50,7 +50,7 @@ type partHead struct {
 
 const (
 	partMagic = "pate part 1\n"
-	// maxPartHead is the largest size of a head, and maxPart of a file: a million queries of 1000 teachers.
+	// maxPartHead bounds the head of a part. maxPart bounds the file, for a million queries of 1000 teachers.
 	maxPartHead = 1 << 24
 	maxPart     = 2 << 30
 )
@@ -81,13 +81,12 @@ func (t *task) partHead() partHead {
 		Salt: t.secrets.salt.ID(), Key: keyID(t.secrets.key), Silo: t.Silo, Data: t.data, Training: t.hashes}
 }
 
-// manifest returns the head of the manifest of the votes.
 func (h partHead) manifest() manifest.Head {
 	return manifest.Head{Unit: h.Unit, SaltID: h.Salt, Teachers: h.Teachers, Classes: len(h.ClassNames),
 		ClassNames: h.ClassNames, Queries: h.Queries, Relation: relation, Training: &h.Training}
 }
 
-// partName returns the name of the file of a part, without the hash of its content.
+// partName returns the beginning of the part's file name. A hash of the content follows it.
 func (h partHead) partName() string {
 	return fmt.Sprintf("part-%0*d-of-%d-", len(fmt.Sprint(h.Parts)), h.Part+1, h.Parts)
 }
@@ -126,7 +125,7 @@ func (t *task) partThere() (bool, error) {
 	return true, nil
 }
 
-// keepPart writes the votes of the teachers of this part, under a name derived from its content.
+// keepPart writes the votes of this part to a file, whose name contains a hash of the content.
 func (t *task) keepPart(matrix *votes.Matrix) error {
 	head := t.partHead()
 	var units []manifest.Hash
@@ -161,11 +160,11 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 	return durable.WriteBytes(path, 0o600, b)
 }
 
-// unitHashes returns the keyed hashes of the units of the private rows, ascending, each once.
+// unitHashes returns the distinct keyed hashes of the private units in ascending order.
 func (t *task) unitHashes() (hashes []manifest.Hash) {
 	seen := make(map[string]bool)
 	for _, unit := range t.private.Units {
-		if unit = strings.TrimSpace(unit); !seen[unit] { // as manifest.HashIDs reads a list
+		if unit = strings.TrimSpace(unit); !seen[unit] { // strip white space, like manifest.HashIDs
 			seen[unit] = true
 			hashes = append(hashes, t.secrets.salt.Hash(unit))
 		}
@@ -200,7 +199,7 @@ func readPart(path string) (*partFile, error) {
 	return p, nil
 }
 
-// decodePart decodes the file of a part, and checks all values of its head.
+// decodePart decodes a part and checks the values of its head.
 func decodePart(b []byte) (*partFile, error) {
 	r, err := sealed.Open(b, partMagic)
 	if err != nil {
@@ -221,7 +220,7 @@ func decodePart(b []byte) (*partFile, error) {
 	}
 	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 ||
 		p.Part >= p.Parts || p.Parts > p.Teachers || p.Units < 0 || p.Units > manifest.MaxUnits ||
-		(p.Silo == "") != (p.Units == 0) { // the units of a silo prove that no other silo has one of them
+		(p.Silo == "") != (p.Units == 0) { // the units prove that silos are disjoint
 		return nil, errors.New("its head contradicts itself")
 	}
 	mine := len(teachersOf(p.Part, p.Parts, p.Teachers))
@@ -239,8 +238,8 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns how two parts differ if they are of different jobs, "" if they are of one job. It compares
-// rows, keys and programs only when merging parts of one file of rows, without silos.
+// differs returns how the jobs of two parts differ, or "" if they are equal. It compares rows, keys and
+// programs only when merging parts of one file, without silos.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

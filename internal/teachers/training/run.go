@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Schema is the version of the JSON of a [Result].
+// Schema is the version of the JSON form of a [Result].
 const Schema = "pate.train/1"
 
 // Result describes the trained teachers. It is public.
@@ -36,22 +36,22 @@ type Result struct {
 	Relation string               `json:"relation"`
 	Learner  string               `json:"learner"`
 	Features string               `json:"features"`
-	Columns  []dataset.ColumnNote `json:"columns,omitempty"` // of a table
+	Columns  []dataset.ColumnNote `json:"columns,omitempty"` // columns of a table
 	Votes    string               `json:"votes"`
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
-	// Part is set if only a part of the teachers was trained. The votes do not exist yet.
+	// Part is set if only a part of the teachers was trained. Then the votes do not exist yet.
 	Part string `json:"part,omitempty"`
-	// PartFile holds the votes of this part.
+	// PartFile is the path of the votes of this part.
 	PartFile string `json:"part_file,omitempty"`
-	// Repeated are columns that may identify the owner of a row, if every row counts as its own unit.
+	// Repeated lists columns that may identify a person, if every row is a unit.
 	Repeated []string `json:"-"`
-	// Public is the schema for reading rows, and Pool the public rows.
+	// Public is the schema for reading rows. Pool holds the public rows.
 	Public *dataset.Schema `json:"-"`
 	Pool   dataset.Pool    `json:"-"`
 }
 
-// relation is adding or removing one unit, which changes one teacher's votes.
+// relation means adding or removing one unit, which changes one teacher's votes.
 const relation = "add_remove"
 
 type task struct {
@@ -63,14 +63,13 @@ type task struct {
 	private dataset.Set
 	queries teachers.Matrix
 	hashes  manifest.Training
-	hash    [32]byte // of the private rows
+	hash    [32]byte // hash of the private rows
 	data    string   // keyed hash of the private rows
 	secrets *secrets
 }
 
-// Run trains the teachers and saves their votes and a manifest. It resumes a stopped job, and recognises a
-// complete job. Errors about input are a [*fault.Error]. If an error wraps ctx.Err(), the finished work is
-// kept.
+// Run trains the teachers and saves their votes and a manifest. It resumes a stopped job and recognises a
+// complete job. Errors about input are a [*fault.Error]. If an error wraps ctx.Err(), finished work is saved.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {
@@ -81,7 +80,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 		return nil, err
 	}
 	if err := t.readPrivate(ctx); err != nil {
-		return nil, err // and nothing on disk reveals the private rows
+		return nil, err // no file reveals the private rows
 	}
 	if err := t.vacant(); err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	}
 	defer t.secrets.unlock()
 	t.data = t.secrets.salt.Data(t.hash)
-	if j.Parts == 1 { // the secrets folder belongs to this job, and so does the output of a killed run
+	if j.Parts == 1 { // only this job uses the secrets folder, so a killed run left these files
 		durable.Sweep(j.Out, "")
 		durable.Sweep(manifest.Beside(j.Out), "")
 	}
@@ -107,7 +106,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	return t.result, t.train(ctx)
 }
 
-// readPublic reads the public rows and derives all decisions from them.
+// readPublic reads the public rows and makes all decisions that depend on them.
 func (t *task) readPublic(ctx context.Context) error {
 	t.Progress("public rows", 0, 1)
 	schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
@@ -152,7 +151,7 @@ func (t *task) readPublic(ctx context.Context) error {
 	return nil
 }
 
-// short truncates a text to the largest length in a manifest.
+// short truncates text to the largest length in a manifest.
 func short(text string) string {
 	const most = 1000
 	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
@@ -161,7 +160,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// features computes the features of rows, without a copy if the features are the rows.
+// features computes the features of rows. It returns set.X itself if no features are computed.
 func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
 	if _, raw := t.extract.(features.Raw); raw {
 		return set.X, nil
@@ -187,7 +186,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses a file at the path of the votes without a secrets folder: another job wrote the file.
+// vacant refuses an existing votes file without a secrets folder, because another job wrote the file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err
@@ -201,12 +200,12 @@ func (t *task) vacant() error {
 
 func (t *task) complete() (bool, error) {
 	there, err := durable.Exists(t.Out)
-	if err != nil || !there || t.Silo != "" { // the votes of all silos belong to no silo
+	if err != nil || !there || t.Silo != "" { // the joint votes of all silos belong to no single silo
 		return false, err
 	}
 	head, _, err := manifest.Load(t.result.Manifest)
 	if err != nil {
-		if t.secrets.begun { // stopped between the votes and their manifest
+		if t.secrets.begun { // the run stopped between votes and manifest
 			return false, nil
 		}
 		return false, t.errExists()
@@ -229,15 +228,16 @@ func (t *task) complete() (bool, error) {
 		return false, broken(t.Out, "is not what its manifest was written for", "it was changed, or cut off", "remove it and train again")
 	}
 	t.Say("these votes are complete; nothing was trained")
-	return true, t.secrets.finish() // unless a run was stopped just before
+	return true, t.secrets.finish() // needed if a run stopped just before this call
 }
 
-// fingerprint identifies everything that shapes a teacher and that package teachers does not receive.
+// fingerprint identifies all inputs of a teacher that package teachers does not receive.
 func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes votes, unless the file exists with the same votes; for other votes it returns exists.
+// keepVotes writes the votes. If the file already has the same votes, it does nothing; for other votes it
+// returns exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {
@@ -249,7 +249,7 @@ func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) erro
 	if written, err := votes.Load(out, classes); err != nil || written.Hash() != matrix.Hash() {
 		return exists
 	}
-	return nil // stopped between the votes and their manifest
+	return nil // the run stopped between votes and manifest
 }
 
 func (t *task) share() ([]int, error) {
@@ -258,7 +258,7 @@ func (t *task) share() ([]int, error) {
 		return teachers.Partition(t.private.Units, t.result.Teachers, key)
 	}
 	share, err := teachers.Partition(t.private.Units, len(teachersOf(t.Part, t.Parts, t.result.Teachers)), key)
-	for i := range share { // the k-th teacher of this part
+	for i := range share { // map the k-th teacher of this part to its index in the ensemble
 		share[i] = t.Part + share[i]*t.Parts
 	}
 	return share, err

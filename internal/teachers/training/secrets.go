@@ -18,17 +18,17 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// secrets is the folder beside the votes. It holds the key from which the shares derive, the salt of the
-// manifest, and the votes of each teacher until all votes are complete. It is as secret as the private rows.
+// secrets is the folder beside the votes. It holds the key of the partition, the salt of the manifest, and
+// each teacher's votes until all votes are complete. It is as secret as the private rows.
 type secrets struct {
 	dir    string
 	key    rng.Key
 	salt   manifest.Salt
-	begun  bool // the folder existed, with its salt
+	begun  bool // the folder and its salt already existed
 	unlock func()
 }
 
-// openSecrets opens or creates the folder. One process at a time may hold it for a part.
+// openSecrets opens or creates the folder. Only one process may use it for the same part.
 func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	if err := durable.PrivateFolder(j.Secrets); err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 			s.unlock()
 		}
 	}()
-	// Parts on several machines need the same key: the first of them creates it.
+	// Parts on several machines need the same key, which the first of them creates.
 	unlock, err := durable.Lock(ctx, filepath.Join(s.dir, "lock-key"))
 	if err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
 	defer unlock()
-	durable.SweepFolder(s.dir) // left by killed processes: key and salt are written under this lock
+	durable.SweepFolder(s.dir) // remove files of killed processes; this lock also guards writing key and salt
 	if s.key.IsZero() {
 		if s.key, err = run.Key(filepath.Join(s.dir, "run.key")); err != nil {
 			return nil, err
@@ -85,12 +85,11 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made is stored in a secrets folder about votes that are elsewhere. It identifies their private rows and
-// detects changed votes. In the manifest, which is public, it would show whether the rows had changed from
-// one manifest to the next.
+// made identifies the private rows of votes and detects changed votes. It is stored in the secrets folder,
+// because two public manifests with this data would reveal whether the rows have changed.
 type made struct {
-	Data  string `json:"data"`  // keyed hash of the private rows, or of the rows of all parts
-	Votes string `json:"votes"` // SHA-256
+	Data  string `json:"data"`  // keyed hash of the private rows; "" for silos
+	Votes string `json:"votes"` // SHA-256 of the votes
 }
 
 func votesHash(m *votes.Matrix) string {
@@ -102,7 +101,7 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns the record of votes, which is empty if the votes were not made with this folder.
+// made returns the record of votes. The record is empty if this folder has none.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +124,7 @@ func (s *secrets) keepMade(out string, m made) error {
 	return durable.WriteBytes(s.madePath(out), 0o600, text)
 }
 
-// finish removes the votes of single teachers, once they are in the file of all votes.
+// finish removes the votes of single teachers after all votes are saved.
 func (s *secrets) finish() error {
 	if err := os.RemoveAll(s.single()); err != nil {
 		return fmt.Errorf("training: %w", err)
