@@ -9,19 +9,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// This file computes the probabilities of the Law methods a second time, for plans. A Law method returns
-// every class, as logarithms that hold where probabilities underflow. An expectation over thousands of
-// queries needs one class per query, to an absolute 1e-12 and a hundred times faster. Tests compare the two.
+// This file computes the probabilities of the Law methods again, faster, for plans. A Law method returns log
+// probabilities that stay accurate where the probabilities underflow. A plan needs one class per query, to an
+// absolute 1e-12, for thousands of queries. Tests compare the two computations.
 
 // chance returns the probability that label is the noisy argmax of counts.
 type chance = func(counts []int64, label int) float64
 
-// argmaxChance returns P[label wins] for counts plus noise, ties to the lowest index:
+// argmaxChance returns P[label wins] for counts plus noise. The lowest index wins a tie. The probability is
 //
 //	sum_x p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
 //
-// over the x at which no factor is negligible. With a stride above 1 the sum becomes a trapezoid rule over
-// every stride-th x.
+// over all x at which no factor is negligible. A stride above 1 replaces the sum by a trapezoid rule with
+// that step.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
@@ -48,8 +48,8 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 }
 
 // gaussianChance returns the chance function of GNMax. The summand is at least as smooth as a Gaussian of
-// standard deviation sigma/sqrt(K). With steps of at most a quarter of that deviation the trapezoid rule
-// errs by less than exp(-2 pi^2 4^2).
+// standard deviation sigma/sqrt(K). The step of the trapezoid rule is at most a quarter of that deviation.
+// The error is then below exp(-2 pi^2 4^2).
 func gaussianChance(sigma float64, classes int) (chance, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -59,8 +59,8 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance returns the chance function of LNMax. The Laplace distribution has kinks at the counts, so
-// the exact sum has stride 1. A rough sum, for comparing numbers of queries, is accurate to 1e-2.
+// laplaceChance returns the chance function of LNMax. The Laplace distribution has kinks at the counts, so an
+// exact sum needs stride 1. If rough is set, the result is accurate to 1e-2.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -73,7 +73,7 @@ func laplaceChance(scale float64, rough bool) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(32*scale))+1), stride), nil
 }
 
-// exponentialChance returns P[label] proportional to exp(n_label/scale).
+// exponentialChance returns a function that computes P[label], which is proportional to exp(n_label/scale).
 func exponentialChance(scale float64) chance {
 	return func(counts []int64, label int) float64 {
 		sum := 0.0
@@ -84,8 +84,8 @@ func exponentialChance(scale float64) chance {
 	}
 }
 
-// permuteAndFlipChance returns p_l integral_0^1 prod_{j != l} (1 - u p_j) du with p_j =
-// exp((n_j-max)/scale). The integrand is a polynomial, which Gauss-Legendre integrates exactly.
+// permuteAndFlipChance returns a function that computes p_l integral_0^1 prod_{j != l} (1 - u p_j) du, with
+// p_j = exp((n_j-max)/scale). Gauss-Legendre quadrature is exact because the integrand is a polynomial in u.
 func permuteAndFlipChance(scale float64, classes int) chance {
 	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
@@ -109,7 +109,7 @@ func permuteAndFlipChance(scale float64, classes int) chance {
 	}
 }
 
-// thresholdChance returns P[max counts + Z >= threshold].
+// thresholdChance returns a function that computes P[max counts + Z >= threshold].
 func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float64, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -121,12 +121,12 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 	}, nil
 }
 
-// The functions below return the probability that a class wins against a number (rivals) of classes whose
-// counts are all x noise scales lower, for continuous noise. For two classes the tests compare it with
-// closed forms.
+// The functions below return the probability that one class wins against all rivals under continuous noise.
+// The count of each rival is x noise scales lower. For one rival, tests compare the results with closed
+// forms.
 
-// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz, which is Phi(x/sqrt 2) for one rival. The
-// trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.
+// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz. For one rival the integral is Phi(x/sqrt
+// 2). The trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -140,12 +140,12 @@ func gaussianAhead(x float64, rivals int) float64 {
 	return total * step / math.Sqrt(2*math.Pi)
 }
 
-// gumbelAhead returns the probability of the exponential mechanism, a softmax.
+// gumbelAhead returns the probability for the exponential mechanism, which is a softmax.
 func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns the probability of permute-and-flip, integral_0^1 (1-uy)^rivals du with y = e^-x.
+// oneSidedAhead returns the probability for permute-and-flip: integral_0^1 (1-uy)^rivals du with y = e^-x.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
@@ -154,9 +154,9 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. Below -x both
-// are exponentials, y/(K 2^K). Above 0, with u = P[Z > z], it is integral_0^{1/2} (1-uy)^rivals du. In
-// between the integrand is smooth and summed in panels. For one rival the result is 1 - (2+x) e^-x / 4.
+// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. The part below
+// -x is y/(K 2^K). The part above 0 is integral_0^{1/2} (1-uy)^rivals du, with u = P[Z > z]. The integrand
+// between -x and 0 is smooth. For one rival the result is 1 - (2+x) e^-x / 4.
 func laplaceAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
@@ -166,7 +166,7 @@ func laplaceAhead(x float64, rivals int) float64 {
 	total -= math.Expm1(k*math.Log1p(-y/2)) / (k * y)
 	const nodes, reach = 32, 4.0
 	at, weight := make([]float64, nodes), make([]float64, nodes)
-	from := math.Max(-x, -60) // e^-60 of the mass lies lower
+	from := math.Max(-x, -60) // less than e^-60 of the probability lies below
 	for from < 0 {
 		to := math.Min(0, from+reach/math.Max(1, math.Log2(k)))
 		quad.Legendre{}.FixedLocations(at, weight, from, to)

@@ -12,18 +12,18 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ConfidentGNMaxConfig holds the parameters of a Confident-GNMax mechanism. None has a default; Threshold
-// may be 0.
+// ConfidentGNMaxConfig holds the parameters of a Confident-GNMax mechanism. No parameter has a default.
+// Threshold may be 0.
 type ConfidentGNMaxConfig struct {
-	Threshold float64 // for the largest count, in votes; in [-2^40, 2^40]
+	Threshold float64 // for the largest count plus noise, in votes; in [-2^40, 2^40]
 	Sigma1    float64 // standard deviation of the noise on the largest count, in votes; [2^-10, 2^40]
 	Sigma2    float64 // standard deviation of the noise on each count of an answer, in votes; [2^-10, 2^40]
-	Queries   int     // cap on questions, all of which are charged; >= 1
-	Answers   int     // cap on answers, all of which are charged; in [1, Queries]
+	Queries   int     // cap on queries; the whole cap is charged; >= 1
+	Answers   int     // cap on answers; the whole cap is charged; in [1, Queries]
 }
 
-// ConfidentGNMax answers like GNMax with Sigma2 if the largest count plus noise of standard deviation Sigma1
-// is at least Threshold. Otherwise it declines (Papernot et al. 2018, Algorithm 1).
+// ConfidentGNMax adds noise of standard deviation Sigma1 to the largest count. If the sum is at least
+// Threshold, it answers like GNMax with Sigma2. Otherwise it declines (Papernot et al. 2018, Algorithm 1).
 type ConfidentGNMax struct {
 	cfg       ConfidentGNMaxConfig
 	threshold int64 // the least integer not below cfg.Threshold
@@ -45,8 +45,8 @@ func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 	return &ConfidentGNMax{cfg: cfg, threshold: int64(math.Ceil(cfg.Threshold)), largest: largest, counts: counts}, nil
 }
 
-// Event implements [Mechanism]. It composes one threshold test per question and one noisy argmax per answer,
-// for exactly the sigmas that are sampled.
+// Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
+// answer. Its sigmas are exactly the sampled sigmas.
 func (m *ConfidentGNMax) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{
 		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)},
@@ -65,7 +65,7 @@ func (m *ConfidentGNMax) noise() (string, []uint64) {
 	}
 }
 
-// draw appends the noise of all classes and then the noise of the largest count.
+// draw appends the noise of every class, then the noise of the threshold test.
 func (m *ConfidentGNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return append(drawEach(noise, classes, m.counts, s), m.largest.Sample(s))
 }
@@ -74,7 +74,8 @@ func (m *ConfidentGNMax) decide(counts, noise []int64) Answer {
 	return m.answer(counts, noise, slices.Max(counts))
 }
 
-// answer declines unless statistic plus its noise reaches the threshold.
+// answer declines unless statistic plus its noise reaches the threshold. The last value of noise belongs to
+// the test.
 func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	label := argmax(counts, noise)
 	if statistic+noise[len(counts)] < m.threshold {
@@ -83,8 +84,8 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// testedParameters returns the parameters of mechanisms with a threshold test before the answer. If both
-// noises are chosen, sigma1 : sigma2 = 150 : 40, as in the literature.
+// testedParameters returns the parameters of a mechanism that tests a threshold before it answers. If both
+// sigmas are chosen, sigma1 : sigma2 = 150 : 40, as in the literature.
 func testedParameters(threshold string) []Parameter {
 	test := noiseParameter("sigma1", "noise of the threshold test")
 	test.Ratio = 150.0 / 40
@@ -123,7 +124,7 @@ func confidentDescription() Description {
 	}
 }
 
-// Law returns the output distribution of one query, within the limits of GNMax.Law.
+// Law returns the output distribution of one query. It has the same limits as GNMax.Law.
 func (m *ConfidentGNMax) Law(h Histogram) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -139,7 +140,7 @@ func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return m.continuousLawOf(h.counts(), float64(slices.Max(h.counts())))
 }
 
-// lawOf returns the output distribution if the threshold test compares statistic.
+// lawOf returns the output distribution if the threshold test is applied to statistic.
 func (m *ConfidentGNMax) lawOf(counts []int64, statistic int64) (Law, error) {
 	if points := gaussianReach * m.largest.Sigma(); points > maxLawPoints {
 		return Law{}, errLawTooWide(points)
@@ -161,7 +162,7 @@ func (m *ConfidentGNMax) continuousLawOf(counts []int64, statistic float64) (Law
 	return gate(labels, mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)), nil
 }
 
-// gate returns the output distribution of an argmax after an independent test.
+// gate returns the output distribution of an argmax that runs only if an independent test passes.
 func gate(labels []float64, logPass, logFail float64) Law {
 	for i := range labels {
 		labels[i] += logPass

@@ -12,46 +12,46 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description describes a mechanism for commands, plans and audits. Names in ledgers, plans, laws,
-// calibrations and audits derive from it, so that a mechanism is described in one place.
+// Description describes a mechanism for commands, plans and audits. Every other name of the mechanism derives
+// from its Description.
 type Description struct {
 	Name       string // in flags, files and reports
-	Short      string // what it does, in a few words
-	Cost       string // cost of one query, in words and formulas
+	Short      string // purpose in a few words
+	Cost       string // privacy cost of one query, in words and formulas
 	Parameters []Parameter
 	// New makes the mechanism from a setting that has passed Check.
 	New func(Setting) (Mechanism, error)
 
 	Declines  bool // the mechanism may decline to answer
-	Predicts  bool // votes are compared with the student's predictions
-	Distances bool // noise is added to the number of votes that must move, not to votes
-	Fails     bool // with a small probability an answer is released that must be refused
+	Predicts  bool // the mechanism compares votes with the student's predictions
+	Distances bool // noise is added to the number of votes that must change, not to vote counts
+	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit chooses all noise and thresholds together, if a single number is not enough. delta is the
-	// probability of releasing an answer that must be refused. If Fit is nil, WithNoise chooses.
+	// Fit chooses all noise and thresholds together. delta is the probability of releasing an answer that
+	// must be refused. If Fit is nil, WithNoise chooses the noise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Chances returns the probabilities for queries with the given number of classes, if they depend on the
-	// query's own votes alone. If rough, they are accurate to 1e-2, to compare numbers of queries.
+	// Chances returns probabilities for queries with the given number of classes. It is nil if they depend on
+	// more than the votes of the query. If rough is set, the probabilities are accurate to 1e-2.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins over rivals classes, all x noise scales behind, for
-	// continuous noise. It is set if a single noise is the only parameter to choose.
+	// Ahead returns the probability that a class wins over rivals classes under continuous noise. Each rival
+	// is x noise scales behind. Ahead is nil unless one noise is the only parameter to choose.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws lists named output distributions. Nil: the sampler's distribution, under the mechanism's name.
+	// Laws lists named output distributions. If nil, the list is the sampler's distribution under Name.
 	Laws []NamedLaw
-	// Audit is the setting that an audit tests, on two Neighbours for which a moved vote costs nearly the
-	// maximum. Pure: the claim is an epsilon without delta. Without Neighbours, package controls audits the
-	// mechanism in its own way.
+	// Audit is the setting that an audit tests. Neighbours are two histograms for which one moved vote has
+	// nearly the largest privacy loss. Without Neighbours, package controls has its own audit. If Pure is
+	// set, delta is 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
 }
 
-// LeastNoise finds the least noise at which an event fits a budget. An error of event ends the search.
+// LeastNoise finds the least noise at which an event fits a budget. An error from event ends the search.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find calls l. If even the least noise that l tries fits the budget, Find returns that noise. An error that
-// matches [accountant.ErrNoBracket] means that no noise is enough.
+// Find calls l. If even the least noise that l tries fits the budget, Find returns that noise. The error
+// matches [accountant.ErrNoBracket] if no noise is enough.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
 	var bracket *accountant.NoBracketError
@@ -61,44 +61,44 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 	return noise, err
 }
 
-// Parameter describes one parameter of a mechanism. The flag, the value in a [Setting], the field of the
-// config and the field of the event all have its name.
+// Parameter describes one parameter of a mechanism. Name is also the name of the flag, of the value in a
+// [Setting], of the config field and of the event field.
 type Parameter struct {
 	Name     string
 	Doc      string  // description
-	Unit     string  // of the value: "votes", "moved votes" or empty
+	Unit     string  // unit of the value: "votes", "moved votes" or empty
 	Kind     string  // "noise", "threshold", "cap" or "share"
 	Min, Max float64 // range, both ends included
-	Whole    bool    // a whole number
-	Ratio    float64 // of this noise to the other if both are chosen; 0: equal
-	Instead  string  // parameter that can be given in place of this one
-	WithIt   bool    // this threshold is chosen together with the noise
-	// Default returns the value if none is given, and DefaultDoc describes it. If Default is nil, a value
-	// must be given unless the parameter is chosen.
+	Whole    bool    // the value is a whole number
+	Ratio    float64 // this noise divided by the other noise if both are chosen; 0: equal
+	Instead  string  // parameter that can replace this one
+	WithIt   bool    // the threshold is chosen together with the noise
+	// Default returns the value of a missing parameter. DefaultDoc describes that value. If Default is nil, a
+	// missing parameter is an error unless the parameter is chosen.
 	Default    func(queries int) float64
 	DefaultDoc string
 }
 
-// Chosen reports whether the parameter is chosen to fit a budget if it is left out.
+// Chosen reports whether a missing value of p is chosen to fit a budget.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
 // NamedLaw describes an output distribution of a mechanism.
 type NamedLaw struct {
 	Name       string
 	Short      string
-	Noise      string      // "continuous", "discrete", or "exact" if drawn without noise
+	Noise      string      // "continuous", "discrete", or "exact" for sampling without added noise
 	Parameters []Parameter // nil: the mechanism's parameters except caps
 	Law        func(s Setting, h Histogram) (Law, error)
 }
 
-// Chances are the probabilities for one query that plans add up, accurate to an absolute 1e-12 unless rough.
-// They are safe for concurrent use.
+// Chances are the probabilities of one query's outcomes. Their absolute accuracy is 1e-12 unless rough was
+// set. They are safe for concurrent use.
 type Chances struct {
-	Right    func(counts []int64, label int) float64 // probability that label is released, given an answer
+	Right    func(counts []int64, label int) float64 // probability that label is released if there is an answer
 	Answered func(counts []int64) float64            // probability of an answer; nil: 1
 }
 
-// The range of noise that mechanisms accept, in votes.
+// leastNoise and mostNoise bound the noise that mechanisms accept, in votes.
 const (
 	leastNoise = 0x1p-10
 	mostNoise  = 0x1p40
@@ -113,8 +113,8 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues reports a wrong value of s: an unknown parameter, a value out of range, or both of two values
-// that exclude each other.
+// CheckValues reports an invalid value of s. A value is invalid if its parameter is unknown, if it is out of
+// range, or if the setting also has the parameter's alternative.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)
@@ -134,7 +134,7 @@ func (d Description) CheckValues(s Setting) error {
 	return nil
 }
 
-// Check reports a wrong setting. Parameters that are chosen later may be missing.
+// Check reports an invalid setting. Parameters that are chosen later may be missing.
 func (d Description) Check(s Setting) error {
 	if err := d.CheckValues(s); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (p Parameter) inUnit() string {
 	return ", in " + p.Unit
 }
 
-// chosenNames returns the names of the parameters that are chosen together.
+// chosenNames returns the names of the chosen parameters. Alternatives share one entry, as in "a or b".
 func (d Description) chosenNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -189,8 +189,7 @@ func (d Description) ParameterNames() []string {
 	return names
 }
 
-// making adapts a constructor to [Description].New. With an error the mechanism is a nil interface, not a
-// typed nil.
+// making adapts a constructor to [Description].New. If the constructor fails, the result is a nil interface.
 func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism, error) {
 	return func(s Setting) (Mechanism, error) {
 		m, err := one(s)
@@ -227,15 +226,15 @@ func Descriptions() []Description {
 // Setting chooses a mechanism and its parameters.
 type Setting struct {
 	Mechanism string             // [Description].Name
-	Values    map[string]float64 // by [Parameter].Name; missing values are chosen or have a default
-	Queries   int                // cap on questions, all of which are charged for
-	Teachers  int                // public number of teachers that may vote; needed by mechanisms that predict
+	Values    map[string]float64 // by [Parameter].Name; a missing value is chosen or has a default
+	Queries   int                // cap on queries; the whole cap is charged
+	Teachers  int                // public number of teachers that may vote, for mechanisms that predict
 	// Predict returns the student's probability of each class, for mechanisms that compare votes with
 	// predictions.
 	Predict func(query uint64) ([]float64, error)
 }
 
-// With returns a copy of s in which the parameter has the value.
+// With returns a copy of s in which parameter has the given value.
 func (s Setting) With(parameter string, value float64) Setting {
 	s.Values = maps.Clone(s.Values)
 	if s.Values == nil {
@@ -245,18 +244,17 @@ func (s Setting) With(parameter string, value float64) Setting {
 	return s
 }
 
-// has reports whether the parameter has a value.
 func (s Setting) has(parameter string) bool {
 	_, ok := s.Values[parameter]
 	return ok
 }
 
-// lacks reports whether neither the parameter nor its alternative has a value.
+// lacks reports whether both the parameter and its alternative lack a value.
 func (s Setting) lacks(p Parameter) bool {
 	return !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead))
 }
 
-// Equal reports whether two settings have the same mechanism, values and queries.
+// Equal reports whether s and other have the same mechanism, values and number of queries.
 func (s Setting) Equal(other Setting) bool {
 	return s.Mechanism == other.Mechanism && s.Queries == other.Queries && maps.Equal(s.Values, other.Values)
 }
@@ -281,7 +279,7 @@ func (d Description) Noise() []Parameter {
 	return out
 }
 
-// Parameter returns the parameter with the name.
+// Parameter returns the parameter with the given name and whether it exists.
 func (d Description) Parameter(name string) (Parameter, bool) {
 	i := slices.IndexFunc(d.Parameters, func(p Parameter) bool { return p.Name == name })
 	if i < 0 {
@@ -290,8 +288,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether s has all noise of the mechanism, and all parameters that are chosen with the
-// noise.
+// Settled reports whether s has a value for every parameter that can be chosen.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && s.lacks(p) {
@@ -301,11 +298,11 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise fills in the noise that s lacks, for a mechanism whose noise is chosen by one number.
+// WithNoise sets each noise that s lacks to the given noise, scaled by its ratio and clamped to its range.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
-		if !s.lacks(p) { // its alternative has been filled in
+		if !s.lacks(p) { // the alternative already has a value
 			continue
 		}
 		factor := 1.0
@@ -317,8 +314,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least returns the noise for WithNoise at which the whole session fits a budget. If even the least noise
-// that can be drawn fits, it returns that noise.
+// Least returns the least noise for WithNoise at which the whole session fits a budget. The result lies in
+// the range of noise that mechanisms accept.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	if err != nil {
@@ -327,7 +324,7 @@ func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	return min(max(noise, leastNoise), mostNoise), nil
 }
 
-// Complete fills in the parameters that have a default.
+// Complete fills in every missing parameter that has a default.
 func (d Description) Complete(s Setting) Setting {
 	for _, p := range d.Parameters {
 		if p.Default != nil && !s.has(p.Name) {
@@ -339,7 +336,7 @@ func (d Description) Complete(s Setting) Setting {
 
 // Event returns the event of a whole session in the worst case.
 func (d Description) Event(s Setting) (accountant.Event, error) {
-	if d.Predicts && s.Predict == nil { // predictions do not change the cost
+	if d.Predicts && s.Predict == nil { // predictions do not change the privacy cost
 		s.Predict = func(uint64) ([]float64, error) { return nil, nil }
 	}
 	m, err := d.New(s)
@@ -349,8 +346,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s for a single query, and whether one query costs less than all of s. A mechanism that pays
-// for refusals costs the same.
+// One returns s for a single query. cheaper is false only if one query costs as much as several queries, as
+// for a mechanism whose cap counts refusals.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

@@ -1,44 +1,43 @@
-// Package aggregate turns the votes of an ensemble into private labels. It has every noisy argmax mechanism
-// of PATE, with exact output distributions.
+// Package aggregate turns the votes of an ensemble into private labels. It contains the noisy argmax
+// mechanisms of PATE and their exact output distributions.
 //
-// For one public record every teacher votes for a class; the counts are a [Histogram]. A mechanism adds
-// exact integer noise to the counts and releases the winner, or declines. Its worst-case cost is fixed when
-// it is made ([Mechanism].Event). Once the cost is charged, the mechanism starts a [Session], which answers
-// queries one at a time:
+// Every teacher votes for one class of a public record. A [Histogram] holds the vote counts. A mechanism adds
+// exact integer noise to the counts and releases the winning class, or declines. [Mechanism].Event returns
+// the worst-case privacy cost, which is fixed at construction. After the charge, Start returns a [Session],
+// which answers queries one at a time:
 //
 //	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 40, Queries: 1000})
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)  // votes, err := aggregate.CountVotes(labels, classes)
 //
-// [Session].AskBatch answers many consecutive queries, on all cores.
+// [Session].AskBatch answers many consecutive queries on all cores.
 //
 // The mechanisms:
 //
 //	LNMax             largest count plus discrete Laplace noise
 //	GNMax             largest count plus discrete Gaussian noise
 //	ConfidentGNMax    GNMax, if the largest count plus noise reaches a threshold
-//	InteractiveGNMax  GNMax, if the largest count beyond the student's prediction
-//	                  plus noise reaches a threshold; else the student's label,
-//	                  if the student is sure
+//	InteractiveGNMax  GNMax, if the largest excess of a count over the predicted
+//	                  count plus noise reaches a threshold; else the student's
+//	                  label, if the student is sure
 //	Exponential       class j with probability proportional to exp(n_j/Scale)
-//	PermuteAndFlip    classes in random order, the first that is accepted, j with
-//	                  probability exp((n_j - max)/Scale)
+//	PermuteAndFlip    the first accepted class in random order; class j is
+//	                  accepted with probability exp((n_j - max)/Scale)
 //
-// Randomness is drawn before the votes are read, for all classes and the threshold, whatever the outcome.
-// For the last two it is the order in which classes take turns, and how far below the largest count each
-// turn still accepts. Equal noisy counts go to the class with the lowest index; in Exponential and
-// PermuteAndFlip the earlier turn wins. The randomness of a query is a function of the key, the mechanism's
-// parameters, the query's number and, if there is one, the rounded prediction. So a query that is asked
-// again, in this session or in a resumed one, gets the same answer.
+// A session draws all noise of a query before it reads the votes, whatever the outcome. Exponential and
+// PermuteAndFlip draw an order of turns and a distance for each turn. A turn is accepted if the count of its
+// class is at most that distance below the largest count. Equal noisy counts go to the class with the lowest
+// index. The noise of a query depends only on the key, the ledger entry, the mechanism's parameters, the
+// query number and the rounded prediction, if any. So a repeated query gets the same answer, also in a
+// resumed session.
 //
-// The Law methods return the exact probability of every answer on given votes, for planning, teaching and
-// tests. The probabilities are logarithms, accurate from 1 to 1e-300 and below.
+// A Law method returns the exact probability of every answer on known votes, for planning, teaching and
+// tests. The probabilities are logarithms and stay accurate below 1e-300.
 //
 // # Guarantee
 //
-// Let one record change at most one teacher, and so at most one vote of every query: n_a falls by one and
-// n_b rises by one ("one vote moves"). Then all answers of a session together have Rényi divergence of order
-// a at most
+// Let one record change at most one teacher. Then it changes at most one vote of every query: one vote moves
+// from class a to class b. All answers of a session together then have Rényi divergence of order a at most
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2
@@ -48,23 +47,24 @@
 //	PermuteAndFlip    Queries pure(2/Scale)
 //
 // between any two neighbours, for queries chosen adaptively. Here pure(e) is the divergence of randomised
-// response with log-ratio e, and range(e) is the largest divergence of two distributions whose log-ratios lie
-// in some interval of length e. Both approach e at large orders. Sources: Papernot et al. 2018, Proposition 8
-// and Algorithms 1 and 2, for integer noise on integer counts by Canonne, Kamath, Steinke 2020, Proposition
-// 5; Papernot et al. 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests
-// enumerate every histogram of up to six teachers and three classes and compare exact divergences with these
-// claims. No order exceeds them, and the tests detect wrong charges: LNMax at 1/Scale, as if one count
-// changed (1.8 times too little in these worlds, twice in the limit); GNMax with sensitivity 1 (the same
-// factors); PermuteAndFlip by the curve of Exponential (3.6 times too little).
+// response with log-ratio e. range(e) is the largest divergence of two distributions whose log-ratios lie in
+// an interval of length e. Both approach e at large orders. Sources: Papernot et al. 2018, Proposition 8 and
+// Algorithms 1 and 2, for integer noise by Canonne, Kamath, Steinke 2020, Proposition 5; Papernot et al.
+// 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare the exact
+// divergences of all histograms of up to six teachers and three classes with these bounds. No divergence
+// exceeds its bound. The tests also detect wrong charges, such as LNMax at 1/Scale or GNMax with sensitivity
+// 1 (1.8 times too low here, 2 in the limit) and PermuteAndFlip with the curve of Exponential (3.6 times too
+// low).
 //
 // The privacy unit is the unit by which data are assigned to teachers: record or user. Add/remove and
-// replace-one cost the same if a record is replaced under its own unit id, because then one vote moves
-// either way. Under another id the old and the new record may belong to two teachers, and two votes move.
+// replace-one cost the same if the new record keeps the unit id of the old record, because then one vote
+// moves. Under a different id the two records may belong to two teachers, and two votes move.
 //
 // # Which one
 //
-// The table has the noise that a total of (2, 1e-5) allows by Rényi accounting, and the lead in votes with
-// which one of ten classes, over nine equal ones, is answered with probability 95 and 99.9 percent:
+// The table shows the noise that a total guarantee of (2, 1e-5) allows by Rényi accounting. One of ten
+// classes leads nine equal classes. The other columns show the lead in votes at which it wins with
+// probability 95 and 99.9 percent:
 //
 //	answers             1                 100                1000
 //	                noise  95%  99.9%  noise  95%  99.9%  noise  95%  99.9%
@@ -73,22 +73,20 @@
 //	Exponential      1.0     6     10   21.4  110    195   67.9  350    619
 //	PermuteAndFlip   1.0     5      9   42.2  189    356  135.7  607   1142
 //
-// PermuteAndFlip is best for one answer, GNMax for many, because of its thin tail. With two classes
-// Exponential needs a smaller lead than GNMax for 95 percent (200 against 225 at 1000 answers) and a larger
-// one for 99.9. Where teachers often disagree, ConfidentGNMax spends its answers on the other queries, and
-// InteractiveGNMax on the queries that the student gets wrong.
+// PermuteAndFlip is best for one answer. GNMax is best for many answers, because of its thin tail. With two
+// classes and 1000 answers, Exponential needs a smaller lead than GNMax for 95 percent (200 against 225) but
+// a larger lead for 99.9. If teachers often disagree, ConfidentGNMax answers only queries on which they
+// agree, and InteractiveGNMax only queries that the student gets wrong.
 //
 // # Caveats
 //
-// Teachers must not share private data, random streams or anything fitted on all the private data; package
-// teachers ensures this. A key must not be used for two vote files, because the same noise would cover two
-// different histograms: derive it from a hash of the votes ([Key].DeriveBytes). A prediction given to an
-// [InteractiveSession] must come from public data and earlier answers. Answers under a key from [SeedKey]
-// are for experiments ([Session].Releasable is false). Laws and counts are functions of the private votes,
-// not private releases.
+// Teachers must not share private data, random streams or anything fitted on all private data. Package
+// teachers ensures this. Do not use a key for two vote files, because the same noise would cover two
+// histograms. Derive the key from a hash of the votes ([Key].DeriveBytes). A prediction for an
+// [InteractiveSession] must come from public data and earlier answers. Answers under a key from [SeedKey] are
+// for experiments ([Session].Releasable is false). The results of Law and the vote counts are private.
 //
-// Timing is not constant. The time to draw noise does not depend on the votes. But the samplers reject and
-// loop, so this time reveals something about the noise that hides the votes. Comparing noise with votes
-// takes a number of steps that depends on neither, but branches on both. An adversary who can time single
-// queries to that precision is outside the claim.
+// Running time is not constant. The time to draw noise does not depend on the votes, but it reveals something
+// about the noise. The comparison of noise with votes takes a fixed number of steps, but its branches depend
+// on noise and votes. The guarantee does not cover an adversary who can measure such times.
 package aggregate

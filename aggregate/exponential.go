@@ -9,21 +9,21 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ExponentialConfig holds the parameters of an exponential mechanism; none has a default.
+// ExponentialConfig holds the parameters of an exponential mechanism. No parameter has a default.
 type ExponentialConfig struct {
-	Scale   float64 // votes that change the odds by a factor e; [2^-10, 2^40]
-	Queries int     // cap on questions, all of which are charged; >= 1
+	Scale   float64 // difference of counts that changes the odds by a factor e, in votes; [2^-10, 2^40]
+	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// Exponential answers with class j with probability proportional to exp(n_j/Scale): the exponential
-// mechanism (McSherry, Talwar 2007). This is the distribution of the argmax of n_j plus Gumbel noise. For a
-// moved vote the log-ratios lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+// Exponential is the exponential mechanism (McSherry, Talwar 2007). It answers with class j with probability
+// proportional to exp(n_j/Scale). The argmax of n_j plus Gumbel noise has the same distribution. If one vote
+// moves, the log-ratios lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
 	single
 	distances *rng.DiscreteLaplace
 }
 
-// NewExponential returns the mechanism for cfg. Its epsilon is 2/Scale, rounded up.
+// NewExponential returns the mechanism for cfg. Each query costs an epsilon of 2/Scale, rounded up.
 func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	distances, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -33,13 +33,13 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// manyTurns is the rule of Exponential, by which a class can have several turns.
+// manyTurns is the rule of Exponential, which can give a class several turns.
 type manyTurns struct{ turns }
 
-// draw gives turns to uniformly random classes until every class had one. Then some turn is accepted,
-// whatever the votes are. The first accepted turn is of class j with probability proportional to its chance
-// of acceptance. A turn with no larger distance than an earlier turn of the same class cannot be the first
-// accepted one, and is left out.
+// draw gives turns to uniformly random classes until every class had a turn. Then at least one turn is
+// accepted on any votes. The first accepted turn belongs to class j with probability proportional to the
+// acceptance probability of j. draw omits a turn if an earlier turn of the class has at least the same
+// distance.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
@@ -92,13 +92,12 @@ func exponentialDescription() Description {
 	}
 }
 
-// The exponential mechanism and permute-and-flip both go through the classes in a random order and stop at
-// the first that is accepted. Class j is accepted with probability exp(-(max - n_j)/Scale), so a class with
-// the largest count always is. If D has the geometric distribution P[D >= d] = exp(-d/Scale), then
-// D >= max - n_j has exactly that probability. So the order and the distances D can be drawn as integers
-// before the votes are read, and the votes only decide where to stop.
+// The exponential mechanism and permute-and-flip both visit the classes in a random order and answer with the
+// first accepted class. Class j is accepted with probability exp(-(max - n_j)/Scale). Let D have the
+// geometric distribution P[D >= d] = exp(-d/Scale). Then the event D >= max - n_j has exactly that
+// probability. So the order and the distances D can be drawn as integers before the votes are read.
 
-// turns is what the rules of the two mechanisms have in common.
+// turns is the common part of the rules of both mechanisms.
 type turns struct {
 	name      string
 	distances *rng.DiscreteLaplace
@@ -110,12 +109,12 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// turn appends a turn of a class to noise. The class accepts if its count is at most distance below the
-// largest count.
+// turn appends a turn of class to noise. The turn is accepted if the count of class is at most distance below
+// the largest count.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first accepted turn. It reads every turn, from the last to the
-// first, wherever the accepted turns are.
+// firstAccepted returns the class of the first accepted turn. It reads all turns, so the number of steps does
+// not depend on the votes.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel
@@ -136,7 +135,6 @@ func twiceOver(scale float64) float64 {
 	return eps
 }
 
-// logAcceptances returns (n_j - max)/scale for each class.
 func logAcceptances(counts []int64, scale float64) []float64 {
 	high := slices.Max(counts)
 	logs := make([]float64, len(counts))

@@ -10,14 +10,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// GNMaxConfig holds the parameters of a GNMax mechanism; none has a default.
+// GNMaxConfig holds the parameters of a GNMax mechanism. No parameter has a default.
 type GNMaxConfig struct {
 	Sigma   float64 // standard deviation of the noise on each count, in votes; [2^-10, 2^40]
-	Queries int     // cap on questions, all of which are charged; >= 1
+	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// GNMax answers with the class whose count plus discrete Gaussian noise is
-// largest (Papernot et al. 2018, section 4.1).
+// GNMax answers with the class whose count plus discrete Gaussian noise is largest (Papernot et al. 2018,
+// section 4.1).
 type GNMax struct {
 	single
 	counts *rng.DiscreteGaussian
@@ -55,15 +55,15 @@ func gnmaxDescription() Description {
 	}
 }
 
-// gaussianReach is the distance from the counts, in sigmas, beyond which the integrand or summand of a law
-// is negligible: it is log-concave with curvature at least 1/sigma^2, and its maximum lies between the
-// lowest count and 6 sigmas above the largest (for up to 2^22 classes). Ten sigmas from the maximum it is
+// gaussianReach is the distance from the counts, in sigmas, beyond which integrand and summand are
+// negligible. Both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest
+// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas from the maximum they are
 // smaller by e^50.
 const gaussianReach = 16
 
-// Law returns the output distribution of one query: discrete Gaussian noise, ties to the lowest index. Time
-// and memory are proportional to Sigma plus the spread of the counts. It fails if the sum needs over 2^22
-// points.
+// Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
+// proportional to Sigma plus the spread of the counts. Errors: an invalid histogram, or a sum of more than
+// 2^22 points.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})
@@ -81,8 +81,8 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 //
 //	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
 //
-// by the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
-// sigma/sqrt(K). For steps of a fifth of the width the error of the rule is of order exp(-2 pi^2 5^2).
+// It uses the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
+// sigma/sqrt(K). The step is at most a fifth of that width, so the error is of order exp(-2 pi^2 5^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	k := len(counts)
 	low := float64(slices.Min(counts))
@@ -112,13 +112,12 @@ func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	return logs, nil
 }
 
-// gaussianNoise is the integerNoise of a discrete Gaussian.
 type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m), all terms positive.
-// The upper half is 1 minus the upper tail, which by symmetry equals the lower tail.
+// cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m). All terms are
+// positive. The upper half is 1 minus the upper tail, which equals the lower tail by symmetry.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()
@@ -130,7 +129,7 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 		c.logs[m+reach] = noise.LogProb(m) + math.Log(s)
 	}
 	for m := int64(1); m <= reach; m++ {
-		above := logAtReach // an upper bound at m = reach, where it is below the last bit of 1
+		above := logAtReach // upper bound at m = reach, where the tail is below the last bit of 1
 		if m < reach {
 			above = c.logs[reach-m-1]
 		}
@@ -139,8 +138,8 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// logAtLeast returns log P[Z >= m]. The ratio of the sum's terms to its first,
-// exp(-(i^2 + 2 i m)/(2 sigma^2)), falls below the last bit within 9 sigma.
+// logAtLeast returns log P[Z >= m]. The ratio of term i to the first term is exp(-(i^2 + 2 i m)/(2 sigma^2)).
+// This ratio falls below the last bit within 9 sigma.
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return mathx.Log1mExp(-logAtLeast(noise, 1-m))

@@ -10,15 +10,14 @@ import (
 // Abstain is the vote of a teacher that does not vote.
 const Abstain = -1
 
-// maxCount bounds one vote count, so that count plus noise is far from the ends of int64.
+// maxCount bounds each vote count, so that count plus noise does not overflow int64.
 const maxCount = 1 << 40
 
-// Histogram holds the number of votes for each class on one query. The counts are the secret that the noise
-// protects: a Histogram prints as redacted text under every verb and logger, and MarshalJSON fails. The zero
-// Histogram is not valid.
+// Histogram holds the number of votes for each class on one query. The counts are private. Printing and
+// logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
 type Histogram struct {
-	// fmt cannot call the methods of an unexported field. The counts are two pointers away, so that fmt
-	// prints an address.
+	// fmt cannot call methods of an unexported field. Behind two pointers, fmt prints an address, not the
+	// counts.
 	sealed *sealed
 }
 
@@ -26,8 +25,8 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns room for the counts of all classes, and the histogram that will hold these counts. It
-// allocates once if classes are few, because there are millions of histograms.
+// seal returns zero counts for all classes and the histogram that holds these counts. For up to ten classes
+// it allocates only once, because millions of histograms exist.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed
@@ -45,8 +44,8 @@ func seal(classes int) ([]int64, Histogram) {
 
 const redacted = "aggregate.Histogram(redacted)"
 
-// NewHistogram returns the histogram with the given count for each class. There must be at least two
-// classes. It keeps no reference to counts.
+// NewHistogram returns the histogram with the given count for each class. It copies counts. Errors: fewer
+// than two classes, or a count outside [0, 2^40].
 func NewHistogram(counts []int) (Histogram, error) {
 	if len(counts) < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))
@@ -61,7 +60,7 @@ func NewHistogram(counts []int) (Histogram, error) {
 	return h, nil
 }
 
-// CountVotes returns the histogram of votes, one for each teacher: a class in [0, classes) or [Abstain].
+// CountVotes returns the histogram of one vote per teacher. A vote is a class in [0, classes) or [Abstain].
 func CountVotes(votes []int, classes int) (Histogram, error) {
 	if classes < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", classes)
@@ -79,11 +78,10 @@ func CountVotes(votes []int, classes int) (Histogram, error) {
 	return h, nil
 }
 
-// Classes returns the number of classes, which is public; 0 for the zero Histogram.
+// Classes returns the number of classes, which is public. It is 0 for the zero Histogram.
 func (h Histogram) Classes() int { return len(h.counts()) }
 
-// Reveal returns a copy of the counts. The copy is not private; it is for planning, teaching and non-private
-// baselines.
+// Reveal returns a copy of the private counts, for planning, teaching and non-private baselines.
 func (h Histogram) Reveal() []int {
 	out := make([]int, h.Classes())
 	for i, n := range h.counts() {
@@ -106,12 +104,12 @@ func (h Histogram) check() error {
 	return nil
 }
 
-// MarshalJSON always fails, so that votes are not written into a log record or a results file by accident.
+// MarshalJSON always fails, so that no log or results file contains votes by accident.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("aggregate: a Histogram is private and has no JSON form; Reveal is the way around")
 }
 
-// Format writes redacted text, whatever the verb.
+// Format writes redacted text for every verb.
 func (h Histogram) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // String returns redacted text.

@@ -10,27 +10,27 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// InteractiveGNMaxConfig holds the parameters of an Interactive-GNMax mechanism. None has a default;
+// InteractiveGNMaxConfig holds the parameters of an Interactive-GNMax mechanism. No parameter has a default.
 // Threshold may be 0.
 type InteractiveGNMaxConfig struct {
-	Threshold  float64 // for the largest count minus prediction, in votes; in [-2^40, 2^40]
-	Sigma1     float64 // standard deviation of the noise on that statistic, in votes; [2^-10, 2^40]
+	Threshold  float64 // for the largest excess of a count over its prediction plus noise, in votes; in [-2^40, 2^40]
+	Sigma1     float64 // standard deviation of the noise on that excess, in votes; [2^-10, 2^40]
 	Sigma2     float64 // standard deviation of the noise on each count of an answer, in votes; [2^-10, 2^40]
 	Teachers   int     // public number of teachers that may vote; [1, 2^40]
-	Confidence float64 // the student's label is used if its probability is above this; [0, 1], 1 for never
-	Queries    int     // cap on questions, all of which are charged; >= 1
-	Answers    int     // cap on answers of the teachers, all of which are charged; in [1, Queries]
-	// Predict returns the student's probability of each class for a query. It must be a function of public
-	// data and of answers released before. The probabilities must add up to one within a thousandth.
+	Confidence float64 // the student's label is used if its probability is above Confidence; [0, 1]; 1: never
+	Queries    int     // cap on queries; the whole cap is charged; >= 1
+	Answers    int     // cap on answers of the teachers; the whole cap is charged; in [1, Queries]
+	// Predict returns the student's probability of each class. It may use only public data and released
+	// answers. The probabilities must add up to 1 within 0.001.
 	Predict func(query uint64) ([]float64, error)
 }
 
 // InteractiveGNMax uses the teachers' votes only if they contradict the student (Papernot et al. 2018,
-// Algorithm 2). The student predicts a probability p_j for each class. If the largest of n_j -
-// round(Teachers p_j), plus noise, is at least Threshold, GNMax with Sigma2 answers. Otherwise the student's
-// label is confirmed if its probability is above Confidence; if it is not, the mechanism declines. The cost
-// is the cost of ConfidentGNMax. The noise of a query also depends on its rounded prediction: in a resumed
-// session the same query with another prediction is another question.
+// Algorithm 2). The student predicts a probability p_j for each class. The statistic is the largest n_j -
+// round(Teachers p_j). If it plus noise is at least Threshold, GNMax with Sigma2 answers. Otherwise the
+// student's label is released if its probability is above Confidence. In all other cases the mechanism
+// declines. The privacy cost equals the cost of ConfidentGNMax. The noise depends on the rounded prediction,
+// so a new prediction makes a new query.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -54,9 +54,9 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event implements [Mechanism]. It composes one threshold test per question and one noisy argmax per answer
-// of the teachers. A prediction is public and is rounded to integers before it is compared with the votes,
-// so the statistic changes by at most one when a vote moves.
+// Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
+// answer of the teachers. Predictions are public and rounded to integers, so a moved vote changes the
+// statistic by at most 1.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 // Start implements [Mechanism].
@@ -69,8 +69,8 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction returns the error that [Session].Ask would return for predicted probabilities, so that
-// predictions can be checked before anything is charged.
+// CheckPrediction reports probabilities that [Session].Ask would refuse, except a wrong number of classes. It
+// allows a check before anything is charged.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -85,11 +85,11 @@ func CheckPrediction(probabilities []float64) error {
 	return nil
 }
 
-// prediction is the rule for one query, which depends on the student's prediction.
+// prediction is the rule for one query. It depends on the student's prediction.
 type prediction struct {
 	mechanism *InteractiveGNMax
-	votes     []int64 // predicted for each class
-	declined  Answer  // released if the teachers decline
+	votes     []int64 // predicted count of each class
+	declined  Answer  // answer to release if the teachers decline
 }
 
 func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error) {
@@ -120,8 +120,7 @@ func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error
 	return p, nil
 }
 
-// lead returns the largest excess of a count over its prediction. It changes by at most one when a vote
-// moves.
+// lead returns the largest excess of a count over its prediction. A moved vote changes it by at most one.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {
@@ -146,8 +145,8 @@ func (p prediction) decide(counts, noise []int64) Answer {
 	return p.declined
 }
 
-// Law implements [Mechanism], for the prediction of query 0. LogDeclined is for the event that the teachers
-// do not answer; whether the student's label is used then follows from the prediction.
+// Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
+// teachers do not answer. The prediction then decides whether the student's label is used.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

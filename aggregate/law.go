@@ -8,25 +8,25 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Law is the exact probability of every answer a mechanism can give on one histogram, as natural logarithms.
-// Their relative accuracy is 1e-9, also where the probabilities themselves underflow. A law is a function of
-// the private votes: it is for tests, planning and teaching, not for release.
+// Law holds the exact probability of every answer of a mechanism on one histogram, as natural logarithms.
+// Their relative accuracy is 1e-9, also where the probabilities underflow. A Law depends on private votes and
+// must not be released.
 type Law struct {
 	LogLabels   []float64 // log probability of each class
-	LogDeclined float64   // of declining or using the prediction; -Inf if the mechanism always answers
+	LogDeclined float64   // log probability that the teachers do not answer; -Inf if they always answer
 }
 
-// maxLawPoints bounds the number of points over which a law is summed.
+// maxLawPoints bounds the number of points in the sum for an output distribution.
 const maxLawPoints = 1 << 22
 
 func errLawTooWide(points float64) error {
 	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, the limit is %d", points, maxLawPoints)
 }
 
-// logSum accumulates the logarithm of a sum of terms that are given as logarithms.
+// logSum accumulates the logarithm of a sum. Each term is given as a logarithm.
 type logSum struct {
-	top float64 // largest term so far
-	sum float64 // of exp(term - top)
+	top float64 // largest term
+	sum float64 // sum of exp(term - top)
 }
 
 func newLogSums(n int) []logSum {
@@ -39,7 +39,7 @@ func newLogSums(n int) []logSum {
 
 func (s *logSum) add(term float64) {
 	switch {
-	case term <= s.top-750: // below the last bit, also -Inf
+	case term <= s.top-750: // below the last bit, or -Inf
 	case term <= s.top:
 		s.sum += math.Exp(term - s.top)
 	default:
@@ -58,7 +58,8 @@ func logsOf(sums []logSum) []float64 {
 	return logs
 }
 
-// always returns the Law of a mechanism that never declines, given the log probabilities of its labels.
+// always returns the Law of a mechanism that never declines. labels returns the log probability of each
+// label.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -70,14 +71,13 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 	return Law{LogLabels: logs, LogDeclined: math.Inf(-1)}, nil
 }
 
-// integerNoise describes the noise on each count, for the law of a noisy argmax.
+// integerNoise describes the noise on each count for a noisy argmax.
 type integerNoise interface {
-	// LogProb returns the logarithm of the probability of k.
 	LogProb(k int64) float64
-	// reach returns how far below the lowest and above the largest count the largest noisy count can lie and
-	// still matter to the probability of any answer.
+	// reach returns a distance beyond the lowest and the largest count. A largest noisy count outside this
+	// range has negligible probability.
 	reach(classes int) float64
-	// cdf returns the cumulative distribution up to the given distance from 0.
+	// cdf returns the cumulative distribution up to distance reach from 0.
 	cdf(reach int64) latticeCDF
 }
 
@@ -93,13 +93,13 @@ func newLatticeCDF(reach int64) latticeCDF {
 
 func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 
-// discreteArgmax returns log P[i] for counts plus integer noise. It sums over x, the largest noisy count:
+// discreteArgmax returns log P[i] for counts plus integer noise. It sums over the largest noisy count x:
 //
 //	P[i] = sum_x p(x-n_i) T_i(x)
 //
-// where T_i(x) is the probability that all other classes lose to i at x. With ties to the lowest index this
-// is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added as
-// logarithms.
+// where T_i(x) is the probability that all other classes lose to class i at x. The lowest index wins a tie,
+// so T_i(x) is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added
+// as logarithms.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1
@@ -126,7 +126,7 @@ func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	return logsOf(sums), nil
 }
 
-// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of up to k linear factors.
+// legendre returns the Gauss-Legendre rule on [0, 1]. It is exact for products of up to k linear factors.
 func legendre(k int) (nodes, weights []float64) {
 	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)

@@ -8,10 +8,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// LNMaxConfig holds the parameters of an LNMax mechanism; none has a default.
+// LNMaxConfig holds the parameters of an LNMax mechanism. No parameter has a default.
 type LNMaxConfig struct {
-	Scale   float64 // of the noise on each count, in votes (the papers' 1/gamma); [2^-10, 2^40]
-	Queries int     // cap on questions, all of which are charged; >= 1
+	Scale   float64 // scale of the noise on each count, in votes (1/gamma in the papers); [2^-10, 2^40]
+	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
 // LNMax answers with the class whose count plus discrete Laplace noise is largest (Papernot et al. 2017,
@@ -54,9 +54,9 @@ func lnmaxDescription() Description {
 	}
 }
 
-// Law returns the output distribution of one query: discrete Laplace noise, ties to the lowest index. Time
-// and memory are proportional to Scale plus the spread of the counts. It fails if the sum needs over 2^22
-// points.
+// Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
+// proportional to Scale plus the spread of the counts. Errors: an invalid histogram, or a sum of more than
+// 2^22 points.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})
@@ -70,17 +70,16 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 	})
 }
 
-// laplaceNoise is the integerNoise of a discrete Laplace.
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
 // reach returns the distance beyond which summands are negligible. A class of probability P[i] wins with a
-// noisy count near or above the largest count plus Scale log K; 42 scales further the tail is e^-42 of P[i].
-// Below the lowest count at least two factors of a summand fall by exp(1/Scale) a step each.
+// noisy count near or above the largest count plus Scale log K. At 42 scales more, the tail is e^-42 of P[i].
+// Below the lowest count, at least two factors of a summand fall by exp(1/Scale) per step.
 func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
 
-// cdf has the closed form P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
+// cdf uses the closed form P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
 func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	b := noise.Scale()
@@ -94,8 +93,8 @@ func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// A panel of laplaceArgmax has panelNodes nodes, and the logarithm of the integrand changes by at most
-// panelSlope over it. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to 1e-16.
+// Each panel of laplaceArgmax has panelNodes nodes. The log of the integrand changes by at most panelSlope on
+// a panel. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to 1e-16.
 const (
 	panelNodes = 16
 	panelSlope = 8
@@ -105,11 +104,10 @@ const (
 //
 //	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
 //
-// The integrand has kinks at the counts and is entire between them. Below the lowest count it is the
-// exponential with rate K/b, integrated in closed form. Above the largest, with t = e^{-(x-high)/b}, it is a
-// polynomial of degree K-1 in t, which Gauss-Legendre integrates exactly. Between neighbouring counts its
-// logarithm has a slope of at most (K+1)/b, which sets the width of the panels. All terms are positive and
-// added as logarithms.
+// The integrand has kinks at the counts and is entire between them. All terms are positive and added as
+// logarithms. Below the lowest count the integrand is exponential with rate K/b, and the integral has a
+// closed form. Above the largest count it is a polynomial of degree K-1 in t = e^{-(x-high)/b}, so
+// Gauss-Legendre is exact. Between counts its log has a slope of at most (K+1)/b, which sets the panel width.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	k := len(counts)
 	knots := slices.Clone(counts)
@@ -122,7 +120,7 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	}
 	sums := newLogSums(k)
 	cdf := make([]float64, k)
-	// add adds the point x = at + offset, with offset in scales, and the logarithm of its weight in scales.
+	// add adds the point x = at + offset. offset and exp(logWeight) are in scales.
 	add := func(at int64, offset, logWeight float64) {
 		total := logWeight
 		for j, n := range counts {

@@ -10,57 +10,58 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism answers queries at a cost that is fixed: the kind of noise, its parameters, and the caps on
-// questions and answers.
+// Mechanism answers queries at a fixed privacy cost. The kind of noise, the noise parameters and the caps on
+// queries and answers determine the cost.
 type Mechanism interface {
-	// Event returns the event of a whole session in the worst case: all questions asked, all answers given.
+	// Event returns the event of a whole session in the worst case, in which both caps are used up.
 	Event() accountant.Event
-	// Start begins a session. It fails unless r charges exactly Event and was not used before. A key must
-	// not be used for two sets of votes: derive it from a hash of the votes.
+	// Start begins a session. It fails unless r charges exactly Event and is unused. A key must not be used
+	// for two sets of votes, so derive it from a hash of the votes.
 	Start(r *ledger.Reservation, key rng.Key) (Session, error)
-	// Law returns the exact distribution of the first answer on given votes.
+	// Law returns the exact distribution of the first answer on the votes h.
 	Law(h Histogram) (Law, error)
 }
 
-// Session answers queries within a budget that has been charged. It is safe for concurrent use.
+// Session answers queries within a charged budget. It is safe for concurrent use.
 type Session interface {
-	// Ask answers one query on the votes h. The query's number is public and unique in the run. A number
-	// asked before gets the stored answer, whatever h is, and uses up nothing. Beyond a cap the error is
+	// Ask answers one query on the votes h. The query number is public and unique in the run. A repeated
+	// number returns the stored answer without a new charge. Once a cap is used up, the error matches
 	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
 	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
-	// error and the answers before that query, or no answers if the votes themselves are wrong.
+	// error and the earlier answers. It returns no answers if a histogram or a prediction of the batch is
+	// invalid.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
-	// Releasable reports whether the noise is secret, so that answers may be released.
+	// Releasable reports whether the key is secret. Only then may the answers be released.
 	Releasable() bool
 }
 
-// NoLabel is the label if the mechanism declines.
+// NoLabel is the label of an answer if the mechanism declines.
 const NoLabel = -1
 
 // Answer is the released result of one query.
 type Answer struct {
 	Label    int  // class, or NoLabel
 	Answered bool // false: the mechanism declined
-	Reused   bool // the label is the student's own, confirmed by the teachers, which costs no answer
+	Reused   bool // the label is the student's own; it uses up none of the cap on answers
 }
 
-// ErrExhausted is returned by [Session].Ask when a cap is used up.
+// ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session first calls draw, which reads no votes, and then decide, which
-// draws nothing.
+// rule decides single queries. A session first calls draw, which does not read votes. Then it calls decide,
+// which draws no randomness.
 type rule interface {
-	// noise returns the name and the parameters of the noise, from which its key derives.
+	// noise returns the name and the parameters of the noise. The key of the noise derives from both.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
 	decide(counts, noise []int64) Answer
 }
 
-// single is a mechanism that always answers, and whose only parameters are one noise and a cap on questions.
+// single is a mechanism that always answers. Its only parameters are one noise and a cap on queries.
 type single struct {
 	rule
-	cost    accountant.Event // of one question, for exactly the noise that is sampled
+	cost    accountant.Event // of one query, with exactly the sampled noise
 	queries int
 }
 
@@ -74,7 +75,6 @@ func (m *single) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m.rule, r, key, m.queries, m.queries)
 }
 
-// noisyCounts answers with the class whose count plus noise is largest.
 type noisyCounts struct {
 	name  string
 	scale float64 // of the noise
@@ -91,7 +91,7 @@ func (noisyCounts) decide(counts, noise []int64) Answer {
 	return Answer{Label: argmax(counts, noise), Answered: true}
 }
 
-// drawEach appends the noise of each class, in order.
+// drawEach appends one noise value per class.
 func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64 }, s *rng.Stream) []int64 {
 	for range classes {
 		noise = append(noise, d.Sample(s))
@@ -110,7 +110,7 @@ func argmax(counts, noise []int64) int {
 	return best
 }
 
-// sampler returns Gaussian noise for a field of a config; errors contain the field's name.
+// sampler returns Gaussian noise. An error names the config field.
 func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	d, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -119,7 +119,7 @@ func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	return d, nil
 }
 
-// laplaceNoiseFor returns the noise of a mechanism whose parameters are Scale and Queries.
+// laplaceNoiseFor returns the noise of a mechanism with the parameters Scale and Queries.
 func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	d, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -139,5 +139,5 @@ func checkCap(field string, n, limit int) error {
 	return nil
 }
 
-// maxQueries keeps counts of queries exact in float64.
+// maxQueries keeps every number of queries exact in float64.
 const maxQueries = min(1<<53, math.MaxInt)

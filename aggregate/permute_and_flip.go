@@ -7,23 +7,23 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// PermuteAndFlipConfig holds the parameters of a permute-and-flip mechanism; none has a default.
+// PermuteAndFlipConfig holds the parameters of a permute-and-flip mechanism. No parameter has a default.
 type PermuteAndFlipConfig struct {
-	Scale   float64 // votes that change a class's acceptance by a factor e; [2^-10, 2^40]
-	Queries int     // cap on questions, all of which are charged; >= 1
+	Scale   float64 // difference of counts that changes a class's acceptance probability by a factor e, in votes; [2^-10, 2^40]
+	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// PermuteAndFlip goes through the classes in a random order and answers with the first that is accepted,
-// class j with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). This is the distribution of the
-// argmax of n_j plus one-sided exponential noise (Ding et al. 2021). At the same Scale it is right more
-// often than Exponential. Both are 2/Scale-differentially private, but the Rényi curve of Exponential, which
-// can be 3.6 times lower at small epsilons, does not hold for PermuteAndFlip: many queries cost more.
+// PermuteAndFlip visits the classes in random order and answers with the first accepted class. Class j is
+// accepted with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). The argmax of n_j plus one-sided
+// exponential noise has the same distribution (Ding et al. 2021). At the same Scale it is right more often
+// than Exponential. Both are 2/Scale-differentially private, but only Exponential has the lower Rényi curve.
+// So many queries cost more.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace
 }
 
-// NewPermuteAndFlip returns the mechanism for cfg. Its epsilon is 2/Scale, rounded up.
+// NewPermuteAndFlip returns the mechanism for cfg. Each query costs an epsilon of 2/Scale, rounded up.
 func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	distances, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -33,10 +33,9 @@ func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// oneTurn is the rule of PermuteAndFlip, by which every class has one turn.
+// oneTurn is the rule of PermuteAndFlip, which gives every class one turn.
 type oneTurn struct{ turns }
 
-// draw gives every class one turn, in a uniformly random order.
 func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	order := make([]int, classes)
 	s.Perm(order)
@@ -46,14 +45,14 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
-// Law returns the output distribution of one query. With p_j = exp((n_j-max)/Scale), the probability that
-// class j is accepted when its turn comes,
+// Law returns the output distribution of one query. Let p_j = exp((n_j-max)/Scale) be the probability that
+// class j is accepted in its turn. Then
 //
 //	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du.
 //
-// Proof: let every class arrive at a uniform time of its own. Class r, arriving at u, wins if and only if it
-// is accepted and no class that arrived before u was. The integrand is positive, and a polynomial of degree
-// K-1, which Gauss-Legendre integrates exactly.
+// Proof: let each class arrive at an independent uniform time. Class r arrives at u. It wins if and only if
+// it is accepted and no accepted class arrived before u. The integrand is a positive polynomial of degree K-1
+// in u, so Gauss-Legendre quadrature is exact.
 func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		accept := logAcceptances(counts, m.distances.Scale())

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// session implements Session for noisy argmax. Its answers do not depend on the order of the queries, except
-// after a cap.
+// session implements Session for noisy argmax. Before a cap is used up, answers do not depend on the order of
+// queries.
 type session struct {
 	rule    rule
 	predict func(query uint64, h Histogram) (prediction, error) // nil: rule applies to all queries
@@ -22,14 +22,14 @@ type session struct {
 	answers int
 
 	mu           sync.Mutex
-	classes      int // of all histograms; 0 before the first
+	classes      int // number of classes of all histograms; 0 before the first query
 	answered     int
 	answersGiven answerPages
 
 	room sync.Pool // of *noises
 }
 
-// start begins a session if r charges exactly the event of m.
+// start begins a session. It fails unless r charges exactly the event of m.
 func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key rng.Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
@@ -37,9 +37,8 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	if err := r.Begin(m.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("aggregate: starting a session: %w", err)
 	}
-	// The answers of two sessions compose only if noise of different parameters, and of different charges,
-	// is independent: both are part of the key. The first charge of a ledger needs no number, because it is
-	// the only one without.
+	// Two sessions compose only if their noise is independent. So the key depends on the noise parameters and
+	// on the ledger entry. The first entry keeps the plain key, and all later entries derive a new key.
 	name, params := rule.noise()
 	key = key.Derive(name, params...)
 	if n := r.Entry(); n > 1 {
@@ -51,7 +50,7 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 // Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is the rule for a query, and the public facts about the query on which rule and noise may depend.
+// question is the rule for a query and the public values of the query that rule and noise may depend on.
 type question struct {
 	rule   rule
 	public []uint64
@@ -81,8 +80,8 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	if done || err != nil {
 		return a, err
 	}
-	// Draw the noise first, outside the lock and without reading the votes. If another goroutine asks the
-	// same number, both draw the same noise and the first one decides.
+	// Draw the noise outside the lock, without reading the votes. Two goroutines with the same query draw the
+	// same noise, and the first goroutine decides.
 	n := s.spare()
 	defer s.room.Put(n)
 	n.draw(query, q, h.Classes())
@@ -92,7 +91,7 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	return s.answer(query, h, q, n.of(0))
 }
 
-// answer decides a query unless it has a stored answer. The caller must hold the lock.
+// answer decides a query unless a stored answer exists. The caller must hold the lock.
 func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
@@ -105,7 +104,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns a stored answer (done), or an error if the query may not be asked. The caller must hold the
+// admit returns the stored answer and done, or an error if the query is not allowed. The caller must hold the
 // lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
@@ -126,21 +125,21 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	return Answer{}, false, nil
 }
 
-// answerPages stores the answers of a session by query number. Consecutive numbers, as in a file, take about
-// five bytes each.
+// answerPages stores the answers of a session by query number. Consecutive query numbers take about five
+// bytes each.
 type answerPages struct {
 	pages  map[uint64]*page
-	number uint64 // of the page used last
+	number uint64 // index of the page used last
 	last   *page
 	n      int
 }
 
-// page holds answers as codes, 0 for none.
+// page holds encoded answers; 0 means no answer.
 type page [1 << pageBits]int32
 
 const pageBits = 6
 
-// codeReused marks an answer with the student's label. Labels are far below it.
+// codeReused is a bit that marks an answer with the student's label. Labels are far smaller.
 const codeReused = 1 << 30
 
 func (g *answerPages) page(query uint64) *page {
@@ -150,7 +149,7 @@ func (g *answerPages) page(query uint64) *page {
 	return g.last
 }
 
-// answer returns the stored answer to a query, if there is one.
+// answer returns the stored answer to a query and whether it exists.
 func (g *answerPages) answer(query uint64) (Answer, bool) {
 	p := g.page(query)
 	if p == nil {
@@ -162,7 +161,7 @@ func (g *answerPages) answer(query uint64) (Answer, bool) {
 	return a, code != 0
 }
 
-// add stores the answer to a query without a stored answer.
+// add stores the answer to a query that has no stored answer.
 func (g *answerPages) add(query uint64, a Answer) {
 	p := g.page(query)
 	if p == nil {
@@ -180,15 +179,15 @@ func (g *answerPages) add(query uint64, a Answer) {
 	g.n++
 }
 
-// noises holds the noise of consecutive queries, one after the other, and the streams of one goroutine.
+// noises holds the noise of consecutive queries and the random streams of one goroutine.
 type noises struct {
 	values  []int64
 	ends    []int
 	streams *rng.Streams
-	ids     []uint64 // of the query drawn last
+	ids     []uint64 // identifiers of the query drawn last
 }
 
-// spare returns noises with no values. The caller must put it back into the session's room.
+// spare returns noises without values. The caller must return it to s.room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {
@@ -198,7 +197,6 @@ func (s *session) spare() *noises {
 	return n
 }
 
-// draw appends the noise of a query.
 func (n *noises) draw(query uint64, q question, classes int) {
 	n.ids = append(append(n.ids[:0], query), q.public...)
 	n.values = q.rule.draw(n.values, n.streams.Of(n.ids...), classes)
@@ -213,17 +211,17 @@ func (n *noises) of(i int) []int64 {
 	return n.values[start:n.ends[i]]
 }
 
-// fewQueries is the least number of queries that is worth a goroutine.
+// fewQueries is the least number of queries per goroutine.
 const fewQueries = 64
 
-// AskBatch implements [Session]. It draws noise on all cores, which is nearly all of the work, and decides
-// in order, so that a cap always ends the batch at the same query.
+// AskBatch implements [Session]. It draws the noise, which is nearly all of the work, on all cores. It
+// decides in order, so a cap always ends the batch at the same query.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil
 	}
 	classes := votes[0].Classes()
-	questions := []question{{rule: s.rule}} // one for all, or one for each query
+	questions := []question{{rule: s.rule}} // one question for all queries, or one for each query
 	for i, h := range votes {
 		q, err := s.question(first+uint64(i), h)
 		if err != nil {

@@ -10,36 +10,34 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// GateConfig holds the parameters of a [Gate]. None has a default.
+// GateConfig holds the parameters of a [Gate]. No parameter has a default.
 type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes on data that are not good; [1e-15, 1/4]
-	Cost    accountant.Event // cost of the mechanism behind the gate, on good data
-	// Dominated: on every good data set the mechanism behind the gate is dominated by Cost in every
-	// hockey-stick divergence and in both orders, and not only within its Rényi curve. If not set, a ledger
-	// that may claim by privacy loss distributions is refused.
+	Cost    accountant.Event // cost on good data of the mechanism behind the gate
+	// Dominated promises more than the Rényi curve of Cost. On every good data set, Cost dominates the
+	// mechanism in every hockey-stick divergence and in both orders. Without Dominated, a ledger that may
+	// account by privacy loss distributions refuses the gate.
 	Dominated bool
 }
 
-// Gate runs a mechanism whose cost depends on the data, only on data where that cost is small. It charges the
-// small cost, and the charge is valid: generalised propose-test-release (Redberg, Zhu, Wang 2023).
+// Gate runs a mechanism only on data where its privacy cost is small, and charges that small cost. The method
+// is generalised propose-test-release (Redberg, Zhu, Wang 2023).
 //
-// Take a mechanism M, with all its parameters fixed. Call a data set D good if M(D) costs no more than Cost
-// against every neighbour: D_a(M(D)||M(D')) is at most the curve of Cost, for all D'. The distance of D is
-// the number of records that must change to reach a data set that is not good; it is 0 if D itself is not
-// good. M runs if the distance passes the private test of [MStab] with Laplace noise.
+// Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
+// of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
+// set that is not good. It is 0 if D is not good. M runs if the distance passes the private test of [MStab]
+// with Laplace noise.
 //
-// Proof, for each order (D, D') of two neighbours. The outcome of the test costs Epsilon. If D is good, M
-// adds at most Cost. If D is not good, its distance is 0, and the gate stays shut except with probability
-// Delta. So the whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. As the proof
-// holds for both orders, the definition of good needs the direction D_a(M(D)||M(D')) only. Bounds like
-// Theorem 6 of Papernot et al. (2018) are for this direction only and no guarantee by themselves; behind a
-// gate they become one. A Rényi bound does not bound privacy loss distributions: if they account for the
-// event (accountant.PLD), see GateConfig.Dominated.
+// Proof, for each order (D, D') of two neighbours. The result of the test costs Epsilon. If D is good, M adds
+// at most Cost. If D is not good, its distance is 0, and M does not run except with probability Delta. So the
+// whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. The proof covers both orders,
+// so the definition of good needs only the direction D_a(M(D)||M(D')). Theorem 6 of Papernot et al. (2018)
+// bounds only this direction. It is no guarantee alone, but it is enough behind a gate. A Rényi bound does
+// not bound privacy loss distributions: see GateConfig.Dominated.
 //
-// Testing the distance is what makes the charge valid: a test of whether D itself is good, however noisy,
-// has no bounded sensitivity. Cost must not be chosen by looking at the data. Proposing another Cost after
-// a refusal is a second mechanism with a second charge.
+// The test must use the distance. A noisy test of whether D itself is good has no bounded sensitivity. Cost
+// must not depend on the data. A second Cost after a refusal is a second mechanism with a second charge.
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -61,23 +59,23 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	return &Gate{test: test, cost: cfg.Cost, dominated: cfg.Dominated}, nil
 }
 
-// Event returns the event of the worst case: the test, and the mechanism behind the gate.
+// Event returns the event of the worst case, in which the mechanism behind the gate runs.
 func (g *Gate) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{g.test.Event(), g.cost}}
 }
 
-// Law returns the log probabilities that the test passes and that the gate stays shut: see [MStab.Law].
+// Law returns the log probabilities that the mechanism runs and that it does not run. See [MStab.Law].
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass runs mechanism, with a key of its own, if the distance passes the test. Unless r charges exactly
-// g.Event() and was not used before, Pass fails before it calls either function. It returns an error of
-// either function unchanged: such an error must not be released.
+// Pass runs mechanism, with its own key, if the distance passes the test. If r does not charge exactly
+// g.Event() or was used before, Pass fails before it calls a function. An error of distance or mechanism is
+// returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
 }
 
-// pass does the work of Pass. If relation is not 0, the distance is valid for that relation only.
+// pass implements Pass. If relation is not 0, the distance is valid only for that relation.
 func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	key, err := begin(g.Event(), ledger.Use{Relation: relation, Renyi: !g.dominated}, r, key)
@@ -98,32 +96,34 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 }
 
 // Function is a real function of private data. Its local sensitivity is the most that one record can change
-// it on these data, which may be much less than on other data. [Median] returns such a function.
+// its value on these data. [Median] returns a Function.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the number of records that must change to reach data at which the local sensitivity
-	// exceeds bound, 0 if it does already. A smaller number is valid if neighbours change it by at most 1.
+	// Distance returns the number of records that must change until the local sensitivity exceeds bound. It
+	// returns 0 if the local sensitivity exceeds bound now. A smaller result is valid if it changes by at
+	// most 1 between neighbours.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only relation for which Distance is valid, or 0 if it is valid for both.
+	// Relation is the only relation for which Distance is valid. It is 0 if Distance is valid for both
+	// relations.
 	Relation accountant.Relation
 }
 
-// PTRConfig holds the parameters of a [PTR]. None has a default.
+// PTRConfig holds the parameters of a [PTR]. No parameter has a default.
 type PTRConfig struct {
-	Bound       float64 // proposed local sensitivity, chosen without the data; [2^-500, 2^500]
+	Bound       float64 // proposed bound on the local sensitivity, chosen without the data; [2^-500, 2^500]
 	Epsilon     float64 // of the value; [2^-18, 2^9]
 	TestEpsilon float64 // of the test; [2^-20, 2^9]
-	Delta       float64 // probability that the test passes although the local sensitivity exceeds Bound; [1e-15, 1/4]
+	Delta       float64 // probability that the test passes if the local sensitivity exceeds Bound; [1e-15, 1/4]
 }
 
-// PTR releases a real function with noise for a local sensitivity that was proposed in advance, if the data
-// are far from any data on which that noise would be too little (Dwork, Lei 2009). It is a [Gate] with a
-// Laplace mechanism behind it: with both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data
+// PTR releases a real function with noise for a proposed local sensitivity (propose-test-release; Dwork, Lei
+// 2009). The release needs data that are far from data with a larger local sensitivity. PTR is a [Gate]
+// around a Laplace mechanism. With both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data
 // are good if the local sensitivity is at most Bound, because the values of neighbours then differ by at most
 // Bound.
 //
-// The value is rounded to a grid with at least 2^20 units in Bound. The noise is discrete Laplace on that
-// grid, for floor(Bound) + 1 units, because rounding may add one.
+// The value is rounded to a grid with at least 2^20 units in Bound. Rounding can add one unit to a
+// difference, so the discrete Laplace noise has sensitivity floor(Bound) + 1 in units.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate
@@ -153,21 +153,21 @@ func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
 	}
 	p.gate, err = NewGate(GateConfig{Epsilon: cfg.TestEpsilon, Delta: cfg.Delta,
 		Cost:      accountant.DiscreteLaplace{Scale: p.noise.Scale(), Sensitivity: p.sensitivity},
-		Dominated: true}) // two values within the bound have distributions that are shifts of each other
+		Dominated: true}) // within the bound, the distributions of two values are shifts of each other
 	if err != nil {
 		return nil, fmt.Errorf("stability: the test: %w", err)
 	}
 	return p, nil
 }
 
-// mathUp raises x by more than the rounding error of its computation.
+// mathUp returns x increased by more than its rounding error.
 func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 
-// Event returns the event of the worst case: the test, and the release of the value.
+// Event returns the event of the worst case, in which the value is released.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose tests whether the proposed bound holds around the data, and then releases f of the data with noise.
-// It fails unless r charges exactly p.Event() and was not used before.
+// Propose releases f of the data with noise if the proposed bound passes the test. It fails unless r charges
+// exactly p.Event() and is unused.
 func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
 	return pass(p.gate, f.Relation, r, key, distance, func(key rng.Key) (float64, error) {

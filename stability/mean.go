@@ -10,28 +10,28 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// MeanConfig holds the parameters of a [Mean]. None has a default. Noise determines whether Epsilon or
-// NoiseMultiplier is used; the other must be 0.
+// MeanConfig holds the parameters of a [Mean]. No parameter has a default. One of Epsilon and NoiseMultiplier
+// must be 0, depending on Noise.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]
 	Clip            float64 // largest norm of a record: L1 for Laplace, L2 for Gaussian; [2^-400, 2^400]
 	Noise           Noise   // Laplace or Gaussian
 	Epsilon         float64 // Laplace; [2^-10, 2^9]
-	NoiseMultiplier float64 // Gaussian: standard deviation of the noise over 2 Clip; [2^-10, 2^20]
+	NoiseMultiplier float64 // Gaussian: standard deviation of the noise divided by 2 Clip; [2^-10, 2^20]
 }
 
-// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One record can move a
-// clipped sum by twice the clip norm, whatever the data are. Without clipping there is no bound and no
-// privacy. Neighbours differ in one record (accountant.ReplaceOne), and the number of records is public.
+// Mean clips every record, sums, adds noise and divides by the number of records. One record can change the
+// clipped sum by at most twice the clip norm. Without clipping, no bound exists. Neighbours differ in one
+// record (accountant.ReplaceOne), and the number of records is public.
 //
-// For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from accountant.GaussianNoise, the analytic
+// For an (epsilon, delta) guarantee, take NoiseMultiplier from accountant.GaussianNoise, the analytic
 // Gaussian mechanism (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large
 // epsilon.
 //
-// Clipping is around 0: subtract a public guess of the mean first. The clipped records are rounded to a grid
-// whose unit is at most 2^-30 of the noise. Rounding can change a coordinate of a record by one more unit,
-// which the sensitivity includes. The noise is exact integer noise.
+// The centre of clipping is 0, so first subtract a public guess of the mean. The clipped records are rounded
+// to a grid with a unit of at most 2^-30 of the noise. The sensitivity includes one more unit per coordinate
+// for rounding. The noise is exact integer noise.
 type Mean struct {
 	cfg   MeanConfig
 	grid  grid
@@ -41,7 +41,7 @@ type Mean struct {
 
 // NewMean returns the mechanism for cfg.
 func NewMean(cfg MeanConfig) (*Mean, error) {
-	multiplier := cfg.NoiseMultiplier // noise over sensitivity
+	multiplier := cfg.NoiseMultiplier // noise divided by sensitivity
 	if cfg.Noise == Laplace {
 		multiplier = 1 / cfg.Epsilon
 	}
@@ -60,7 +60,7 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 		return nil, fmt.Errorf("stability: Gaussian noise needs NoiseMultiplier in [2^-10, 2^20], not %g, and no Epsilon", cfg.NoiseMultiplier)
 	}
 	m := &Mean{cfg: cfg, grid: gridFor(2*cfg.Clip*multiplier, meanBits)}
-	// The clip norm in units, as computed in float64.
+	// The clip norm in units. It exceeds the rounding error of float64 sums.
 	clip := cfg.Clip / m.grid.unit * (1 + float64(cfg.Dimension+8)*0x1p-52)
 	if float64(cfg.Records)*(clip+1) > 0x1p61 {
 		return nil, fmt.Errorf("stability: %d records with so little noise do not fit the grid", cfg.Records)
@@ -86,7 +86,7 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 // meanBits is log2 of the least number of grid units in the noise.
 const meanBits = 30
 
-// Event returns the cost of one release.
+// Event returns the event of one release.
 func (m *Mean) Event() accountant.Event { return m.event }
 
 // Release is [Mean.ReleaseVector] for one dimension.
@@ -102,9 +102,9 @@ func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (floa
 	return mean[0], nil
 }
 
-// ReleaseVector releases the mean of the records, each with Dimension coordinates. A
-// coordinate that is not a finite number counts as 0. It fails unless r charges exactly
-// m.Event(), for accountant.ReplaceOne, and was not used before.
+// ReleaseVector releases the mean of the records. Each record has Dimension coordinates. A coordinate that is
+// not finite counts as 0. It fails unless r charges exactly m.Event() under accountant.ReplaceOne and is
+// unused.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)
@@ -121,7 +121,7 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float6
 	return m.release(key, data), nil
 }
 
-// release releases the mean of records that have the right shape and have been charged.
+// release returns the noisy mean after the charge.
 func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	stream := key.Derive("mean", uint64(m.cfg.Records), uint64(m.cfg.Dimension), math.Float64bits(m.cfg.Clip),
 		uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.NoiseMultiplier)).Stream()
@@ -139,7 +139,7 @@ func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	return mean
 }
 
-// addClipped adds a record, scaled down to the clip norm and rounded.
+// addClipped adds a record to sum after clipping and rounding.
 func (m *Mean) addClipped(sum []int64, row []float64) {
 	finite := func(x float64) float64 {
 		if !mathx.IsFinite(x) {
@@ -157,7 +157,7 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 	}
 	factor := min(1, m.cfg.Clip/norm) // 1 if norm is 0
 	if factor < 0x1p-1000 {
-		return // too near the end of float64 to scale without exceeding the clip: counts as 0
+		return // scaling could exceed the clip norm, so the record counts as 0
 	}
 	for i, x := range row {
 		sum[i] += m.grid.round(finite(x) * factor)

@@ -12,16 +12,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Median returns the median of an odd number of values, each clamped to [low, high], for [Propose]. The
-// number of values is public: neighbours differ in one value (accountant.ReplaceOne).
+// Median returns the median of an odd number of values as a [Function]. It clamps each value to [low, high].
+// The number of values is public, and neighbours differ in one value (accountant.ReplaceOne).
 //
-// Sort the values, with x_i = low before the first and x_i = high after the last, and let m
-// be the index of the median. The largest local sensitivity within k changes is
+// Let x_i be the sorted values, with x_i = low before the first and x_i = high after the last. Let m be the
+// index of the median. The largest local sensitivity within k changes is
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //
-// (Nissim, Raskhodnikova, Smith 2007). The distance to data at which the local sensitivity exceeds a bound is
-// the least k with A(k) > bound.
+// (Nissim, Raskhodnikova, Smith 2007). Distance returns the least k with A(k) > bound.
 func Median(low, high float64) Function[[]float64] {
 	return Function[[]float64]{
 		Relation: accountant.ReplaceOne,
@@ -38,14 +37,14 @@ func Median(low, high float64) Function[[]float64] {
 				return 0, err
 			}
 			if !(bound < high-low) {
-				return maxCount, nil // no data exceed the bound
+				return maxCount, nil // no data set exceeds the bound
 			}
 			return int64(sort.Search(len(data), func(k int) bool { return s.sensitivityWithin(k) > bound })), nil
 		},
 	}
 }
 
-// sample holds sorted values between two ends.
+// sample holds sorted values in [low, high].
 type sample struct {
 	values    []float64
 	low, high float64
@@ -61,7 +60,7 @@ func sorted(data []float64, low, high float64) (sample, error) {
 	}
 	clamped := make([]float64, len(data))
 	for i, x := range data {
-		clamped[i] = low // also if it is NaN
+		clamped[i] = low // also for NaN
 		if x > low {
 			clamped[i] = min(x, high)
 		}
@@ -70,7 +69,7 @@ func sorted(data []float64, low, high float64) (sample, error) {
 	return sample{clamped, low, high, len(data) / 2}, nil
 }
 
-// at returns x_i.
+// at returns x_i as defined at Median.
 func (s sample) at(i int) float64 {
 	switch {
 	case i < 0:
@@ -81,7 +80,7 @@ func (s sample) at(i int) float64 {
 	return s.values[i]
 }
 
-// sensitivityWithin returns A(k).
+// sensitivityWithin returns A(k) as defined at Median.
 func (s sample) sensitivityWithin(k int) (most float64) {
 	for t := range k + 2 {
 		most = max(most, s.at(s.median+t)-s.at(s.median+t-k-1))
@@ -89,13 +88,13 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity returns the least function above the local sensitivity that changes by
-// a factor of at most e^beta between neighbours,
+// smoothSensitivity returns the least bound on the local sensitivity that changes by a factor of at most
+// e^beta between neighbours:
 //
 //	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 //
-// The best j for an i does not decrease as i increases, because a larger x_i makes (x_j - x_i) e^(-beta j)
-// gain more on its value at a smaller j. So the search divides and conquers.
+// The best j does not decrease as i increases: a larger x_i reduces (x_j - x_i) e^(-beta j) less at a larger
+// j. So the search can divide and conquer.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
 	var search func(iLow, iHigh, jLow, jHigh int)
 	search = func(iLow, iHigh, jLow, jHigh int) {
@@ -117,31 +116,31 @@ func (s sample) smoothSensitivity(beta float64) (most float64) {
 	return most
 }
 
-// SmoothMedianConfig holds the parameters of a [SmoothMedian]. None has a default, but Low or High may be 0.
+// SmoothMedianConfig holds the parameters of a [SmoothMedian]. No parameter has a default. Low or High may be
+// 0.
 type SmoothMedianConfig struct {
-	Low, High float64 // the interval to which values are clamped
+	Low, High float64 // interval to which values are clamped
 	Epsilon   float64 // [2^-10, 2^9]
 	Delta     float64 // [1e-15, 1/4]
 }
 
-// SmoothMedian releases the median of an odd, public number of values, with noise for its smooth
-// sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value: accountant.ReplaceOne.
+// SmoothMedian releases the median of an odd, public number of values with noise for its smooth sensitivity
+// (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
 //
 // Values are rounded to a grid with at least 2^24 units in the interval, so the median F is an integer. The
-// noise Z is discrete Laplace of scale t = 2 S/Epsilon. Here S is the smooth sensitivity in units with
+// noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the smooth sensitivity in units with
 //
-//	beta = log(1 + (Epsilon/2)/log(2/Delta)),
+//	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //
-// a little below the Epsilon/(2 log(2/Delta)) of the paper, whose constants are proved for
-// continuous noise.
+// The paper proves a slightly larger beta, Epsilon/(2 log(2/Delta)), for continuous noise.
 //
-// Proof for integers. Let t and t' be the scales of two neighbours. As
-// |F - F'| <= min(S, S'), shifting by F - F' costs at most Epsilon/2 at either scale.
+// Proof for integers. Let t and t' be the scales of two neighbours. As |F - F'| <= min(S, S'), a shift by F -
+// F' costs at most Epsilon/2 at either scale.
 //
-//   - If t < t', the change of scale costs at most
-//     log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
+//   - If t < t', the change of scale costs at most log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <=
+//     Epsilon/2.
 //   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z|/t >
-//     log(2/Delta). That has probability 2 r^m/(1+r) <= Delta for r = e^(-1/t) and m > t log(2/Delta).
+//     log(2/Delta). That event has probability 2 r^m/(1+r) <= Delta for r = e^(-1/t) and m > t log(2/Delta).
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid
@@ -172,16 +171,17 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack covers the relative rounding of a smooth sensitivity. Beta is a million times as large.
+// smoothSlack covers the relative rounding error of a smooth sensitivity. beta is at least a million times
+// larger.
 const smoothSlack = 1e-11
 
-// Event returns the worst case: (Epsilon, Delta).
+// Event returns the event of one release.
 func (m *SmoothMedian) Event() accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
 }
 
-// Release releases the median of the data. It fails unless r charges exactly m.Event(), for
-// accountant.ReplaceOne, and was not used before.
+// Release releases the median of the data. It fails unless r charges exactly m.Event() under
+// accountant.ReplaceOne and is unused.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {
@@ -190,7 +190,7 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float6
 	return m.release(key, data)
 }
 
-// release releases the median after it has been charged.
+// release returns the noisy median after the charge.
 func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	return m.grid.value(median + noise.Sample(key.Derive("smooth median", params...).Stream())), nil
 }
 
-// law returns the median in units and the noise to add.
+// law returns the median in units and its noise.
 func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLaplace, err error) {
 	units := make([]float64, len(data))
 	for i, x := range data {
@@ -215,18 +215,17 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid is the lattice on which noise is added to a real-valued answer: multiples of unit, a power of two, so
-// that division by unit is exact. Rounding to the grid is part of the function that is released, and of its
-// sensitivity.
+// grid holds the multiples of unit, to which a real answer is rounded before noise is added. unit is a power
+// of two, so division by unit is exact. The sensitivity includes the rounding.
 type grid struct{ unit float64 }
 
-// gridFor returns a grid on which size has between 2^bits and 2^(bits+1) units.
+// gridFor returns a grid with 2^bits to 2^(bits+1) units in size.
 func gridFor(size float64, bits int) grid {
 	_, exponent := math.Frexp(size) // size in [2^(exponent-1), 2^exponent)
 	return grid{math.Ldexp(1, exponent-1-bits)}
 }
 
-// round returns x in units, rounded to the nearest integer within 2^52. It returns 0 for NaN.
+// round returns x in units, rounded to an integer and clamped to [-2^52, 2^52]. It returns 0 for NaN.
 func (g grid) round(x float64) int64 {
 	if math.IsNaN(x) {
 		return 0

@@ -9,43 +9,42 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Noise selects how the test of a distance to instability is made private.
+// Noise selects the noise in the test of a distance to instability.
 type Noise int
 
 const (
 	// Laplace adds discrete Laplace noise of scale 1/Epsilon to the distance. The answer is released if and
 	// only if distance + noise > threshold.
 	Laplace Noise = iota + 1
-	// Gaussian does the same with discrete Gaussian noise, for many questions.
+	// Gaussian adds discrete Gaussian noise to the distance. It is for many queries.
 	Gaussian
-	// OneShot releases with the largest probability of any (Epsilon, Delta) mechanism that depends on nothing
-	// but the distance.
+	// OneShot releases with the largest probability of any (Epsilon, Delta) mechanism that uses only the
+	// distance.
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. None has a default. Noise determines whether Epsilon or
-// Sigma is used; the other must be 0.
+// MStabConfig holds the parameters of an [MStab]. No parameter has a default. One of Epsilon and Sigma must
+// be 0, depending on Noise.
 type MStabConfig struct {
 	Noise     Noise
-	Epsilon   float64 // of one question, Laplace and OneShot; [2^-20, 2^9]
-	Sigma     float64 // of one question, Gaussian: standard deviation of the noise, in records; [2^-10, 2^20]
-	Delta     float64 // probability that an unstable answer is released, one question; [1e-15, 1/4]
-	Questions int     // cap on questions, all of which are charged; >= 1
+	Epsilon   float64 // Laplace, OneShot: of one query; [2^-20, 2^9]
+	Sigma     float64 // Gaussian: standard deviation of the noise of one query, in records; [2^-10, 2^20]
+	Delta     float64 // probability that one query releases an unstable answer; [1e-15, 1/4]
+	Questions int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// MStab releases an answer if it is far from changing: propose-test-release (Dwork, Lei 2009), with the
-// distance to instability as the test (Smith, Thakurta 2013). A refusal costs what an answer costs.
+// MStab releases an answer if its distance to instability passes a noisy test (Dwork, Lei 2009; Smith,
+// Thakurta 2013). A refusal costs as much as an answer.
 //
-// If both neighbours have the same answer, the test is the noise mechanism on a distance of sensitivity 1. If
-// their answers differ, both distances are 0, and the test refuses both with probability at least 1 - Delta.
-// So a question costs Epsilon, or the cost of the Gaussian, and Delta once. The threshold is the least
-// integer whose tail probability P[noise > threshold] is at most Delta. That tail, not Delta, is charged.
-// Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of
-// delta ([ContinuousLaplace]).
+// If two neighbours have the same answer, the test is a noise mechanism on a distance of sensitivity 1. If
+// their answers differ, both distances are 0, and the test refuses with probability at least 1 - Delta. So a
+// query costs Epsilon, or the Gaussian cost, and a failure probability. The threshold is the least integer
+// with P[noise > threshold] <= Delta. That tail is charged instead of Delta. Lecture notes print
+// log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64
-	failure   float64 // P[released] at distance 0
+	failure   float64 // probability of a release at distance 0
 	laplace   *rng.DiscreteLaplace
 	gaussian  *rng.DiscreteGaussian
 	oneShot   oneShot
@@ -80,7 +79,7 @@ func NewMStab(cfg MStabConfig) (*MStab, error) {
 	return m, err
 }
 
-// useLaplace finds a threshold T with r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
+// useLaplace finds the least threshold T with r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
 func (m *MStab) useLaplace() (err error) {
 	m.laplace, err = rng.NewDiscreteLaplace(atLeastInverse(m.cfg.Epsilon))
 	if err != nil {
@@ -96,7 +95,7 @@ func (m *MStab) useLaplace() (err error) {
 	return nil
 }
 
-// useGaussian sums the tail from its far end until the sum exceeds Delta.
+// useGaussian sums the tail from its far end until the sum would exceed Delta.
 func (m *MStab) useGaussian() (err error) {
 	m.gaussian, err = rng.NewDiscreteGaussian(m.cfg.Sigma)
 	if err != nil {
@@ -113,7 +112,6 @@ func (m *MStab) useGaussian() (err error) {
 	}
 }
 
-// atLeastInverse returns the least float64 b with epsilon b >= 1.
 func atLeastInverse(epsilon float64) float64 {
 	b := 1 / epsilon
 	if math.FMA(epsilon, b, -1) < 0 {
@@ -122,7 +120,7 @@ func atLeastInverse(epsilon float64) float64 {
 	return b
 }
 
-// Event returns the worst case of a whole session, with all questions asked.
+// Event returns the event of a whole session in the worst case, in which the cap is used up.
 func (m *MStab) Event() accountant.Event {
 	var test accountant.Event = accountant.PureDP{Epsilon: m.cfg.Epsilon}
 	if m.cfg.Noise == Gaussian {
@@ -131,10 +129,10 @@ func (m *MStab) Event() accountant.Event {
 	return accountant.Repeated{Event: accountant.WithFailure{Event: test, Delta: m.failure}, Count: int64(m.cfg.Questions)}
 }
 
-// Threshold returns the number that the distance plus noise must exceed; 0 for OneShot, which has none.
+// Threshold returns the threshold that the distance plus noise must exceed. It is 0 for OneShot.
 func (m *MStab) Threshold() int64 { return m.threshold }
 
-// Law returns the exact log probabilities that an answer at this distance is released, and that it is not.
+// Law returns the exact log probabilities of a release and of a refusal at the given distance.
 func (m *MStab) Law(distance int64) (released, failed float64) {
 	distance = clampDistance(distance)
 	switch m.cfg.Noise {
@@ -147,7 +145,7 @@ func (m *MStab) Law(distance int64) (released, failed float64) {
 	return m.oneShot.law(distance)
 }
 
-// DistanceFor returns the least distance that is released with at least the given probability.
+// DistanceFor returns the least distance at which an answer is released with at least the given probability.
 func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
@@ -156,12 +154,12 @@ func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	return mathx.Least(enough), nil
 }
 
-// derive returns the key of the noise: different parameters use different noise.
+// derive returns a key that depends on all parameters of the noise.
 func (m *MStab) derive(key rng.Key) rng.Key {
 	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
 }
 
-// draw draws the noise of one question, and returns the test that uses it.
+// draw draws the noise of one query and returns the test with that noise.
 func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	var noise int64
 	switch m.cfg.Noise {
@@ -176,11 +174,10 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
 }
 
-// clampDistance keeps sums with noise inside int64. It never increases the difference of two distances.
+// clampDistance prevents overflow. It never increases the difference of two distances.
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
-// laplaceTail returns log P[Z >= m] for discrete Laplace noise: r^m/(1+r) for m >= 1, and
-// the complement of the other tail for m <= 0.
+// laplaceTail returns log P[Z >= m] for discrete Laplace noise. For m >= 1 the probability is r^m/(1+r).
 func laplaceTail(scale float64, m int64) float64 {
 	log1pr := math.Log1p(math.Exp(-1 / scale))
 	if m >= 1 {
@@ -189,7 +186,7 @@ func laplaceTail(scale float64, m int64) float64 {
 	return math.Log1p(-math.Exp(-float64(1-m)/scale - log1pr))
 }
 
-// gaussianTail returns log P[Z >= m], by summation.
+// gaussianTail returns log P[Z >= m] by summation.
 func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return math.Log1p(-math.Exp(gaussianTail(d, 1-m)))
@@ -203,32 +200,32 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 	}
 }
 
-// oneShot is the optimal release from a distance alone: a table of exact probabilities
-// pi(d) in units of 2^-64. Consider the largest solution of
+// oneShot is the optimal release that uses only a distance. release holds the probabilities pi(d) in units of
+// 2^-64. The optimum is the largest solution of
 //
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
-// It takes both inequalities of (eps, delta)-privacy between d and d+1 as equalities, as in optimal partition
-// selection (Desfontaines et al. 2022). The table rounds every step down, to an integer that satisfies both
-// inequalities exactly with the integer before it.
+// It satisfies both inequalities of (eps, delta)-privacy between d and d+1 with equality, as in optimal
+// partition selection (Desfontaines et al. 2022). Each step rounds down, so consecutive integers satisfy both
+// exactly.
 type oneShot struct {
-	release []uint64 // pi(d); it is 1 beyond the end
+	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }
 
-// maxTable bounds the number of distances whose release is uncertain.
+// maxTable bounds the number of distances with a release probability below 1.
 const maxTable = 1 << 22
 
 func newOneShot(epsilon, delta float64) (oneShot, error) {
 	if epsilon*maxTable < 2*math.Log(1/delta)+2 {
 		return oneShot{}, fmt.Errorf("stability: Epsilon %g is too small for Delta %g with OneShot noise", epsilon, delta)
 	}
-	const down, up = 1 - 0x1p-48, 1 + 0x1p-48 // beyond the rounding of the operations below
+	const down, up = 1 - 0x1p-48, 1 + 0x1p-48 // exceed the rounding errors below
 	grow, shrink := math.Exp(epsilon), math.Exp(-epsilon)
 	step := uint64(delta * 0x1p64 * down)
 	var o oneShot
 	for p := step; ; {
 		o.release = append(o.release, p)
-		fail := -p // 2^64 - p; p is at least step, which is not 0
+		fail := -p // 2^64 - p
 		var least uint64
 		if limit := (float64(p)*grow*down + float64(step)) * down; limit < 0x1p64 {
 			least = -uint64(limit)
@@ -243,7 +240,6 @@ func newOneShot(epsilon, delta float64) (oneShot, error) {
 	}
 }
 
-// releases reports whether the uniform 64-bit word u is below pi(distance).
 func (o oneShot) releases(u uint64, distance int64) bool {
 	d := max(0, distance)
 	return d >= int64(len(o.release)) || u < o.release[d]
@@ -258,26 +254,26 @@ func (o oneShot) law(distance int64) (released, failed float64) {
 	return math.Log(float64(p)) - 64*math.Ln2, math.Log(float64(-p)) - 64*math.Ln2
 }
 
-// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon and any
-// real threshold. It is for comparing distributions and costs, not to be run. Neighbours with different
-// answers are distinguished with probability e^(-Epsilon Threshold)/2: the printed threshold
-// log(1/delta)/epsilon gives (epsilon, delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
+// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon. It is
+// for comparing distributions and costs, not for release. It releases an answer at distance 0 with
+// probability e^(-Epsilon Threshold)/2. So the threshold log(1/delta)/epsilon in print gives (epsilon,
+// delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0
 	Threshold float64 // >= 0
 }
 
-// Event returns the cost of one question.
+// Event returns the event of one query.
 func (m ContinuousLaplace) Event() accountant.Event {
 	return accountant.MStab{Epsilon: m.Epsilon, Threshold: m.Threshold}
 }
 
-// Law returns the log probabilities that an answer at this distance is released, and that it is not.
+// Law returns the log probabilities of a release and of a refusal at the given distance.
 func (m ContinuousLaplace) Law(distance float64) (released, failed float64) {
 	return logLaplaceTail(m.Epsilon * (m.Threshold - distance)), logLaplaceTail(m.Epsilon * (distance - m.Threshold))
 }
 
-// logLaplaceTail returns log P[Lap(1) > x].
+// logLaplaceTail returns log P[Z > x] for continuous Laplace noise of scale 1.
 func logLaplaceTail(x float64) float64 {
 	if x >= 0 {
 		return -x - math.Ln2

@@ -5,44 +5,44 @@ import (
 	"fmt"
 )
 
-// Change is what one record can do to the votes of one query.
+// Change describes how one record can change the votes of one query.
 type Change int
 
 const (
-	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an abstention. It is right for
-	// teachers that are trained again without the record.
+	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an abstention. It fits teachers
+	// that are trained again without the record.
 	VoteMoves Change = iota + 1
-	// VoteAppears: one vote is cast or withheld, and never changes its class. It is right only if a record's
-	// absence silences a teacher.
+	// VoteAppears: one vote is added or removed but never changes its class. It fits only if the absence of a
+	// record makes a teacher abstain.
 	VoteAppears
 )
 
-// Ties is the rule for the winner when the largest counts are equal. It is part of the release, and the
-// distance depends on it.
+// Ties is the rule for the winner if the largest counts are equal. The distance depends on this rule.
 type Ties int
 
 const (
 	LowestIndex Ties = iota + 1 // the class with the lowest index
-	AnyTies                     // unknown, or at random: tied counts are taken as unstable
+	AnyTies                     // unknown or random: tied counts are unstable
 )
 
-// maxCount bounds one vote count, far from the ends of int64.
+// maxCount bounds each vote count, to prevent overflow.
 const maxCount = 1 << 40
 
-// Plurality returns the class with the most votes, the lowest index if several are equal, and its distance to
-// instability. The distance is the largest k such that no k changes give another winner. Abstentions are not
-// counted. Let a be the winner, g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
+// Plurality returns the class with the most votes and its distance to instability. The lowest index wins a
+// tie. The distance is the largest k such that no k changes give another winner. Abstentions are not counted.
+// Let a be the winner, g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
 //
 //	               LowestIndex                       AnyTies
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
-// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change lowers it by at
-// most 1. Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A test compares with a search
-// through all histograms of up to 8 votes and 4 classes.
+// with minima over j != a. A vote that moves from a to j lowers g_j by 2. Every other change lowers g_j by at
+// most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare with a search through all
+// histograms of up to 8 votes and 4 classes.
 //
-// Between neighbours the distance differs by at most 1, and it is 0 for both if their winners differ. The gap
-// itself and half of it lack the second property, and "gap - 1" lacks both: with noise made for a sensitivity
+// The distance differs by at most 1 between neighbours and is 0 for both if their winners differ. The gap and
+// half the gap lack the second property. gap - 1 lacks both: with noise for sensitivity 1 it costs twice the
+// epsilon and releases an unstable answer e^epsilon times as often.
 // of 1 it costs twice the epsilon claimed, and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {
@@ -68,7 +68,7 @@ func Plurality(counts []int, change Change, ties Ties) (winner int, distance int
 		}
 		lead := int64(counts[winner] - n)
 		if j < winner || ties == AnyTies {
-			lead-- // equal counts lose
+			lead-- // j wins a tie
 		}
 		if change == VoteMoves {
 			lead /= 2

@@ -10,17 +10,16 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Answer is the released result of one question: a value, or none.
 type Answer[T any] struct {
 	Value    T
-	Released bool // false: the test failed, Value is zero
+	Released bool // false: the answer was refused and Value is zero
 }
 
-// ErrExhausted is returned by Session.Ask after all charged questions have been used.
+// ErrExhausted matches the error of Session.Ask after all charged queries were asked.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is read. The argument use holds what the event
-// does not. The key that it returns belongs to the charge: different charges use different noise.
+// begin checks the key and the charge before anything private is read. It returns a key that belongs to the
+// charge, so that different charges use different noise.
 func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
@@ -29,24 +28,24 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	if err := r.Begin(event, use); err != nil {
 		return key, fmt.Errorf("stability: starting: %w", err)
 	}
-	if n := r.Entry(); n > 1 { // the first charge uses the key itself
+	if n := r.Entry(); n > 1 { // the first ledger entry uses the key itself
 		key = key.Derive("entry", uint64(n))
 	}
 	return key, nil
 }
 
-// Session releases stable answers within a budget that has been charged. It is safe for concurrent use. Its
-// answers do not depend on the order of the questions, except for which questions come after the cap.
+// Session releases stable answers within a charged budget. It is safe for concurrent use. Before the cap is
+// used up, answers do not depend on the order of the queries.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key
-	relation accountant.Relation // of the ledger
+	relation accountant.Relation // relation of the ledger
 
 	mu      sync.Mutex
 	answers map[uint64]Answer[T]
 }
 
-// Start begins a session of m. It fails unless r charges exactly m.Event() and was not used before.
+// Start begins a session of m. It fails unless r charges exactly m.Event() and is unused.
 func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], error) {
 	key, err := begin(m.Event(), ledger.Use{}, r, key)
 	if err != nil {
@@ -55,15 +54,15 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), answers: make(map[uint64]Answer[T])}, nil
 }
 
-// Releasable reports whether the noise is secret, so that answers may be released.
+// Releasable reports whether the key is secret. Only then may the answers be released.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
-// Ask releases value if its distance to instability, plus noise, exceeds the threshold. The distance must
-// change by at most 1 between neighbours, and must be at most 0 for both if their values differ, as the exact
-// distance does: see [Plurality]. Question numbers are public and unique in the run. A question that was
-// asked before gets the stored answer, whatever value is, and uses up nothing.
+// Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
+// neighbours. If their values differ, both distances must be at most 0 (see [Plurality]). Query numbers are
+// public and unique in the run. A repeated query gets the stored answer, whatever value is, without a new
+// charge.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
-	passes := s.test.draw(s.key.Derive("question", question).Stream()) // noise first
+	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

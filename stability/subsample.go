@@ -12,21 +12,21 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SubsampleAggregate answers one question by any function of any data (Nissim, Raskhodnikova, Smith 2007;
-// Smith, Thakurta 2013). It runs f concurrently on the parts into which split divides the data. Each part
-// votes for its answer. The session releases the most frequent answer if it is stable.
+// SubsampleAggregate answers one query by any function of the data (Nissim, Raskhodnikova, Smith 2007; Smith,
+// Thakurta 2013). split divides the data into parts. f runs concurrently on the parts, and each part votes
+// for its answer. The session releases the most frequent answer if it is stable.
 //
-// One record changes at most Overlap votes. If v = floor((gap-1)/2) moved votes do not change the winner,
-// whatever the tie rule, then floor(v/Overlap) records do not change it either. The session tests the
-// distance floor(v/Overlap), which is at least gap/(2 Overlap) - 1, the distance used in the literature.
+// One record changes at most Overlap votes. Let v = floor((gap-1)/2). Then v moved votes do not change the
+// winner under any tie rule, so floor(v/Overlap) records do not change it. The session tests the distance
+// floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
-// The function f returns an answer, or ok false to abstain, for example when its part is too small. It must
-// depend on nothing private but its part, a slice that it may keep and change. If ctx is done, the error of
-// ctx is returned; whether that happens must not depend on the data.
+// f returns an answer, or ok false to abstain. It must depend on no private data except its part. It may keep
+// and change the part. If ctx is done, the error is the error of ctx. Whether that happens must not depend on
+// the data.
 //
-// Equal answers must be indistinguishable, because a single part decides which of several equal values is
-// released. Types that contain floats are refused, since a float has two zeros: answer with whole numbers of
-// a unit instead.
+// Equal answers must be identical, because a single part decides which of two equal values is released. So
+// types that contain floats are refused, because a float has two zeros. Use whole multiples of a unit
+// instead.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -48,8 +48,8 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 
 // SubsampleMedian releases the median of the values of f on disjoint parts of the data, with noise for its
 // smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one value. If f
-// abstains, its value counts as the lowest. The number of models must be odd. Unless r charges exactly
-// m.Event(), for a relation for which split is valid, and was not used before, it fails before it calls f.
+// abstains, its value is m's Low. The number of models must be odd. Unless r is unused and charges exactly
+// m.Event() under a relation for which split is valid, it fails before it calls f.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
@@ -72,7 +72,6 @@ func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Rese
 	return m.release(key, answers)
 }
 
-// evaluate runs f on every part.
 func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(context.Context, []D) (T, bool)) (answers []T, ok []bool, err error) {
 	if split.models == nil || len(data) != split.records {
 		return nil, nil, fmt.Errorf("stability: a split of %d records is not one of %d", split.records, len(data))
@@ -108,8 +107,8 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer, the first in order of models if several are, and its lead in votes,
-// 0 without votes.
+// mode returns the most frequent answer and its lead in votes. The first model wins a tie. The lead is 0
+// without votes.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {
@@ -123,7 +122,7 @@ func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 		if !ok[j] || n == 0 {
 			continue
 		}
-		votes[a] = 0 // counted
+		votes[a] = 0 // already counted
 		if n > top {
 			winner, top, second = a, n, top
 		} else {
@@ -133,31 +132,33 @@ func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	return winner, top - second
 }
 
-// Split assigns records to models. It depends on a key and on public numbers or names only, never on what the
-// records contain.
+// Split assigns records to models. It depends only on a key and on public values, never on the content of
+// records.
 type Split struct {
 	records int
-	models  [][]int // record numbers, ascending
-	overlap int     // largest number of models that have a record in common
-	// relation is the only one under which neighbours change no other record's model; 0 if both do.
+	models  [][]int // record indices of each model, ascending
+	overlap int     // largest number of models that share a record
+	// relation is the only valid relation, or 0 for both. Under it, neighbours change no other record's
+	// model.
 	relation accountant.Relation
 }
 
 // Models returns the number of models.
 func (s Split) Models() int { return len(s.models) }
 
-// Overlap returns the largest number of models that share a record: it can change that many answers.
+// Overlap returns the largest number of models that share a record. One record can change the answers of
+// these models.
 func (s Split) Overlap() int { return s.overlap }
 
-// Disjoint assigns each record to exactly one model, at random. Sizes differ by at most one. The number of
-// records is public: neighbours differ in the content of one record (accountant.ReplaceOne). If records come
-// and go, use [ByUnit].
+// Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number
+// of records is public, and neighbours differ in the content of one record (accountant.ReplaceOne). For
+// add/remove use [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
 
-// Repeated makes a number of independent Disjoint splits (repetitions), with blocks models each. Every record
-// is in exactly repetitions models.
+// Repeated returns independent Disjoint splits. Each of the repetitions has the given number of blocks, and
+// each block is a model. Every record is in exactly repetitions models.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
@@ -178,10 +179,9 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	return s, nil
 }
 
-// ByUnit assigns each record to one model by a keyed hash of the name of its unit, such as a user, whatever
-// the other records are. It is valid for units that come, go or change their records (accountant.AddRemove or
-// ReplaceOne), and protects units. Under ReplaceOne the name of a unit is public and stays: replacing a unit
-// by a unit of another name counts as two changes.
+// ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. The result
+// protects units. It is valid under accountant.AddRemove and under ReplaceOne. Under ReplaceOne the name of a
+// unit is public and stays. A change to another name counts as two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

@@ -13,28 +13,28 @@ import (
 
 // Law is the exact distribution of the transcripts of a sparse vector. Query i is above if
 //
-//	value_i + query noise_i >= Threshold + threshold noise,
+//	value_i + query noise_i >= Threshold + threshold noise.
 //
-// and the run stops after Stop queries that are above. All mechanisms of this package, and the broken
-// variants of the literature, have such a law. For a mechanism of stable answers value = -distance, Threshold
-// = -(its threshold) and above = refused. Both noises are continuous, or both are discrete, or there is no
-// query noise. A law is a function of private numbers, for tests, planning and teaching.
+// The run stops after Stop queries above. Law describes every mechanism of this package and the broken
+// variants of the literature. For stable answers the value is -distance, Threshold is the negative distance
+// threshold, and above means refused. Both noises are continuous, or both are discrete, or QueryNoise is
+// zero. Results of a Law depend on private values: they are for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
 	QueryNoise     Noise
-	Stop           int  // queries above that end the run; 0: it never stops
-	Refresh        bool // threshold noise is drawn anew after each query above
+	Stop           int  // number of queries above that ends the run; 0: it never stops
+	Refresh        bool // each query above is followed by new threshold noise
 }
 
 // Outcome is one transcript of a run and its probability.
 type Outcome struct {
-	Above []bool // of the queries that were asked
+	Above []bool // one entry per query that was asked
 	Prob  float64
 }
 
-// Outcomes returns all transcripts on these values. There are up to 2^len(values).
-// The probabilities have a relative accuracy of 1e-9 unless they are tiny.
+// Outcomes returns all transcripts on values, up to 2^len(values). The relative accuracy of the probabilities
+// is 1e-9 unless they are tiny.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	if n := l.outcomes(len(values)); n > maxOutcomes {
 		return nil, fmt.Errorf("svt: %d values have %.3g outcomes, the limit is %d", len(values), n, maxOutcomes)
@@ -62,11 +62,10 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	return all, nil
 }
 
-// maxOutcomes bounds the number of transcripts that are listed.
+// maxOutcomes bounds the number of transcripts that Outcomes returns.
 const maxOutcomes = 1 << 20
 
-// outcomes returns the number of transcripts on a number of values: the runs that stop, by the positions of
-// the queries above, and the runs that do not.
+// outcomes returns the number of transcripts on the given number of values.
 func (l Law) outcomes(values int) (total float64) {
 	stop := l.Stop
 	if stop == 0 {
@@ -80,8 +79,8 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove returns for each query the probability that it is the first query above, and the probability
-// that none is above.
+// FirstAbove returns for each query the probability that it is the first query above. none is the probability
+// that no query is above.
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {
@@ -102,7 +101,7 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states is a rule of summation over the threshold noise: the weights of its points, and at each point the
+// states holds the quadrature points of the threshold noise. At each point it has a weight and the
 // probabilities that each value is below and above.
 type states struct {
 	weights []float64
@@ -110,7 +109,7 @@ type states struct {
 	above   [][]float64
 }
 
-// maxPoints bounds the number of points over which a law is summed.
+// maxPoints bounds the number of points in the sum for a distribution.
 const maxPoints = 1 << 20
 
 func (l Law) states(values []float64) (*states, error) {
@@ -139,7 +138,7 @@ func (l Law) states(values []float64) (*states, error) {
 	}
 	s := &states{weights: weights}
 	for i, v := range values {
-		if j := slices.Index(values, v); j < i { // seen before
+		if j := slices.Index(values, v); j < i { // same value as an earlier query
 			s.below, s.above = append(s.below, s.below[j]), append(s.above, s.above[j])
 			continue
 		}
@@ -152,7 +151,7 @@ func (l Law) states(values []float64) (*states, error) {
 	return s, nil
 }
 
-// lattice returns every integer whose probability is not negligible, with its weight.
+// lattice returns every integer with non-negligible probability, and its weight.
 func (l Law) lattice(span float64) (points, weights []float64) {
 	reach := l.ThresholdNoise.reach() + span
 	if 2*reach > maxPoints {
@@ -169,8 +168,8 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 }
 
 // quadrature returns Gauss-Legendre points and weights on panels between kinks. The threshold noise has a
-// kink at 0, the query noise where a value equals the threshold. In between everything is analytic on the
-// scale of the noise.
+// kink at 0. The query noise has a kink where a value equals the threshold. Between kinks all functions are
+// analytic.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
@@ -190,7 +189,7 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 	if l.QueryNoise.Scale > 0 {
 		width = min(width, l.QueryNoise.Scale)
 	}
-	width /= 1 + float64(len(values))/8 // products of many chances are steeper
+	width /= 1 + float64(len(values))/8 // products of many probabilities are steeper
 	if (high-low)/width*order > maxPoints {
 		return nil, nil
 	}
@@ -209,7 +208,7 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 	return points, weights
 }
 
-// step splits the weights by the outcome of query i: above or below.
+// step splits the weights by the outcome of query i.
 func (s *states) step(weights []float64, i int) (over, under []float64) {
 	both := make([]float64, 2*len(weights))
 	over, under = both[:len(weights)], both[len(weights):]
@@ -219,7 +218,7 @@ func (s *states) step(weights []float64, i int) (over, under []float64) {
 	return over, under
 }
 
-// restart spreads a mass over newly drawn threshold noise.
+// restart distributes mass over new threshold noise.
 func (s *states) restart(mass float64) []float64 {
 	out := make([]float64, len(s.weights))
 	for k, w := range s.weights {
@@ -228,8 +227,8 @@ func (s *states) restart(mass float64) []float64 {
 	return out
 }
 
-// Kind is a distribution of noise. Mechanisms draw the discrete kinds. The continuous kinds are for
-// mechanisms of the literature.
+// Kind is a distribution of noise with scale b. Mechanisms draw only discrete kinds. The continuous kinds are
+// for mechanisms of the literature.
 type Kind int
 
 const (
@@ -240,7 +239,7 @@ const (
 	Geometric                       // mass proportional to exp(-k/b), k >= 0: one-sided
 )
 
-// Noise is a kind of noise and its scale b. The zero Noise means no noise at all, as in broken variants.
+// Noise is a kind of noise and its scale b. The zero Noise means no noise, as in broken variants.
 type Noise struct {
 	Kind  Kind
 	Scale float64
@@ -258,7 +257,8 @@ func (n Noise) check() error {
 	return nil
 }
 
-// density returns the density of the noise at x or, if it is discrete, the probability of the integer x.
+// density returns the density of continuous noise at x, or the probability of the integer x under discrete
+// noise.
 func (n Noise) density(x float64) float64 {
 	z, t := x/n.Scale, 1/n.Scale
 	switch {
@@ -276,7 +276,7 @@ func (n Noise) density(x float64) float64 {
 	return -math.Expm1(-t) * math.Exp(-z)
 }
 
-// split returns P[noise < x] and P[noise >= x]. Each is accurate relative to its own size.
+// split returns P[noise < x] and P[noise >= x]. Both have high relative accuracy.
 func (n Noise) split(x float64) (below, above float64) {
 	if n.discrete() {
 		x = math.Ceil(x)
@@ -317,7 +317,6 @@ func (n Noise) reach() float64 {
 	return 45*n.Scale + 2
 }
 
-// sampler draws from a discrete distribution.
 type sampler func(*rng.Stream) int64
 
 func (n Noise) sampler() (sampler, error) {

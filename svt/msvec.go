@@ -9,40 +9,40 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// MSvecConfig holds the parameters of an [MSvec]. None has a default. [CalibrateMSvec] computes them;
-// [PrintedMSvec] does so as in the literature, for comparison.
+// MSvecConfig holds the parameters of an [MSvec]. No parameter has a default. [CalibrateMSvec] computes the
+// parameters. [PrintedMSvec] computes the values of the literature, for comparison.
 type MSvecConfig struct {
-	Lambda    float64 // scale of the threshold noise, in records; queries get twice that; [2^-8, 2^39]
-	Threshold int64   // of the distance, in records; [0, 2^50]
+	Lambda    float64 // scale of the threshold noise, in records; query noise has scale 2 Lambda; [2^-8, 2^39]
+	Threshold int64   // for the distance, in records; [0, 2^50]
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// MSvec releases stable answers free of charge and pays for each refusal. After a refusal
-// it draws its threshold noise anew (Bassily, Thakkar, Thakurta 2018):
+// MSvec releases stable answers at no cost and is charged for each refusal. After a refusal it draws new
+// threshold noise (Bassily, Thakkar, Thakurta 2018):
 //
 //	rho = noise of scale Lambda
 //	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda
 //	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
 //
-// Each stretch that ends with a refusal is one AboveThreshold on the distances, of cost 1/Lambda + 2/(2
-// Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts in which no query is released whose answers
-// differ between the neighbours. Such queries are at distance 0. On G the run is the composition of Q
-// stretches. Off G some query at distance 0 was released. Until then each such query was refused, and the
-// refusal ended a stretch. So at most one is tried per stretch, at a position that earlier stretches
-// determine, and it is released with probability at most
+// Proof. A stretch is the part of a run up to and including a refusal. Each stretch is one AboveThreshold on
+// the distances, of cost 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT], let G be the transcripts that
+// release no query whose answers differ between the neighbours. Such queries have distance 0. On G the run is
+// the composition of Q stretches. Off G some query at distance 0 was released. Each earlier query at distance
+// 0 was refused and ended a stretch. So each stretch tries at most one such query, at a position that earlier
+// stretches determine. A release then has probability at most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. The literature charges m p for m queries, by a union over the
-// queries, each with the unconditional p. But in a stretch that has lasted, rho is likely low and a release
-// likelier than p. So that union needs the argument above too, over stretches. This step is derived here
-// and was checked like [StableSVT]: see docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
+// So Q p is charged, for any number of queries. The least delta at this epsilon is 1-(1-p)^Q. The literature
+// charges m p for m queries, by a union bound over the queries with the unconditional p. But late in a
+// stretch rho is likely low, and a release is likelier than p. So the union must be over stretches. This step
+// is derived here and was checked like [StableSVT]: see docs/claims.md.
 //
-// Lecture notes have more misprints: Lambda is multiplied by epsilon instead of divided, which at epsilon 1/4
-// loses 3.0; they write log(1/delta), though half of delta is used elsewhere; their loop runs Q + 1
-// stretches; their noise on queries has scale Lambda, unlike AboveThreshold; the threshold is computed again
-// inside M_stab; only the last answer is returned. [StableSVT] needs a distance several times smaller at the
-// same price. MSvec is here for comparison.
+// Lecture notes have more misprints. They multiply Lambda by epsilon instead of dividing, which at epsilon
+// 1/4 loses 3.0. They use log(1/delta) although half of delta is used elsewhere. Their loop runs Q + 1
+// stretches. Their query noise has scale Lambda, unlike AboveThreshold. M_stab computes the threshold again.
+// Only the last answer is returned. MSvec is for comparison: at the same cost, [StableSVT] needs a distance
+// several times smaller.
 type MSvec struct {
 	drawn
 	cfg MSvecConfig
@@ -69,9 +69,9 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return &MSvec{d, cfg}, nil
 }
 
-// PrintedMSvec returns the calibration of the literature, for comparison, with epsilon corrected: Lambda =
-// sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m queries. Below Q = 8
-// log(2/delta), which is 116 at delta = 1e-6, its noise exceeds the 2 Q/epsilon of plain composition.
+// PrintedMSvec returns the calibration of the literature, for comparison, with epsilon corrected. For m
+// queries, Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). Below Q = 8
+// log(2/delta), which is 116 at delta = 1e-6, Lambda exceeds the 2 Q/epsilon of plain composition.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -83,9 +83,9 @@ func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, e
 	return MSvecConfig{Lambda: lambda, Threshold: int64(math.Ceil(2 * lambda * math.Log(2*float64(queries)/delta))), Failures: failures}, nil
 }
 
-// CalibrateMSvec returns the config with the least noise, and then the least threshold, for
-// which a Rényi account of a whole run stays within (epsilon, delta). Half of delta is for
-// the composition of the stretches, and half for releases that must not happen.
+// CalibrateMSvec returns the config with the least noise, and then the least threshold, within (epsilon,
+// delta). It accounts by Rényi divergence. Half of delta is for the composition of the stretches, and half
+// for releases of unstable answers.
 func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -107,12 +107,11 @@ func checkMSvec(epsilon, delta float64, failures int) error {
 	return checkStop("failures", failures)
 }
 
-// stretches returns the event of all comparisons of a run.
 func stretches(lambda float64, failures int) accountant.Event {
 	return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / lambda * (1 + 0x1p-50)}, Count: int64(failures)}
 }
 
-// falseRelease returns p, rounded up. It is never 0, however large the threshold.
+// falseRelease returns p, rounded up. p is never 0.
 func falseRelease(lambda float64, threshold int64) float64 {
 	return mathx.Up(math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9))
 }
@@ -132,11 +131,10 @@ func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 }
 
 // sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales. Let r_i =
-// e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). The sum has the distribution
+// e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). Partial fractions of the
+// generating function give
 //
 //	P[X + Y = k] = c_1 c_2 (2 sinh(1/b_1) r_2^|k| - 2 sinh(1/b_2) r_1^|k|)/(u_1 - u_2)
-//
-// by partial fractions of the generating function.
 func sumTail(b1, b2 float64, m int64) float64 {
 	if m <= 0 {
 		return math.Log1p(-math.Exp(sumTail(b1, b2, 1-m)))
@@ -145,7 +143,7 @@ func sumTail(b1, b2 float64, m int64) float64 {
 		b1, b2 = b2, b1
 	}
 	t1, t2 := 1/b1, 1/b2
-	// The sum of r^k for k >= m is r^m/(1-r). The wider distribution dominates, so factor it out.
+	// The sum of r^k for k >= m is r^m/(1-r). The wider distribution dominates, so its tail is factored out.
 	wide := math.Sinh(t1) / -math.Expm1(-t2)
 	narrow := math.Sinh(t2) / -math.Expm1(-t1) * math.Exp(-float64(m)*(t1-t2))
 	u := 2 * math.Sinh((t1+t2)/2) * math.Sinh((t1-t2)/2) // (u_1 - u_2)/2

@@ -12,11 +12,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrExhausted is returned when a run has stopped.
+// ErrExhausted matches the error of a query after the run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run draws from a Law, for the sessions of this package. It stores its answers, of type A, so that a query
-// asked again gets the same answer.
+// run draws from a Law. It stores its answers, of type A, so that a repeated query gets the same answer.
 type run[A any] struct {
 	drawn
 	key       rng.Key
@@ -25,12 +24,12 @@ type run[A any] struct {
 	refresh   bool
 
 	mu      sync.Mutex
-	above   int   // so far
-	rho     int64 // the threshold noise in use
+	above   int   // number of queries above
+	rho     int64 // current threshold noise
 	answers map[uint64]A
 }
 
-// start checks the key and the charge, and only then draws the threshold noise, before any query.
+// start checks the key and the charge. Only then it draws the threshold noise.
 func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
@@ -39,24 +38,24 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Ke
 		return fmt.Errorf("svt: starting: %w", err)
 	}
 	key = key.Derive(name, params...)
-	if n := r.Entry(); n > 1 { // different charges use different noise
+	if n := r.Entry(); n > 1 { // each charge has its own noise
 		key = key.Derive("entry", uint64(n))
 	}
 	u.charged(key)
 	return nil
 }
 
-// charged begins a run that has been charged, with noise from key.
+// charged begins a run after the charge, with noise from key.
 func (u *run[A]) charged(key rng.Key) {
 	u.key = key
 	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
 	u.answers = make(map[uint64]A)
 }
 
-// ask compares a value with the threshold, or returns the stored answer.
+// ask compares value with the threshold. For a repeated query it returns the stored answer.
 func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, error) {
-	nu := u.queryNoise(u.key.Derive("query", query).Stream()) // noise first
-	value = min(max(value, -1<<60), 1<<60)                    // does not increase the difference of two values
+	nu := u.queryNoise(u.key.Derive("query", query).Stream()) // drawn before any comparison
+	value = min(max(value, -1<<60), 1<<60)                    // never increases the difference of two values
 
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -79,17 +78,17 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 	return a, nil
 }
 
-// Left returns how many more queries may be found above, or refused, before the run stops.
+// Left returns how many more queries can be above, or refused, before the run stops.
 func (u *run[A]) Left() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.stop - u.above
 }
 
-// Releasable reports whether the noise is secret, so that answers may be released.
+// Releasable reports whether the key is secret. Only then may the answers be released.
 func (u *run[A]) Releasable() bool { return u.key.Releasable() }
 
-// drawn is a Law with the samplers of its noise.
+// drawn is a Law and the samplers of both noises.
 type drawn struct {
 	law                        Law
 	thresholdNoise, queryNoise sampler
@@ -103,35 +102,33 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the distribution of a run. For stable answers, value = -distance and above = refused.
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }
 
-// Answer is the released result of one query: a value, or a refusal.
 type Answer[T any] struct {
 	Value    T
-	Released bool // false: refused, Value is zero
+	Released bool // false: the query was refused and Value is zero
 }
 
-// A StableMechanism releases stable answers and pays for refusals: [*StableSVT] and [*MSvec].
+// A StableMechanism releases stable answers and is charged for refusals. It is a [*StableSVT] or an [*MSvec].
 type StableMechanism interface {
-	// Event returns the worst case of a whole run.
+	// Event returns the event of a whole run in the worst case.
 	Event() accountant.Event
-	// Law returns the distribution of a run with value = -distance and above = refused.
+	// Law returns the distribution of a run. The value is -distance, and above means refused.
 	Law() Law
-	// LawAt returns the exact log probabilities that an answer at this distance is released and is refused.
+	// LawAt returns the exact log probabilities of a release and of a refusal at the given distance.
 	LawAt(distance int64) (released, refused float64)
 
 	sampled() drawn
 	identity() (name string, params []uint64)
 }
 
-// StableSession is a run that releases stable answers. It is safe for concurrent use. If the threshold noise
-// is drawn anew, the answers depend on the order of the queries.
+// StableSession is a run that releases stable answers. It is safe for concurrent use. In an MSvec run the
+// answers depend on the order of the queries.
 type StableSession[T any] struct{ run[Answer[T]] }
 
-// Start begins a run of m. It fails unless r charges exactly m.Event() and was not used before.
+// Start begins a run of m. It fails unless r charges exactly m.Event() and is unused.
 func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
 	s := &StableSession[T]{run[Answer[T]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
@@ -139,10 +136,10 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 	return s, s.start(m.Event(), r, key, name, params...)
 }
 
-// Ask releases value if its distance to instability passes the noisy test. The distance must change by at
-// most 1 between neighbours, and must be at most 0 for both if their values differ, as with
-// stability.Plurality. Query numbers are public and unique in the run. A query that was asked before gets the
-// stored answer, whatever value is. When the run has stopped, the error is [ErrExhausted].
+// Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
+// neighbours. If their values differ, both distances must be at most 0, as with stability.Plurality. Query
+// numbers are public and unique in the run. A repeated query gets the stored answer, whatever value is. After
+// the stop, the error matches [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {
@@ -153,8 +150,7 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 }
 
 // DistanceFor returns the least distance at which an answer is released with at least the given probability.
-// To have all of n queries answered, take a probability of 1 - Failures/(2n), because refusals of stable
-// queries use up the run too.
+// For n queries take 1 - Failures/(2n), because refusals of stable queries count too.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -9,41 +9,44 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SparseVectorConfig holds the parameters of a [SparseVector]. Threshold may be 0 and
-// Monotone false. Nothing else has a default.
+// SparseVectorConfig holds the parameters of a [SparseVector]. Only Threshold and Monotone may be zero.
 type SparseVectorConfig struct {
-	Noise       Kind    // DiscreteLaplace, or Geometric: one-sided, with half the variance
-	Epsilon     float64 // of the whole run, for any queries; [2^-20, 2^9]
-	Answers     int     // number of queries found above after which the run stops; [1, 2^30]
-	Sensitivity int64   // of every query; [1, 2^20]
-	Threshold   int64   // public; at most 2^50 either way
-	Monotone    bool    // one record changes all queries in the same direction, as counts do under add and remove
+	Noise       Kind    // DiscreteLaplace, or Geometric, which is one-sided and has half the variance
+	Epsilon     float64 // of the whole run, for any number of queries; [2^-20, 2^9]
+	Answers     int     // number of queries above that ends the run; [1, 2^30]
+	Sensitivity int64   // largest change of a query by one record; [1, 2^20]
+	Threshold   int64   // public; [-2^50, 2^50]
+	Monotone    bool    // one record changes all queries in the same direction, like counts under add/remove
 }
 
-// SparseVector reports for any number of integer queries whether they reach a public threshold, and pays only
-// for the queries found above. For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1); for c
+// SparseVector reports for any number of integer queries whether each value reaches a public threshold. It is
+// charged only for queries above. For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1). For c
 // answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// It is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof: couple rho with rho + Sensitivity.
-// Then each comparison moves by 0 to 2 Sensitivity away from "above", so all "below" get likelier together,
-// however many there are. Only the c above and rho itself pay. Monotone queries move by at most Sensitivity,
-// so c Sensitivity/e2 is enough: if they rise by up to Sensitivity, rho moves with them, and if they fall,
-// rho stays. All shifts go up, so noise that is never negative works too. The split of Epsilon has the least
-// variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li 2017, section 4.2).
+// It is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:
 //
-// The tests refute the errors of the literature: no noise on the queries, no stop, noise that does not grow
-// with c, noise scaled by epsilon instead of 1/epsilon, the noisy value released after the comparison. A
-// distance to instability is not a monotone query. Round a real query to a multiple of some unit u: a query
-// of sensitivity s then has sensitivity floor(s/u) + 1.
+//  1. Couple rho with rho + Sensitivity. Then each comparison moves away from "above" by 0 to 2 Sensitivity.
+//  2. So any number of results "below" become likelier. Only rho and the c queries above cost epsilon.
+//  3. Monotone queries move by at most Sensitivity, so c Sensitivity/e2 is enough. If the queries rise, rho
+//     moves by Sensitivity. If they fall, rho stays.
+//  4. All shifts go up, so noise that is never negative is enough.
+//
+// The split e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) for monotone queries, has the least variance (Lyu, Su,
+// Li 2017, section 4.2).
+//
+// A distance to instability is not a monotone query. Round a real query to a multiple of a unit u. A query of
+// sensitivity s then has sensitivity floor(s/u) + 1. Tests refute the errors of the literature: no query
+// noise, no stop, query noise that does not grow with c, noise scaled by epsilon, the release of the compared
+// noisy value.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns the fraction of epsilon that the threshold should get.
+// ThresholdShare returns the fraction of epsilon for the threshold that has the least variance.
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {
@@ -70,7 +73,7 @@ func NewSparseVector(cfg SparseVectorConfig) (*SparseVector, error) {
 	if cfg.Monotone {
 		moves = float64(cfg.Answers)
 	}
-	s := float64(cfg.Sensitivity) * (1 + 0x1p-48) // more than the rounding errors below
+	s := float64(cfg.Sensitivity) * (1 + 0x1p-48) // covers the rounding errors below
 	d, err := newDrawn(Law{
 		Threshold:      float64(cfg.Threshold),
 		ThresholdNoise: Noise{cfg.Noise, s / (cfg.Epsilon * share)},
@@ -90,22 +93,22 @@ func checkStop(field string, n int) error {
 	return nil
 }
 
-// Event returns the cost of a run.
+// Event returns the event of a whole run in the worst case.
 func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsilon: m.cfg.Epsilon} }
 
 // Session is a run of a [SparseVector]. It is safe for concurrent use.
 type Session struct{ run[bool] }
 
-// Start begins a run. It fails unless r charges exactly m.Event() and was not used before.
+// Start begins a run. It fails unless r charges exactly m.Event() and is unused.
 func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
 	s := &Session{run[bool]{drawn: m.drawn, threshold: m.cfg.Threshold, stop: m.cfg.Answers}}
 	return s, s.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask reports whether the query's value reaches the threshold. Query numbers are public and unique in the
-// run. A query that was asked before gets the stored answer. When the run has stopped, the error is
-// [ErrExhausted]. The noisy value of a query found above is another query, with its own noise and price.
+// Ask reports whether value reaches the threshold. Query numbers are public and unique in the run. A repeated
+// query gets the stored answer. After the stop, the error matches [ErrExhausted]. A release of the noisy
+// value is another query with its own noise and cost.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }

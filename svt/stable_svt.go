@@ -7,16 +7,16 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// StableSVTConfig holds the parameters of a [StableSVT]. None has a default; Threshold may be 0.
-// [CalibrateStableSVT] computes them.
+// StableSVTConfig holds the parameters of a [StableSVT]. [CalibrateStableSVT] computes them. Only Threshold
+// may be 0.
 type StableSVTConfig struct {
 	B1        float64 // scale of the threshold noise, in records; [2^-10, 2^40]
 	B2        float64 // scale of the query noise, in records; [2^-10, 2^40]
-	Threshold int64   // of the distance, in records; [0, 2^50]
+	Threshold int64   // for the distance, in records; [0, 2^50]
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// StableSVT releases any number of stable answers, and stops after Failures refusals. It uses one-sided
+// StableSVT releases any number of stable answers and stops after Failures refusals. It uses one-sided
 // integer noise: P[rho = k] ~ e^(-k/B1) once and P[nu = k] ~ e^(-k/B2) for each query, k >= 0. The rule
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
@@ -25,23 +25,26 @@ type StableSVTConfig struct {
 //
 //	epsilon = 1/B1 + 2 Q/B2,   delta = P[rho > Threshold] = e^(-(Threshold+1)/B1).
 //
-// Proof. Fix neighbours D, D', and let G be the transcripts in which no query with f_i(D) != f_i(D') is
-// released. Off G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. As nu is
-// never negative, the chance of that is at most P[rho > Threshold] for all queries together, with no union
-// over the queries. On G all released answers agree. Couple rho = z under D with z + 1 under D'. A release,
-// nu < d_i - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side is 0 to 2 larger, so a
-// release is no less likely. A refusal is less likely by a factor of at most e^(2/B2), and there are at most
-// Q refusals. With P[rho = z] = e^(1/B1) P[rho = z + 1] this gives P_D(S and G) <= e^epsilon P_D'(S and G)
-// for every S. The argument is per transcript, so it holds for adaptive queries.
+// Proof. Fix neighbours D and D'. Let G be the transcripts that release no query with f_i(D) != f_i(D').
 //
-// At most Q queries with d_i = 0 are tried before one is released, since each failed try is a refusal. So
-// delta is in fact P[rho > Threshold + min(nu_1..nu_Q)],
+//  1. Off G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. The probability for
+//     all queries together is at most P[rho > Threshold], because nu is never negative. No union bound over
+//     queries is used.
+//  2. On G all released answers agree. Couple rho = z under D with rho = z + 1 under D'.
+//  3. A release, nu < d_i - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side grows by 0
+//     to 2, so a release is no less likely.
+//  4. A refusal is less likely by a factor of at most e^(2/B2), and at most Q refusals occur.
+//  5. With P[rho = z] = e^(1/B1) P[rho = z + 1], P_D(S and G) <= e^epsilon P_D'(S and G) for every S. Each
+//     step holds per transcript, so the queries may be adaptive.
+//
+// At most Q queries with d_i = 0 are tried before a release, because each failed try is a refusal. So the
+// exact delta is P[rho > Threshold + min(nu_1..nu_Q)],
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
-// and runs in which all queries are unstable attain this value. The charge, accountant.StableSVT, is the
-// simpler bound. Sparse vector with exponential noise is known (Liu et al. 2024). It is derived here that
-// releases need no union over queries; enumeration and an adversarial review checked this: see
+// which runs with only unstable queries attain. The charge, accountant.StableSVT, is the simpler bound.
+// Sparse vector with exponential noise is known (Liu et al. 2024). The missing union bound is derived here,
+// and was checked by enumeration and an adversarial review: see docs/claims.md.
 // docs/claims.md.
 type StableSVT struct {
 	drawn
@@ -65,7 +68,7 @@ func NewStableSVT(cfg StableSVTConfig) (*StableSVT, error) {
 	return &StableSVT{d, cfg}, nil
 }
 
-// checkStable returns the error of a config whose threshold or number of refusals is out of range.
+// checkStable reports a threshold or a number of refusals that is out of range.
 func checkStable(threshold int64, failures int) error {
 	if err := checkStop("Failures", failures); err != nil {
 		return err
@@ -76,10 +79,9 @@ func checkStable(threshold int64, failures int) error {
 	return nil
 }
 
-// CalibrateStableSVT returns the config for a whole run at (epsilon, delta) that needs the least distance to
-// release an answer with probability 1 - refusal. It balances the threshold B1 log(1/delta) against the noise
-// B2 log(1/refusal) of a query. The distance is about (sqrt(log 1/delta) + sqrt(2 failures log
-// 1/refusal))^2/epsilon.
+// CalibrateStableSVT returns the config of a whole run at (epsilon, delta). It minimises the distance at
+// which an answer is released with probability 1 - refusal. That distance is about (sqrt(log 1/delta) +
+// sqrt(2 failures log 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {
 		return StableSVTConfig{}, fmt.Errorf("svt: no stable sparse vector at epsilon %g, delta %g and refusal %g", epsilon, delta, refusal)
@@ -89,7 +91,7 @@ func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (
 	}
 	q := float64(failures)
 	a, b := math.Sqrt(-math.Log(delta)), math.Sqrt(-2*q*math.Log(refusal))
-	const up = 1 + 0x1p-48 // more than the rounding error of epsilon
+	const up = 1 + 0x1p-48 // exceeds the rounding error of epsilon
 	cfg := StableSVTConfig{B1: (a + b) / (a * epsilon) * up, B2: 2 * q * (a + b) / (b * epsilon) * up, Failures: failures}
 	cfg.Threshold = int64(max(0, math.Ceil(-math.Log(delta)*cfg.B1*up)-1))
 	return cfg, nil
@@ -100,9 +102,9 @@ func (m *StableSVT) Event() accountant.Event {
 	return accountant.StableSVT{B1: m.cfg.B1, B2: m.cfg.B2, Threshold: m.cfg.Threshold, Failures: int64(m.cfg.Failures)}
 }
 
-// LawAt implements [StableMechanism], in closed form. Below the threshold w, the probability of a release is
-// P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). From the threshold on, the probability of a refusal is
-// P[nu - rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
+// LawAt implements [StableMechanism] in closed form. Below the threshold w, the probability of a release is
+// P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). At or above w, the probability of a refusal is P[nu -
+// rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
 func (m *StableSVT) LawAt(distance int64) (released, refused float64) {
 	above := float64(distance - m.cfg.Threshold)
 	t1, t2 := 1/m.cfg.B1, 1/m.cfg.B2

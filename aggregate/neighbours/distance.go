@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// unitsAtOnce is how many units are processed together. Samples are drawn for multiples of eight units.
+	// unitsAtOnce is the number of units per block. Samples are drawn for multiples of eight units.
 	unitsAtOnce = 192
-	// rowsAtOnce is how many private rows are multiplied together.
+	// rowsAtOnce is the number of private rows per product.
 	rowsAtOnce = 192
-	// panelRows is how many questions are multiplied together: their products with rowsAtOnce rows fit into
-	// the second-level cache, and the number of cache lines is odd.
+	// panelRows is the number of questions per product. Their products with rowsAtOnce rows fit into the
+	// second-level cache, and the number of cache lines is odd.
 	panelRows = 496
 )
 
-// panel is public rows, laid out as a factor of products.
+// panel holds consecutive public rows in the layout of a matrix product.
 type panel struct {
 	packed  kernel.Packed[float32]
 	first   int // index of the first row among all questions
 	norms   []float64
 	halves  []float32 // half of each norm, rounded down
-	largest float64   // norm
+	largest float64   // largest squared norm
 }
 
 func newPanel(x dense.Matrix, first int) *panel {
@@ -34,7 +34,6 @@ func newPanel(x dense.Matrix, first int) *panel {
 	return p
 }
 
-// halvesOf returns half of each norm, rounded down.
 func halvesOf(norms []float64) []float32 {
 	out := make([]float32, len(norms))
 	for i, norm := range norms {
@@ -43,7 +42,7 @@ func halvesOf(norms []float64) []float32 {
 	return out
 }
 
-// largestOf returns the largest of norms, or NaN if one is NaN.
+// largestOf returns the largest norm, or NaN if a norm is NaN.
 func largestOf(norms []float64) (largest float64) {
 	for _, norm := range norms {
 		largest = math.Max(largest, norm)
@@ -51,7 +50,7 @@ func largestOf(norms []float64) (largest float64) {
 	return largest
 }
 
-// newPanels returns all rows of x, in panels.
+// newPanels splits the rows of x into panels.
 func newPanels(x dense.Matrix) (panels []*panel) {
 	for from := 0; from < x.Rows; from += panelRows {
 		panels = append(panels, newPanel(dense.Rows(x, from, min(from+panelRows, x.Rows)), from))
@@ -61,8 +60,8 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared returns the squared distance of two rows from their squared norms and their product. Overflow
-// counts as infinitely far.
+// squared returns the squared distance of two rows from their squared norms and their product. Overflow gives
+// +Inf.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
@@ -71,7 +70,6 @@ func squared(norm, other float64, product float32) float32 {
 	return d
 }
 
-// below returns x rounded down to a float32.
 func below(x float64) float32 {
 	f := float32(x)
 	if float64(f) > x {
@@ -80,8 +78,8 @@ func below(x float64) float32 {
 	return f
 }
 
-// offerRow offers the questions of a panel to a unit of one row, given the row's products with them. It
-// computes a distance only if the product shows that the question may be kept.
+// offerRow offers all questions of a panel to a unit with one row. products are the products of this row with
+// the questions. It computes a distance only if the product allows the question to be kept.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -90,8 +88,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers rows from first on, each a unit of its own, to question q of a panel. It offers only
-// rows in the sample: marks has one bit per row. It computes distances as offerRow does.
+// offerSample offers single-row units from row first on to question q of a panel. It offers only rows whose
+// bit in marks is set. It computes distances as offerRow does.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -106,8 +104,8 @@ func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, fi
 	}
 }
 
-// chances yields the places where a product minus the half of a norm is not below floor. floor may rise
-// during the iteration.
+// chances yields the indices at which a product minus half a norm is not below floor. floor may rise during
+// the iteration.
 func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
 	return func(yield func(j int) bool) {
 		for j := 0; ; j++ {
@@ -118,14 +116,16 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a bound on products of a row with other rows, whose largest squared norm is given. If the
-// product minus half of the other norm is below the bound, the distance is at least the distance from which
-// on places are beyond. If no such bound exists, floor returns -Inf or NaN, and nothing is below it.
+// floor returns a bound on products of a row with other rows. largest is the largest squared norm of the
+// other rows. Let D be the least distance that is beyond n. If a product minus half the other norm is below
+// the bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN, and no
+// product is below it.
 //
-// Let D be that distance, N and T the norms of the row and of the other row, and P the product. If the
-// rounded P - halves is below the bound, then so is the exact one, as rounding preserves order, and P - T/2
-// is even lower. So N + T - 2P exceeds D by the amount subtracted here, which exceeds the rounding errors of
-// this bound and of N + T in squared. squared's other roundings preserve order, D is a float32: squared >= D.
+// Proof. Let N and T be the squared norms of the row and of the other row, and let P be the product. Rounding
+// preserves order and halves are rounded down. So if the rounded P - halves is below the bound, the exact P -
+// T/2 is also below it. Then N + T - 2P exceeds D by twice the amount that the bound subtracts. This excess
+// is larger than the rounding errors of the bound and of N + T in squared. The other roundings in squared
+// preserve order, and D is a float32. So the result of squared is at least D.
 func (n *nearest) floor(norm, largest float64) float32 {
 	if !n.full {
 		return float32(math.Inf(-1))
@@ -134,28 +134,28 @@ func (n *nearest) floor(norm, largest float64) float32 {
 	return below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
 }
 
-// block is the memory of one goroutine for the distances of some units from a panel.
+// block is the memory of one goroutine for distances between units and a panel.
 type block struct {
 	products []float32 // of rows
 	distance []float32 // of units
-	label    []int32   // class of the nearest row
+	label    []int32   // class of the nearest row of each unit
 }
 
 func newBlock(questions int) *block {
 	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
 }
 
-// multiply sets products to the products of rows [from, to), at most rowsAtOnce, and a panel. A row of
-// products depends on that row and on the panel alone.
+// multiply sets products for rows [from, to) and a panel. At most rowsAtOnce rows are allowed. The products
+// of a row depend only on that row and on the panel.
 func (b *block) multiply(p *panel, g grouped, from, to int) {
 	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
 }
 
-// of returns the part of x for a unit, where x has one value per unit and question of a panel.
+// of returns the values of one unit, where x has one value per unit and question.
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label for units [from, to), at most unitsAtOnce, from the nearest row of each
-// unit; of equal distances the earlier row counts.
+// measure sets distance and label for units [from, to) from the nearest row of each unit. At most unitsAtOnce
+// units are allowed. The earlier row wins a tie.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

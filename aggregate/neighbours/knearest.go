@@ -16,16 +16,16 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// KNearestConfig holds the parameters of private k-NN; none has a default.
+// KNearestConfig holds the parameters of private k-NN. No parameter has a default.
 type KNearestConfig struct {
-	Neighbours          int     // number of units in a sample that vote; >= 1
-	SamplingProbability float64 // of each unit, for each question; [2^-64, 1]
+	Neighbours          int     // number of nearest units that vote; >= 1
+	SamplingProbability float64 // of each unit in each question's sample; [2^-64, 1]
 	Sigma               float64 // standard deviation of the noise on each count, in votes
-	Questions           int     // number of questions, all of which are charged; >= 1
+	Questions           int     // number of questions; all are charged; >= 1
 }
 
-// KNearest answers each question by the noisy argmax of the votes of its nearest units, in a Poisson sample
-// drawn for that question.
+// KNearest answers each question by a noisy argmax. The nearest units in a Poisson sample for that question
+// vote.
 type KNearest struct {
 	cfg    KNearestConfig
 	noise  *rng.DiscreteGaussian
@@ -49,7 +49,7 @@ func NewKNearest(cfg KNearestConfig) (*KNearest, error) {
 	return &KNearest{cfg, noise, rng.NewBernoulli(cfg.SamplingProbability)}, nil
 }
 
-// Event returns the cost of all questions together, for a unit that is added or removed.
+// Event returns the event of all questions together, for an added or removed unit.
 func (m *KNearest) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.PoissonSampled{
@@ -60,12 +60,12 @@ func (m *KNearest) Event() accountant.Event {
 	}
 }
 
-// questionsAtOnce is how many questions share a pass over the private rows. It affects the order of
+// questionsAtOnce is the number of questions per pass over the private rows. It affects the order of
 // additions, so it is a constant.
 const questionsAtOnce = 32
 
-// Release returns the label of every question. It fails unless r charges exactly Event, under
-// add_remove, and was not used before. The same key, rows and questions give the same labels.
+// Release returns the label of every question. It fails unless r charges exactly Event under add_remove and
+// is unused. The same key, ledger entry, rows and questions give the same labels.
 func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) ([]int, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 	return ctx.Err()
 }
 
-// begin uses up the reservation and returns the key of the charge. The key depends on the entry in the
-// ledger, the mechanism and its parameters, because two charges must not share noise.
+// begin uses up the reservation and returns the key of the charge. The key depends on the ledger entry, the
+// mechanism and its parameters, so two charges never share noise.
 func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, params ...uint64) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("neighbours: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -162,10 +162,9 @@ func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, 
 	return key.Derive("entry", uint64(r.Entry())).Derive(name, params...), nil
 }
 
-// draw returns noise for every class of every question.
 func draw(key rng.Key, law *rng.DiscreteGaussian, questions, classes int) []int64 {
 	noise := make([]int64, questions*classes)
-	const part = 256 // questions that share a stream
+	const part = 256 // number of questions per random stream
 	parallel.Each(0, (questions+part-1)/part, func(_, p int) {
 		s := key.Derive("noise", uint64(p)).Stream()
 		for i := p * part * classes; i < min((p+1)*part, questions)*classes; i++ {

@@ -1,34 +1,33 @@
 package neighbours
 
-// near is a place, its distance, and the class of the row at that distance.
+// near is a place (a unit or question), its distance, and the class of the row at that distance.
 type near struct {
 	distance float32
 	label    int32
 	at       int
 }
 
-// before reports whether a comes first in the order of distances and, for equal distances, of places. No two
-// places are the same.
+// before orders places by distance and then by at. No two places are equal.
 func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the first k of the places offered, in ascending order of at. It keeps up to twice as many and
-// then drops all but the first k, so that dropping a place costs the same for any k.
+// nearest keeps the first k of all offered places. Places must be offered in ascending order of at. It keeps
+// up to 2k places before it drops all but k, so the cost per place does not depend on k.
 type nearest struct {
 	k    int
 	kept []near
-	full bool    // k places are kept that are not farther than last
+	full bool    // at least k kept places are not farther than last
 	last float32 // distance
 }
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether no place at this distance is kept. A place as far as the last of k other places
-// comes after it, because places are offered in order.
+// beyond reports whether a place at this distance is certain to be dropped. With a tie, an earlier place
+// wins.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
-// offer keeps a place if it may be among the first k so far.
+// offer keeps a place that may be among the first k.
 func (n *nearest) offer(place near) {
 	if n.beyond(place.distance) {
 		return
@@ -38,14 +37,13 @@ func (n *nearest) offer(place near) {
 	}
 }
 
-// first returns the first k of all places offered, or all places if they are fewer, in no order.
+// first returns the first k of all offered places, unordered. It returns all places if fewer were offered.
 func (n *nearest) first() []near {
 	n.cut()
 	return n.kept
 }
 
-// cut drops all but the first k. It partitions the kept places, and then again the side with the k-th (Hoare
-// 1961).
+// cut drops all but the first k places, by quickselect (Hoare 1961).
 func (n *nearest) cut() {
 	h := n.kept
 	if len(h) < n.k {
@@ -66,7 +64,7 @@ func (n *nearest) cut() {
 				i, j = i+1, j-1
 			}
 		}
-		switch { // places up to j come before places from i on
+		switch { // places up to index j come before places from index i on
 		case n.k-1 <= j:
 			high = j
 		case n.k-1 >= i:
@@ -78,7 +76,6 @@ func (n *nearest) cut() {
 	n.kept, n.full, n.last = h[:n.k], true, h[n.k-1].distance
 }
 
-// middle returns the second of three places.
 func middle(a, b, c near) near {
 	if before(b, a) {
 		a, b = b, a

@@ -14,14 +14,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// NearestQuestionsConfig holds the parameters of a vote at the nearest questions; none has a default.
+// NearestQuestionsConfig holds the parameters of [NearestQuestions]. No parameter has a default.
 type NearestQuestionsConfig struct {
-	Votes     int     // votes of every unit, each at a different question; [1, Questions]
+	Votes     int     // votes per unit, each at a different question; [1, Questions]
 	Sigma     float64 // standard deviation of the noise on each count, in votes
-	Questions int     // number of questions; they cost nothing
+	Questions int     // number of questions; it does not change the privacy cost
 }
 
-// NearestQuestions lets every unit vote at the questions nearest to it, and releases all counts with noise.
+// NearestQuestions lets every unit vote at its nearest questions and releases all counts with noise.
 type NearestQuestions struct {
 	cfg   NearestQuestionsConfig
 	noise *rng.DiscreteGaussian
@@ -42,8 +42,8 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the cost of all counts together, for a unit that is added or removed: one count at each of
-// Votes questions changes by one.
+// Event returns the event of all counts together, for an added or removed unit. The unit changes Votes counts
+// by one.
 func (m *NearestQuestions) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -51,18 +51,18 @@ func (m *NearestQuestions) Event() accountant.Event {
 	}
 }
 
-// Counts are released noisy votes.
+// Counts holds the released noisy votes.
 type Counts struct {
 	Classes int
-	Votes   []int64 // of every class of every question
+	Votes   []int64 // of every class of every question, grouped by question
 }
 
-// At returns the noisy votes at a question, one for each class.
+// At returns the noisy votes of each class at a question.
 func (c Counts) At(question int) []int64 {
 	return c.Votes[question*c.Classes : (question+1)*c.Classes]
 }
 
-// Labels returns the class with the most noisy votes at every question, the lowest of equals.
+// Labels returns the class with the most noisy votes at every question. The lowest index wins a tie.
 func (c Counts) Labels() []int {
 	labels := make([]int, len(c.Votes)/c.Classes)
 	for q := range labels {
@@ -71,8 +71,8 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release returns the noisy counts. It fails unless r charges exactly Event, under add_remove, and was
-// not used before. The same key, rows and questions give the same counts.
+// Release returns the noisy counts. It fails unless r charges exactly Event under add_remove and is unused.
+// The same key, ledger entry, rows and questions give the same counts.
 func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
 	if err := private.check(questions); err != nil {
 		return Counts{}, err
@@ -95,11 +95,10 @@ func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, k
 	return Counts{private.Classes, counts}, nil
 }
 
-// votes returns the counts without noise.
 func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions dense.Matrix) ([]int64, error) {
 	g, panels := private.group(), newPanels(questions)
 	parts := (g.units() + unitsAtOnce - 1) / unitsAtOnce
-	sums := make([]*ballot, parts) // by worker
+	sums := make([]*ballot, parts) // one per worker
 	parallel.Each(0, parts, func(w, part int) {
 		if ctx.Err() != nil {
 			return
@@ -123,23 +122,23 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 	return out, ctx.Err()
 }
 
-// ballot counts the votes that one goroutine has processed.
+// ballot counts the votes that one goroutine processes.
 type ballot struct {
 	classes int
 	counts  []int64
 	block   *block
-	places  []nearest // of each unit
+	places  []nearest // one per unit
 }
 
-// vote counts the votes of units [from, to), at most unitsAtOnce: each unit has one vote at each of the
-// questions nearest to it.
+// vote counts the votes of units [from, to). At most unitsAtOnce units are allowed. A unit votes once at each
+// of its nearest questions.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {
 		places[u].reset(votes)
 	}
 	first := g.starts[from]
-	single := g.starts[to]-first == to-from // a row each
+	single := g.starts[to]-first == to-from // each unit has one row
 	for _, p := range panels {
 		if single {
 			b.block.multiply(p, g, first, first+to-from)

@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Rows are private rows with their classes.
+// Rows holds private rows with their classes and units.
 type Rows struct {
 	X       blas32.General // one row per example
 	Y       []int          // class of the row, in [0, Classes)
-	Units   []string       // unit of the row; several rows may share one
+	Units   []string       // name of the row's unit; several rows may share a unit
 	Classes int            // at least 2
 }
 
-// check reports a wrong shape of rows or questions. Its errors do not identify a row.
+// check reports a wrong shape of rows or questions. An error does not identify a private row.
 func (r Rows) check(questions dense.Matrix) error {
 	switch {
 	case r.Classes < 2:
@@ -43,17 +43,17 @@ func (r Rows) check(questions dense.Matrix) error {
 	return nil
 }
 
-// grouped are rows in the order of their units: unit u has [starts[u], starts[u+1]).
+// grouped holds rows in the order of their units. Unit u has the rows [starts[u], starts[u+1]).
 type grouped struct {
 	x      dense.Matrix
 	y      []int
-	norms  []float64 // squared, of rows
-	halves []float32 // half of each, rounded down
+	norms  []float64 // squared norm of each row
+	halves []float32 // half of each squared norm, rounded down
 	starts []int
 }
 
-// group puts the rows of each unit together. Units keep the order of their first rows, and rows of a unit
-// their order, so removing a unit does not change the order of other units.
+// group sorts the rows by unit. Units keep the order of their first rows, and the rows of a unit keep their
+// order. So removing a unit does not change the order of other units.
 func (r Rows) group() grouped {
 	place := make(map[string]int, len(r.Units))
 	var of [][]int
@@ -73,7 +73,7 @@ func (r Rows) group() grouped {
 		g.starts = append(g.starts, len(order))
 	}
 	g.x, g.y, g.norms = r.X, r.Y, make([]float64, len(order))
-	if len(of) < len(order) { // else every row is a unit, in its place
+	if len(of) < len(order) { // otherwise each row is its own unit
 		g.x, g.y = dense.Pick(r.X, order), make([]int, len(order))
 		for at, i := range order {
 			g.y[at] = r.Y[i]

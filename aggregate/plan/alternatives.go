@@ -13,24 +13,23 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal is a budget that a plan must not exceed, with the labels that it should reach.
+// Goal is a budget and the minimum number and accuracy of labels that a plan should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
-	MinAccuracy float64 // of the expected answers, in [0, 1); 0 sets no minimum
-	// For Alternatives: the most queries that can be asked, independent of the number of examples; 0 means
-	// the number of examples.
+	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
+	// Queries is for Alternatives: the largest number of queries. 0 means the number of examples.
 	Queries int
-	// For ForLabels: the right labels that a plan must expect, unless it asks all queries; 0 sets no minimum.
+	// MinLabels is for ForLabels: the least expected number of correct labels. A plan with all queries may
+	// have fewer.
 	MinLabels float64
-	// For ForLabels: if GNMax with a fifth of the teachers as noise meets the goal, with as many queries as
-	// the budget allows, prefer it to the most right labels. It is for teachers of unknown accuracy.
+	// Steady is for ForLabels, if the accuracy of the teachers is unknown. ForLabels then prefers GNMax with
+	// noise of a fifth of the teachers and as many queries as the budget allows, if this plan meets the goal.
 	Steady bool
-	// Accountant of the ledger, of mode reserved, that the plan is for: "" means accountant.ByAuto.
+	// Accountant is the accountant of the ledger, which has mode reserved. "" means accountant.ByAuto.
 	Accountant accountant.Method
 }
 
-// Validate reports the first field that is out of range.
 func (g Goal) Validate() error {
 	switch {
 	case !(g.Epsilon > 0) || math.IsInf(g.Epsilon, 1):
@@ -47,15 +46,14 @@ func (g Goal) Validate() error {
 	return nil
 }
 
-// ErrNoPlan is returned when no setting tried meets the goal.
+// ErrNoPlan matches the error if no tried setting meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns the best setting found for every mechanism, ordered by expected correct answers; the
-// first is the plan. For Confident-GNMax it also returns the best setting at thresholds of 20, 40, 60, 80 and
-// 100 % of the votes. Noise is rounded up to six digits, as commands print it. Mechanisms without a setting
-// that meets the goal are left out; if none has one, the error is [ErrNoPlan]. The search uses Rényi
-// divergences at the epsilon at which they require as much GNMax noise as the goal. The settings found then
-// get the noise that the goal's accountant requires.
+// Alternatives returns the best setting of every mechanism that meets the goal. The settings are ordered by
+// expected correct answers, and the first setting is the plan. For Confident-GNMax it adds the best settings
+// at thresholds of 20, 40, 60, 80 and 100 % of the votes. Noise is rounded up to six digits, as commands
+// print it. Errors: [ErrNoPlan]. The search uses Rényi accounting at an epsilon that requires as much GNMax
+// noise as the goal. The resulting settings then get the noise that the goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -86,7 +84,7 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	return out, err
 }
 
-// meeting returns the settings that meet a goal, ordered by expected correct answers.
+// meeting returns the settings that meet goal, ordered by expected correct answers.
 func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal Goal) ([]Alternative, error) {
 	var out []Alternative
 	for _, s := range settings {
@@ -102,8 +100,8 @@ func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal G
 	return out, nil
 }
 
-// search returns the settings from which Alternatives chooses, ordered by expected correct answers; none if
-// no setting meets the goal.
+// search returns the settings that meet goal under approximate accounting, ordered by expected correct
+// answers.
 func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, error) {
 	thin := c.thinned(maxSearched)
 	settings, err := thin.confidentSettings(ctx, goal, most)
@@ -122,10 +120,10 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return c.meeting(ctx, settings, goal)
 }
 
-// maxSearched is the number of examples that a search uses. The results are evaluated on all examples.
+// maxSearched is the number of examples in a search. Its results are evaluated on all examples.
 const maxSearched = 2000
 
-// thinned returns at most limit of the examples, evenly spread.
+// thinned returns at most limit of the examples, evenly spaced.
 func (c cases) thinned(limit int) cases {
 	every := (len(c.counts) + limit - 1) / limit
 	if every <= 1 {
@@ -139,8 +137,8 @@ func (c cases) thinned(limit int) cases {
 	return t
 }
 
-// accurate returns a setting at the whole of a goal. An approximate search found it accurate enough; if it is
-// not quite, it gets a few queries less.
+// accurate scales the noise of s until s uses up the goal's budget. If the accuracy is then slightly too low,
+// accurate reduces the number of queries.
 func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)
@@ -151,7 +149,7 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 	}
 }
 
-// fewer returns a setting with 1 % fewer queries, or 3 % after the first tries, and Gaussian noise reduced
+// fewer returns s with 1 % fewer queries, or 3 % fewer after two tries. It reduces Gaussian noise
 // accordingly.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	less := func(n int) int {
@@ -177,8 +175,9 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries finds the number of queries, up to most, at which a mechanism that always answers gives the
-// most correct answers; more queries need more noise each. It tries a ladder, then steps between its rungs.
+// bestQueries finds the number of queries, up to most, with the most correct answers. The mechanism must
+// always answer. More queries need more noise per query. It tries a ladder of numbers, then 15 numbers around
+// the best rung.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0
@@ -222,7 +221,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	return best, found, nil
 }
 
-// ladder returns n and smaller numbers, each a seventh below the one before, down to 1.
+// ladder returns n and smaller numbers down to 1. Each is about a seventh below the previous number.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

@@ -10,14 +10,14 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// confidentSettings searches Confident-GNMax. Gaussian noise costs a rho at every order a, so a budget is one
-// number: with Q questions and A answers,
+// confidentSettings searches settings of Confident-GNMax. Gaussian noise has the same rho at every Rényi
+// order. So with Q queries and A answers the budget is one number:
 //
-//	Q/(2 sigma1^2) + A/sigma^2 = rho,
+//	Q/(2 sigma1^2) + A/sigma2^2 = rho.
 //
-// and the grid is over the threshold, Q, the fraction of rho that tests get, and A, which is the expected
-// number of answers plus some standard deviations. It returns the best setting of all and the best for each
-// fifth of the votes as the threshold.
+// The grid covers the threshold, Q, the fraction of rho for threshold tests, and A. A is the expected number
+// of answers plus a few standard deviations. The result is the best setting of all and the best for each
+// fifth of the votes.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {
@@ -28,15 +28,15 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]ag
 	}
 	sigma := single.Values["sigma"]
 	rho := 1 / (sigma * sigma)
-	if sigma <= 0x1p-10 { // a budget beyond any use
+	if sigma <= 0x1p-10 { // the budget is absurdly large
 		return nil, nil
 	}
-	// More noise than GNMax needs to answer everything is never worth a threshold test.
+	// A threshold test is useless with more noise than GNMax needs to answer all queries.
 	accuracy, err := c.newAccuracyTable(ctx, sigma, sigma*math.Sqrt(float64(most)))
 	if err != nil || accuracy == nil {
 		return nil, err
 	}
-	const rows = 50 // thresholds; every tenth is a fifth of the votes
+	const rows = 50 // thresholds; each tenth row is a fifth of the votes
 	best := make([]candidate, rows+1)
 	pass := make([]float64, len(c.groups))
 	for _, q := range ladder(most) {
@@ -73,7 +73,7 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]ag
 	return pick(best, rows/5), nil
 }
 
-// confidentSetting is a compact setting of Confident-GNMax, of which a search compares many.
+// confidentSetting is a compact setting of Confident-GNMax for a large search.
 type confidentSetting struct {
 	threshold, sigma1, sigma2 float64
 	queries, answers          int
@@ -89,7 +89,7 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best setting of all and the best of every tenth row, without repeats.
+// pick returns the best setting of all and the best of every every-th row, without duplicates.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -100,23 +100,22 @@ func pick(best []candidate, every int) []aggregate.Setting {
 	var picked []confidentSetting
 	var out []aggregate.Setting
 	for row, b := range best {
-		if b.correct > 0 && (row == top || row%every == 0) && !slices.Contains(picked, b.setting) { // few votes have few thresholds
+		if b.correct > 0 && (row == top || row%every == 0) && !slices.Contains(picked, b.setting) { // with few votes, rows can have equal thresholds
 			picked, out = append(picked, b.setting), append(out, b.setting.setting())
 		}
 	}
 	return out
 }
 
-// passing returns P[largest + Z >= threshold], for continuous noise half a vote off: accurate enough to rank.
+// passing returns P[largest + Z >= threshold] for continuous noise. This approximation only ranks settings.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
 
-// accuracyTable holds the expected number of correct answers to queries with a given largest count, for a
-// geometric ladder of sigmas.
+// accuracyTable holds the expected number of correct answers, by sigma and by largest count.
 type accuracyTable struct {
 	sigmas  []float64
-	byGroup [][]float64 // by sigma, and by largest count as cases.groups
+	byGroup [][]float64 // by sigma, then by group as in cases.groups
 }
 
 type largestGroup struct {
@@ -126,7 +125,7 @@ type largestGroup struct {
 
 const sigmaRatio = 1.06
 
-// newAccuracyTable returns nil if all noise is outside the range that a plan considers.
+// newAccuracyTable returns nil if fewer than two sigmas lie in the range of a plan.
 func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accuracyTable, error) {
 	t := &accuracyTable{}
 	index := make(map[int64]int)
@@ -134,7 +133,7 @@ func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accurac
 		index[group.largest] = g
 	}
 	for sigma := from; sigma <= min(to*sigmaRatio, maxPlannedNoise); sigma *= sigmaRatio {
-		answer := aggregate.Setting{Mechanism: GNMax, Queries: 1}.With("sigma", sigma) // what follows the test
+		answer := aggregate.Setting{Mechanism: GNMax, Queries: 1}.With("sigma", sigma) // the answer after a passed test
 		_, right, err := c.chances(ctx, answer, false)
 		if err != nil {
 			return nil, err
@@ -163,8 +162,8 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right returns the expected number of passing queries that are answered correctly, interpolated between
-// sigmas, or 0 beyond the table. It only ranks candidates; the numbers of a plan are computed exactly.
+// right returns the expected number of correct answers, interpolated between sigmas. pass holds the
+// probability of an answer in each group. Outside the table it returns 0. It only ranks candidates.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

@@ -15,14 +15,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Example is a query to plan on: its votes, and the label that counts as correct.
+// Example is a query for planning. Label is the label that counts as correct.
 type Example struct {
 	Votes aggregate.Histogram
 	Label int
 }
 
-// PluralityExamples returns examples for votes without known labels. The plurality counts as correct, the
-// lowest index if it is tied. The examples are private.
+// PluralityExamples returns examples for votes without known labels. The plurality counts as correct, and the
+// lowest index wins a tie. The examples are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {
@@ -37,43 +37,42 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 	return examples
 }
 
-// Simulation makes example votes from public guesses, so that planning costs no privacy. The true label of a
-// query is uniform. Each query has its own difficulty: x, the expected fraction of teachers that are right,
-// is drawn from a Beta distribution with mean Accuracy, such that Correlation is the correlation of two
-// teachers being right. Given x the teachers are independent. A wrong vote goes to one class, drawn for the
-// query, with probability Confusion, and otherwise to a uniformly random wrong class. All teachers vote, and
-// all are equally good.
+// Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
+// query is uniform. Each query has its own probability x that a teacher is right. x has a Beta distribution
+// with mean Accuracy, such that Correlation is the correlation of two teachers being right. Given x, the
+// teachers are independent. A wrong vote names one class, drawn per query, with probability Confusion, and
+// otherwise a uniform wrong class. All teachers vote and are equally good.
 //
-// The defaults reproduce 250 kernel ridge teachers on MNIST, with 240 images each: accuracy 0.85, correlation
-// 0.43, 72 % of wrong votes in one class, 91.5 % of pluralities right. Without correlation the plurality
-// would always be right, and every plan far too optimistic.
+// The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each. These have accuracy 0.85,
+// correlation 0.43, 72 % of wrong votes in one class and 91.5 % correct pluralities. Without correlation the
+// plurality would always be right, and every plan would be far too optimistic.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2
 	Queries     int     // >= 1
 	Accuracy    float64 // of one teacher, in (0, 1)
-	Correlation float64 // of two teachers being right, in (0, 1); 0 means DefaultCorrelation
+	Correlation float64 // correlation of two teachers being right, in (0, 1); 0 means DefaultCorrelation
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
 
-	// even takes difficulties at even quantiles, in order, instead of random ones, so that a few hundred
-	// queries represent all.
+	// even replaces random values of x by evenly spaced quantiles, so that a few hundred queries represent
+	// all.
 	even bool
 }
 
-// The defaults for zero fields of a Simulation.
+// The defaults replace zero fields of a Simulation.
 const (
 	DefaultCorrelation = 0.4
 	DefaultConfusion   = 0.7
 )
 
-// maxExamples bounds the work of a plan, maxClasses and maxTeachers its memory.
+// maxExamples bounds the work of a plan. maxClasses and maxTeachers bound its memory.
 const (
 	maxExamples = 1 << 20
 	maxClasses  = 1 << 12
 	maxTeachers = 1 << 20
 )
 
-// MaxExamples returns the largest number of examples with the given number of classes.
+// MaxExamples returns the largest number of examples for the given number of classes.
 func MaxExamples(classes int) int { return maxExamples / max(1, classes) * 2 }
 
 func (s Simulation) withDefaults() Simulation {
@@ -106,7 +105,7 @@ func (s Simulation) Validate() error {
 	return nil
 }
 
-// Examples draws the votes. Equal keys give equal votes.
+// Examples draws the example votes. Equal keys give equal votes.
 func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	s = s.withDefaults()
 	if err := s.Validate(); err != nil {
@@ -116,7 +115,7 @@ func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 		return nil, errors.New("plan: zero Key: make one with rng.SeedKey")
 	}
 	rnd := rand.New(key.Derive("plan simulation").Stream())
-	// Two Bernoulli(x) have the correlation 1/(alpha+beta+1).
+	// Given x, the correlation of two teachers being right is 1/(alpha+beta+1) for x ~ Beta(alpha, beta).
 	weight := (1 - s.Correlation) / s.Correlation
 	difficulty := distuv.Beta{Alpha: s.Accuracy * weight, Beta: (1 - s.Accuracy) * weight, Src: rnd}
 	examples := make([]Example, s.Queries)
@@ -149,15 +148,15 @@ func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	return examples, nil
 }
 
-// Summary describes example votes. It is private if the votes are.
+// Summary describes example votes. It is private if the votes are private.
 type Summary struct {
-	Queries, Classes, Teachers int     // Teachers: the most votes on one query
+	Queries, Classes, Teachers int     // Teachers is the largest number of votes on a query
 	TeacherAccuracy            float64 // fraction of votes on the label
 	PluralityAccuracy          float64 // fraction of queries whose plurality is the label
-	MeanGap                    float64 // between the two largest counts
+	MeanGap                    float64 // mean difference of the two largest counts
 }
 
-// Summarize describes examples.
+// Summarize returns the summary of examples.
 func Summarize(examples []Example) (Summary, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -183,12 +182,11 @@ func Summarize(examples []Example) (Summary, error) {
 	return s, nil
 }
 
-// cases are checked and unpacked examples.
 type cases struct {
 	counts   [][]int64
 	labels   []int
-	largest  []int64 // count of each query
-	teachers int     // the most votes on one query
+	largest  []int64 // largest count of each query
+	teachers int     // largest number of votes on a query
 	groups   []largestGroup
 }
 
@@ -229,7 +227,7 @@ func newCases(examples []Example) (cases, error) {
 	return c, nil
 }
 
-// each computes a number for every query, on all cores.
+// each returns f(i) for every query i. It uses all cores.
 func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, error) {
 	out := make([]float64, len(c.counts))
 	parallel.Each(0, len(out), func(_, i int) {
@@ -240,33 +238,32 @@ func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, erro
 	return out, ctx.Err()
 }
 
-// Agreement describes teachers like a [Simulation]: how often one teacher is right, and how teachers err
-// together. A zero field means unknown.
+// Agreement describes how often one teacher is right and how the errors of teachers are correlated. A zero
+// field means unknown.
 type Agreement struct {
 	Accuracy    float64 // of one teacher, in (0, 1)
-	Correlation float64 // of two teachers being right on the same query, in (0, 1)
+	Correlation float64 // correlation of two teachers being right on a query, in (0, 1)
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]
 }
 
-// UsualAccuracy is the accuracy of a teacher that plans assume if none is known.
+// UsualAccuracy is the accuracy of a teacher that plans assume if it is unknown.
 const UsualAccuracy = 0.88
 
-// leastCalibration is the number of labelled queries below which an estimated agreement is mostly chance.
+// leastCalibration is the least number of labelled queries for a useful estimate of agreement.
 const leastCalibration = 30
 
 var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
 
-// Calibrate estimates the agreement of teachers from their votes on examples, queries whose label is known.
-// With r_i of n_i votes right on query i, and p the fraction of right votes, the correlation of two teachers
-// on one query is,
+// Calibrate estimates the agreement of teachers from their votes on queries with known labels. Let r_i of n_i
+// votes on query i be right, and let p be the fraction of right votes. The correlation of two teachers on one
+// query is
 //
 //	(sum r_i (r_i-1) / sum n_i (n_i-1) - p^2) / (p (1-p)).
 //
-// With w_ij wrong votes on class j, two wrong votes on a query agree with probability A = sum w_ij (w_ij-1) /
-// sum w_i (w_i-1), which under a [Simulation] of m+1 classes is c^2 + (1-c^2)/m for the confusion c. Both are
-// rounded to two digits, and the accuracy down, to reveal no more about the votes than a plan needs.
-//
-// The examples, and therefore the result, are as private as the teachers.
+// Let w_ij be the number of wrong votes on class j. Two wrong votes on a query agree with probability A = sum
+// w_ij (w_ij-1) / sum w_i (w_i-1). In a [Simulation] with m+1 classes and confusion c, A = c^2 + (1-c^2)/m.
+// Correlation and confusion are rounded to two digits, and the accuracy is rounded down. Rounding limits what
+// the result reveals, but the result is as private as the examples and the teachers.
 func Calibrate(examples []Example) (Agreement, error) {
 	c, err := newCases(examples)
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Public holds public numbers about votes that will be labelled, for plans that use no votes.
+// Public holds public values about votes to be labelled. Plans from Public use no votes.
 type Public struct {
 	Teachers, Classes, Queries int
-	// Agreement is declared for the teachers. Without an accuracy it is [UsualAccuracy]; without a
-	// correlation, a plan for a declared accuracy must hold for small and large correlations.
+	// Agreement is declared for the teachers. A zero Accuracy means [UsualAccuracy]. If Accuracy is declared
+	// without Correlation, a plan must hold for small and large correlations.
 	Agreement
 }
 
-// The numbers of simulated queries, for a plan and for a rough plan.
+// Numbers of simulated queries in a plan and in a rough plan.
 const (
 	plannedExamples = 600
 	roughExamples   = 150
 )
 
-// smallCorrelation is the correlation for which a plan must also hold if no correlation is declared.
+// smallCorrelation is the second correlation that a plan must cover if only Accuracy is declared.
 const smallCorrelation = 0.1
 
-// worlds returns simulated votes under which a plan must hold. The plurality counts as correct. Expected
-// labels are counted in the first world.
+// worlds returns simulated votes for each assumed correlation. A plan must hold in every world. The plurality
+// counts as correct. The first world gives the expected labels.
 func (p Public) worlds(queries int) ([]cases, error) {
 	s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)),
 		Accuracy: p.Accuracy, Correlation: p.Correlation, Confusion: p.Confusion, even: true}
@@ -44,7 +44,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	}
 	var worlds []cases
 	for _, s.Correlation = range correlations {
-		examples, err := s.Examples(rng.SeedKey(1)) // nothing private
+		examples, err := s.Examples(rng.SeedKey(1)) // the simulation uses no private data
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	return worlds, nil
 }
 
-// Expect returns the expected labels of a setting on votes that p declares, without the cost.
+// Expect returns the expected labels of s on simulated votes from p. It does not compute the privacy cost.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -70,14 +70,14 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError reports that no plan gives labels that are correct often enough, or only too few labels.
-// [Public.Remedy] adds what would be enough.
+// NoPlanError reports that no plan has accurate enough labels, or enough labels. [Public.Remedy] fills in
+// Epsilon and Teachers.
 type NoPlanError struct {
 	Goal Goal
-	Best Alternative // the best plan, if only the number of its labels is too small
-	// Epsilon is the least for which a plan exists on a ledger of its own, to 4 %; +Inf if it is absurdly
-	// large. Teachers is the number of equally good teachers that is enough at the goal's epsilon, to 6 %; 0
-	// if even 50 times as many are not.
+	Best Alternative // the best plan, if its only fault is too few labels
+	// Epsilon is the least epsilon with a plan on a separate ledger, to 4 %. It is +Inf above 1000. Teachers
+	// is the number of equally good teachers that is enough at the goal's epsilon, to 6 %. It is 0 if 50
+	// times as many, or 2^20, are not enough.
 	Epsilon  float64
 	Teachers int
 }
@@ -87,14 +87,13 @@ func (e *NoPlanError) Error() string {
 	return fmt.Sprintf("%v: epsilon %g at delta %g, accuracy %g", ErrNoPlan, e.Goal.Epsilon, e.Goal.Delta, e.Goal.MinAccuracy)
 }
 
-// Unwrap returns ErrNoPlan.
+// Unwrap returns [ErrNoPlan].
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most correct labels, from public numbers alone. The plurality counts as
-// correct. On simulated votes the plan's labels are correct with at least the goal's MinAccuracy, and at
-// least MinLabels are expected to be correct unless the plan asks all queries. budget finds the least noise
-// that a ledger accepts, by the ledger's accountant. The plan's Epsilon is the cost on a ledger of its own,
-// by the goal's accountant. Without a plan the error is a *NoPlanError.
+// ForLabels returns the plan with the most correct labels, using only public values. The plurality counts as
+// correct. On simulated votes the plan reaches MinAccuracy, and MinLabels unless it asks all queries. budget
+// finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a separate ledger under the
+// goal's accountant. Errors: a *NoPlanError if no plan exists.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -120,10 +119,10 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
 
-// LeastPerClass is the least number of labels per class that is worth a budget: fewer hardly train a student.
+// LeastPerClass is the least useful number of labels per class. Fewer labels hardly train a student.
 const LeastPerClass = 3
 
-// Remedy computes, on rough votes, what would be enough if ForLabels found no plan.
+// Remedy fills in the fields Epsilon and Teachers of none, using rough plans.
 func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	var err error
 	if none.Epsilon, err = p.leastEpsilon(ctx, none.Goal, none.Best); err != nil {
@@ -133,13 +132,13 @@ func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	return err
 }
 
-// enough reports whether a plan has as many correct labels as the goal requires, or asks all queries.
+// enough reports whether a plan has MinLabels correct labels or asks all queries.
 func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns the plan with the most correct labels in the first world, with the least noise that the budget
-// allows, among the plans whose labels are correct often enough in all worlds.
+// best returns the plan with the most correct labels in the first world. Its noise is the least that the
+// budget allows, and its accuracy is high enough in all worlds.
 func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -169,8 +168,8 @@ func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns a setting with the least noise that the budget allows, and with few enough queries to be
-// correct often enough in all worlds; the zero Alternative if none are left.
+// holds returns s with the least noise that the budget allows. It reduces the queries until the accuracy is
+// high enough in all worlds. It returns the zero Alternative on failure.
 func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
@@ -199,7 +198,7 @@ func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, 
 	return Alternative{}, nil
 }
 
-// leastEpsilon returns the Epsilon of a NoPlanError.
+// leastEpsilon returns Epsilon of a NoPlanError.
 func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (float64, error) {
 	const absurd = 1000
 	found, err := least(goal.Epsilon, absurd, 1.04, goal.factor(best), func(epsilon float64) (bool, error) {
@@ -210,7 +209,7 @@ func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (
 	return number.Up(found, 3), err
 }
 
-// leastTeachers returns the Teachers of a NoPlanError.
+// leastTeachers returns Teachers of a NoPlanError.
 func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) (int, error) {
 	most := min(50*p.Teachers, maxTeachers)
 	found, err := least(float64(p.Teachers), float64(most), 1.06, goal.factor(best), func(teachers float64) (bool, error) {
@@ -224,8 +223,8 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor guesses by what factor a goal is missed: the number of labels grows with the square of epsilon and
-// of the number of teachers.
+// factor estimates by what factor epsilon or the number of teachers is too small. The number of labels grows
+// with the square of both.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
 		return 1.6
@@ -233,8 +232,8 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns a number above from that works and is at most ratio times the least such number, or +Inf if
-// none up to most works. step is the first step upwards.
+// least returns a number above from that works, within a factor ratio of the least such number. It returns
+// +Inf if no number up to most works. step is the first factor upwards.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -261,8 +260,8 @@ func least(from, most, ratio, step float64, works func(float64) (bool, error)) (
 	return high, nil
 }
 
-// works reports whether a plan exists on a ledger of its own. It uses fewer simulated votes and Rényi
-// divergences at an equivalent epsilon, because it is called some twenty times.
+// works reports whether a plan exists on a separate ledger. It is fast, for about twenty calls: it uses few
+// simulated votes and Rényi accounting at an equivalent epsilon.
 func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	worlds, err := p.worlds(roughExamples)
 	if err != nil {
@@ -279,10 +278,10 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return err == nil && p.enough(a, goal), err
 }
 
-// MaxQueries returns the largest number of queries that a new ledger accepts for a setting, with its noise
-// and a cap on answers in the same proportion; 0 if it accepts none. In mode Filter other runs may charge
-// later, chosen by earlier answers; the bound that then holds is by Rényi divergences at orders fixed in
-// advance. Mode Reserved may claim by privacy loss distributions.
+// MaxQueries returns the largest number of queries of s that a new ledger accepts. The noise stays, and a cap
+// on answers scales with the queries. The result is 0 if no query is accepted. Mode Filter allows later,
+// adaptive charges, and its bound uses Rényi divergences at fixed orders. Mode Reserved may account by
+// privacy loss distributions.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -314,7 +313,7 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 		}
 		return err == nil, err
 	}
-	// Invariant: low fits; high does not fit or exceeds maxCarried.
+	// Invariant: low fits. high does not fit or exceeds maxCarried.
 	low, high := 0, maxCarried+1
 	for next := min(s.Queries, maxCarried); high-low > 1; {
 		ok, err := fits(next)
@@ -327,24 +326,24 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 			high = next
 		}
 		next = low + (high-low)/2
-		if high > maxCarried { // near the starting point
+		if high > maxCarried { // stay near the starting point
 			next = min(low+low/4+1, maxCarried)
 		}
 	}
 	return low, nil
 }
 
-// maxCarried is more queries than anybody labels.
+// maxCarried exceeds every realistic number of queries.
 const maxCarried = 1 << 30
 
-// noiseShare is the vote noise of a steady plan over the number of teachers. At 0.2 the difference of two
-// noisy counts has a standard deviation of 0.28 of all votes, so that a gap of nine tenths is safe and a
-// contested query is not. Students of development splits of MNIST, optdigits, Adult and letter were best near
-// this value, whatever the accuracy of their teachers.
+// noiseShare is the noise of a steady plan divided by the number of teachers. At 0.2 the difference of two
+// noisy counts has a standard deviation of 0.28 of all votes. A gap of 0.9 is then safe, and a small gap is
+// not. Students on development splits of MNIST, optdigits, Adult and letter were best near 0.2, for any
+// accuracy of the teachers.
 const noiseShare = 0.2
 
-// MaxCount returns the number of queries that GNMax answers within a target, with noise of noiseShare times
-// the number of teachers; 0 if one query is too many.
+// MaxCount returns the number of queries that GNMax can answer within target, with noise noiseShare times
+// teachers. It is 0 if one query is too many.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {
@@ -357,8 +356,8 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 	return n, nil
 }
 
-// steady returns the plan that asks GNMax as many queries as noiseShare allows, or all queries. It returns
-// false if the labels are not correct often enough, or too few.
+// steady returns the GNMax plan with as many queries as noiseShare allows, up to all queries. It returns
+// false if the accuracy or the number of labels is too low.
 func (p Public) steady(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {

@@ -14,28 +14,27 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// Names of mechanisms that plans treat specially.
+// Names of mechanisms with special treatment in plans.
 const (
 	GNMax       = "gnmax"
 	Confident   = "confident"
 	exponential = "exponential"
 )
 
-// Plannable reports whether a mechanism can be planned: it uses votes alone, and each query's separately.
+// Plannable reports whether d can be planned, that is, each answer depends only on the votes of its query.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
-// Alternative is a setting with its cost and its expected labels.
+// Alternative is a setting with its privacy cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the exact claim of a ledger of its own, of mode reserved, at the goal's delta for the
-	// mechanism's Event; By is the accountant that proves it.
+	// Epsilon is the exact epsilon of Event at the goal's delta, on a separate ledger of mode reserved. By is
+	// the accountant that proves it.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
 	ExpectedCorrect float64
 }
 
-// Accuracy returns the expected fraction of correct labels among the answers.
 func (a Alternative) Accuracy() float64 {
 	if a.ExpectedAnswers == 0 {
 		return 0
@@ -43,11 +42,11 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise bounds the tables of a plan: 2^20 votes of noise hide the votes of 2^20 teachers.
+// maxPlannedNoise bounds the tables of a plan. Noise of 2^20 votes hides the votes of 2^20 teachers.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the cost of a setting at delta, by the given accountant, and the expected labels if every
-// query is drawn independently from the examples.
+// Evaluate returns the privacy cost of s at delta under the accountant by. It adds the expected labels if
+// every query is drawn independently from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -60,7 +59,6 @@ func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by a
 	return a, a.claim(ctx, by, delta)
 }
 
-// described returns the description of a mechanism that can be planned.
 func described(mechanism string) (aggregate.Description, error) {
 	d, err := mechanisms.Find(mechanism)
 	if err != nil {
@@ -72,13 +70,14 @@ func described(mechanism string) (aggregate.Description, error) {
 	return d, nil
 }
 
-// known returns the description of a mechanism that is known to be plannable.
+// known returns the description of a mechanism that must be plannable.
 func known(mechanism string) aggregate.Description {
 	d, _ := described(mechanism)
 	return d
 }
 
-// chances returns the chances of a setting, and for each query the probability of its label given an answer.
+// chances returns the chances of s. For each query it adds the probability of the correct label, given an
+// answer.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
 	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {
@@ -88,7 +87,7 @@ func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (ag
 	return chances, right, err
 }
 
-// expect returns the expected labels of a setting, without the cost.
+// expect returns the expected labels of s without the privacy cost.
 func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -124,7 +123,6 @@ func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, er
 	return a, nil
 }
 
-// answersOf returns the cap on answers in a setting.
 func answersOf(s aggregate.Setting) int {
 	if n, capped := s.Values["answers"]; capped {
 		return int(n)
@@ -132,9 +130,9 @@ func answersOf(s aggregate.Setting) int {
 	return s.Queries
 }
 
-// untilCap returns the expected number of answers when each of n queries is answered
-// with probability p, independently, until limit answers are given. With N binomial,
-// E[min(N, limit)] = n p P[N' < limit] + limit P[N > limit] for N' of n-1 queries.
+// untilCap returns the expected number of answers up to a limit. Each of n queries is answered independently
+// with probability p. For N ~ Bin(n, p) and N' ~ Bin(n-1, p), E[min(N, limit)] = n p P[N' < limit] + limit
+// P[N > limit].
 func untilCap(n int, p float64, limit int) float64 {
 	switch {
 	case limit >= n || p == 0:
@@ -145,7 +143,7 @@ func untilCap(n int, p float64, limit int) float64 {
 	return float64(n)*p*binomialAtMost(n-1, p, limit-1) + float64(limit)*mathext.RegIncBeta(float64(limit+1), float64(n-limit), p)
 }
 
-// binomialAtMost returns P[N <= k] for 0 <= k.
+// binomialAtMost returns P[N <= k] for k >= 0.
 func binomialAtMost(n int, p float64, k int) float64 {
 	if k >= n {
 		return 1
@@ -161,24 +159,24 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the fraction of all votes for one class at which a vote counts as clear.
+// ClearVote is the fraction of the votes for the largest class in a clear vote.
 const ClearVote = 0.8
 
-// Clear describes the result of a setting on votes that leave no doubt.
+// Clear describes the answers of a setting to clear votes.
 type Clear struct {
-	Right     float64 // probability that a vote of [ClearVote] gets its class, given an answer; the other votes are for one other class
-	Unanimous float64 // the same for a vote of all teachers
-	Answered  float64 // probability that a vote of all teachers is answered
+	Right     float64 // probability of the right class for a [ClearVote] against one other class, given an answer
+	Unanimous float64 // probability of the right class for a unanimous vote, given an answer
+	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly returns the result of a setting on clear votes of the given number of teachers.
+// Clearly returns the answers of s to clear votes of the given number of teachers.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
 		return Clear{}, err
 	}
 	s = d.Complete(s)
-	if noise := d.MostNoise(s); noise > 64*float64(teachers) && noise > 1<<10 { // noise hides every vote
+	if noise := d.MostNoise(s); noise > 64*float64(teachers) && noise > 1<<10 { // the noise hides every vote
 		return Clear{Right: 1 / float64(classes), Unanimous: 1 / float64(classes), Answered: 1}, nil
 	}
 	chances, err := d.Chances(s, classes, false)
@@ -199,7 +197,7 @@ func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	return c, nil
 }
 
-// claim fills in the cost of the setting.
+// claim fills in the privacy cost of the setting.
 func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta float64) error {
 	e, err := known(a.Mechanism).Event(a.Setting)
 	if err != nil {
@@ -213,7 +211,7 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 	return nil
 }
 
-// least finds the least noise that meets the goal.
+// least returns a function that finds the least noise within the goal.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
@@ -222,9 +220,9 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with the epsilon at which Rényi divergences alone require as little GNMax noise
-// as the budget does: searches try thousands of settings, and privacy loss distributions take a tenth of a
-// second. It returns false if the budget accepts nothing.
+// equivalent returns the goal with an epsilon for Rényi accounting that requires the same GNMax noise as the
+// budget. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s. It returns false
+// if the budget accepts no noise.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -242,23 +240,23 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 	return g, err == nil && g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1), err
 }
 
-// unspent is the fraction of epsilon that a plan may leave unspent.
+// unspent is the largest fraction of epsilon that a plan may leave unspent.
 const unspent = 1e-4
 
-// within evaluates a setting at the whole of a goal, although its noise was scaled, or found by another
-// accountant. Log epsilon is nearly linear in log noise, so a secant method needs only a few claims.
+// within scales the noise of s until s uses up the goal's budget. Log epsilon is nearly linear in log noise,
+// so a secant method needs few steps.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	d := known(s.Mechanism)
-	const enough, most = 5, 30 // largest numbers of claims: after one is within the budget, and in all
+	const enough, most = 5, 30 // largest numbers of steps: after a step within the budget, and in total
 	var best Alternative
 	var lastAt, lastMiss float64
-	at, slope := 0.0, -1.2 // log of the noise over the noise of s; the slope is between -1 and -2 for Gaussian noise
+	at, slope := 0.0, -1.2 // at is the log of the noise factor; the slope is between -1 and -2 for Gaussian noise
 	for tries := 0; ; tries++ {
 		a := Alternative{Setting: scaled(d, s, math.Exp(at))}
 		if err := a.claim(ctx, goal.Accountant, goal.Delta); err != nil {
 			return Alternative{}, err
 		}
-		miss := max(math.Log(a.Epsilon/goal.Epsilon), -30) // finite if nothing is spent
+		miss := max(math.Log(a.Epsilon/goal.Epsilon), -30) // finite if epsilon is 0
 		if miss <= 0 && (best.Queries == 0 || a.Epsilon > best.Epsilon) {
 			best = a
 		}
@@ -279,7 +277,7 @@ func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alte
 	return out, err
 }
 
-// scaled returns a setting with its noise times a factor, rounded up to six digits, as commands print it.
+// scaled multiplies the noise of s by factor and rounds it up to six digits, as commands print it.
 func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggregate.Setting {
 	for _, p := range d.Noise() {
 		s = s.With(p.Name, min(max(number.Up(s.Values[p.Name]*factor, 6), p.Min), p.Max))
@@ -287,7 +285,7 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 	return s
 }
 
-// calibrated returns the setting with the noise, a single parameter, that the given number of queries needs.
+// calibrated returns a setting with the least noise for queries. The mechanism must have a single noise.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
 	d := known(mechanism)
@@ -298,9 +296,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns a setting with the least noise that the budget accepts, in its given proportions and rounded to
-// six digits: the upper end of a claim by privacy loss distributions may rise a little if noise is rounded
-// up. It returns false if no noise is enough.
+// fit returns s with the least noise that the budget accepts, in the same proportions. It rounds noise up to
+// six digits inside the search, because an upper bound on epsilon may rise slightly with the noise. It
+// returns false if no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

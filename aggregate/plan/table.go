@@ -17,23 +17,24 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Outcome is the expected result of a mechanism on queries drawn independently from examples.
+// Outcome is the expected result of a mechanism on queries that are drawn independently from examples.
 type Outcome struct {
 	Mechanism string
 	Stability bool
 	Epsilon   float64 // as in Alternative
 	By        accountant.Method
-	Noise     float64 // votes (argmax), votes that move (stability: of a distance, threshold or query)
-	Failures  int     // sparse vectors: number of refusals that are paid for
-	Asked     float64 // expected number, out of one query per example
+	Noise     float64 // in votes (noisy argmax) or moved votes (stability: noise on a distance, threshold or query)
+	Failures  int     // sparse vectors: number of refusals that are charged
+	Asked     float64 // Asked, Released and Right are expected numbers, out of one query per example
 	Released  float64
 	Right     float64
-	// Approximate: summed over the noise of m-svec's threshold in steps of a 32nd of its scale, with a
-	// relative error of about 1e-3. All other outcomes are sums over exact distributions.
+	// Approximate marks a sum over the threshold noise of m-svec in steps of a 32nd of its scale. The
+	// relative error is about 1e-3. All other outcomes are exact sums.
 	Approximate bool
 }
 
-// Accuracy returns the expected fraction of correct labels among the released labels, 0 if there are none.
+// Accuracy returns the expected fraction of correct labels among the released labels. It is 0 without
+// released labels.
 func (o Outcome) Accuracy() float64 {
 	if o.Released == 0 {
 		return 0
@@ -41,12 +42,12 @@ func (o Outcome) Accuracy() float64 {
 	return o.Right / o.Released
 }
 
-// Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example: GNMax,
-// exponential, Confident with its best setting, [stable.MStab], and the sparse vectors [stable.SVTPrinted],
-// [stable.SVTCalibrated] and [stable.SVT]. Each sparse vector has the number of paid refusals, from a ladder,
-// that releases the most correct labels. Without MinAccuracy noisy argmax answers all queries; with it, as
-// many as it can answer with that accuracy. Stability methods release the plurality. A method that is
-// impossible at the goal is left out.
+// Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example. The noisy
+// argmax methods are GNMax, exponential and the best setting of Confident. The stability methods are
+// [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], and they release the
+// plurality. Each sparse vector has the number of refusals with the most correct labels. Without MinAccuracy,
+// GNMax and exponential answer all queries. With MinAccuracy they answer as many as they can at that
+// accuracy. Methods that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	return out, nil
 }
 
-// argmaxOutcome returns the outcome of a noisy argmax. same is the equivalent goal in Rényi divergences.
+// argmaxOutcome returns the outcome of a noisy argmax. same is the equivalent goal for Rényi accounting.
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
 	most := len(c.counts)
 	d := known(mechanism)
@@ -119,7 +120,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same G
 	if err != nil || len(found) == 0 {
 		return Outcome{}, false, err
 	}
-	best, noise := found[0], 0.0 // noise of an answer
+	best, noise := found[0], 0.0 // noise of the answers
 	for _, p := range d.Noise() {
 		noise = best.Values[p.Name]
 	}
@@ -127,7 +128,6 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same G
 		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, true, nil
 }
 
-// outcome returns the outcome of a stability method.
 func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outcome, bool, error) {
 	if method == stable.MStab {
 		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: d.queries, Delta: goal.Delta / 2}, goal.least(ctx))
@@ -170,7 +170,6 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 	return best, best.Mechanism != "", nil
 }
 
-// failureLadder returns 1, 2, 5, 10, 20, ... up to n.
 func failureLadder(n int) []int {
 	var out []int
 	for unit := 1; unit <= n; unit *= 10 {
@@ -183,7 +182,7 @@ func failureLadder(n int) []int {
 	return out
 }
 
-// evaluate returns the outcome of a mechanism, and the cost of its Event.
+// evaluate returns the outcome of a stability method and the privacy cost of its Event.
 func (d distances) evaluate(ctx context.Context, method string, cfg stable.Config, goal Goal) (Outcome, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
@@ -215,11 +214,11 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	return o, nil
 }
 
-// distances are examples for stability methods: the fraction of queries at each distance to instability, and
-// the fraction at each distance with the right winner.
+// distances describes examples for stability methods. At each distance to instability it has the fraction of
+// queries and the fraction of queries with the right winner.
 type distances struct {
 	queries      int
-	share, right []float64 // by distance, of all queries
+	share, right []float64 // by distance; fractions of all queries
 }
 
 func (c cases) distances() (distances, error) {
@@ -242,7 +241,7 @@ func (c cases) distances() (distances, error) {
 	return d, nil
 }
 
-// noiseReach is the number of scales over which exponential tails are summed: e^-32 is left out.
+// noiseReach is the number of scales in sums over exponential tails. The omitted tail is e^-32.
 const noiseReach = 32
 
 func laplaceMasses(scale float64) (rng.Masses, error) {
@@ -253,8 +252,8 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns, for a threshold with noise z, the probability that a random query is refused, P[query
-// noise >= z + distance - threshold], and the probability that it is released and right.
+// refusal returns two probabilities for a random query at threshold noise z: it is refused, or it is released
+// and right. A query is refused if its noise >= z + distance - threshold.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -267,9 +266,9 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 	return refused, right
 }
 
-// oneThreshold computes the outcome of the stable sparse vector. Given the noise of its threshold, queries
-// are independent, and the run stops at its last refusal. By Wald's identity the expected number of queries
-// is the expected number of refusals over the probability of a refusal.
+// oneThreshold computes the outcome of the stable sparse vector. Given the threshold noise, queries are
+// independent, and the run stops at the last refusal. By Wald's identity, the expected number of queries is
+// the expected number of refusals divided by the probability of a refusal.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.B1)
 	query, err := laplaceMasses(cfg.B2)
@@ -291,18 +290,19 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// manyThresholds computes the outcome of M_svec, which draws its threshold anew after a refusal. A run is a
-// sequence of independent, identically distributed stretches of queries up to a refusal. Let S(k) = P[a
-// stretch has more than k queries], a mean of powers over the noise of the threshold. Let a_i = P[a stretch
-// starts after i queries], the sum over q < Failures of the q-fold convolutions of the stretch length's
-// distribution. The expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)); right answers likewise.
+// manyThresholds computes the outcome of MSvec, which draws new threshold noise after a refusal. A run is a
+// sequence of independent, identically distributed stretches, each up to a refusal. Let S(k) = P[a stretch
+// has more than k queries]. S(k) is a mean of powers over the threshold noise. Let a_i = P[a stretch starts
+// after i queries]. a_i is the sum over q < Failures of the q-fold convolutions of the distribution of
+// stretch lengths. The expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)). The number of right
+// answers has a similar sum.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.Lambda)
 	query, err := laplaceMasses(2 * cfg.Lambda)
 	if err = cmp.Or(failed, err); err != nil {
 		return err
 	}
-	// Noise of the threshold, in blocks around an integer.
+	// Threshold noise in blocks. The middle of a block represents its values.
 	var weights, stays, rights []float64
 	width := int64(cfg.Lambda/32) | 1
 	for z := -threshold.Reach; z <= threshold.Reach; z += width {
@@ -328,7 +328,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 		length[k] = math.Max(0, longer[k-1]-longer[k])
 	}
 	starts := renewals(length, cfg.Failures)
-	asked, right := 0.0, 0.0 // in a stretch, by the number of queries left
+	asked, right := 0.0, 0.0 // in a stretch with at most left queries
 	for left := 1; left <= m; left++ {
 		asked += longer[left-1]
 		right += correct[left-1]
@@ -341,7 +341,8 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals returns sum_{q < n} law^q as power series up to the length of law, by doubling.
+// renewals returns sum_{q < n} law^q, in which powers are convolutions cut to the length of law. It uses
+// doubling.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {
@@ -366,7 +367,7 @@ func renewals(law []float64, n int) []float64 {
 	}
 	one := make([]float64, len(law))
 	one[0] = 1
-	sum, power := one, law // sum of the first k powers, and the k-th, for k = 1
+	sum, power := one, law // for k = 1: the sum of the first k powers, and power k
 	bits := 0
 	for n>>bits > 1 {
 		bits++
@@ -377,7 +378,7 @@ func renewals(law []float64, n int) []float64 {
 			next[i] += sum[i]
 		}
 		sum, power = next, times(power, power)
-		if n>>bits&1 == 1 { // sum + power, power law
+		if n>>bits&1 == 1 { // add power, then multiply power by law
 			next := make([]float64, len(sum))
 			for i := range next {
 				next[i] = sum[i] + power[i]
