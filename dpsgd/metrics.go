@@ -23,7 +23,7 @@ type Metrics struct {
 	// Unclipped is the noisy fraction of unclipped records, or NaN without adaptive clipping.
 	Unclipped float64
 	Event     accountant.Event // event of the steps so far; see Config.EventAfter
-	// Public is the score on Config.Public after this step, or nil if none was due.
+	// Public is the score on Config.Public after this step, or nil if no evaluation was due.
 	Public  *Score
 	Private Diagnostics // counts of this step
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Conv2D is a two-dimensional convolution with square kernels. It is a cross-correlation: kernels are not
-// flipped. Its tensors are the kernels, laid out by filter, row, column, input channel, and the intercepts.
+// Conv2D is a two-dimensional convolution with square kernels that are not flipped (cross-correlation). Its
+// tensors are the kernels, ordered by filter, row, column, input channel, and the intercepts.
 type Conv2D struct {
 	Filters int
 	Kernel  int // positions per side
-	Stride  int // positions
-	Padding int // zeros on every side, below Kernel
+	Stride  int // in positions
+	Padding int // zeros on every side, less than Kernel
 	Weights Weights
 }
 
@@ -52,26 +52,25 @@ func (c Conv2D) Workspace(in Shape) int {
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass lays out the windows of an image as rows of a matrix, so that the convolution is a product with
-// the kernels. The gradient of a row is a sum over positions. It is computed once, in a buffer: its norm is
-// exact, and the scaled sum needs no other product.
+// convPass copies the windows of an image into rows of a matrix. The convolution is then the product of this
+// matrix and the kernels. The gradient of a row is a sum over positions. A buffer keeps it.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
-	out        int // filters
-	taps       int // weights of a filter
+	out        int // number of filters
+	taps       int // number of weights of a filter
 	origins    []int
 	w, b       []T
 	forward    kernel.Packed[T] // W^T
 	back       kernel.Packed[T] // W
-	packed     bool             // back holds the parameters of this step
+	packed     bool             // whether back holds the parameters of this step
 
 	image     []T // one image with its border of zeros
 	windows   []T // rows x positions x taps
 	dwindows  []T // of one row
 	dy        []T
-	weights   []T // gradients, rows x out x taps
-	intercept []T // rows x out
+	weights   []T // gradients: rows x out x taps
+	intercept []T // gradients: rows x out
 	square    []float64
 }
 
@@ -142,7 +141,7 @@ func (p *convPass[T]) gather(dx, windows []T) {
 		for r := range p.in.Rows {
 			copy(dx[r*line:(r+1)*line], p.image[((r+pad)*p.padded.Cols+pad)*p.in.Channels:])
 		}
-		clear(p.image) // the border is zero for spread
+		clear(p.image) // the border must be zero for spread
 	}
 }
 
@@ -193,7 +192,7 @@ func (p *convPass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 	addScaledRows(b, p.intercept, rows, scales[1])
 }
 
-// addSquares adds the squared norms of the rows of g, n values each, to dst.
+// addSquares adds the squared norm of every row of g to dst. A row has n values.
 func addSquares[T Float](dst, scratch []float64, g []T, n, rows int) {
 	kernel.SquaredNorms(scratch, g, n, rows, n)
 	for i, s := range scratch[:rows] {
@@ -206,17 +205,16 @@ func addScaledRows[T Float](sum, g []T, rows int, scales []T) {
 	kernel.AddATB(sum, n, scales, 1, g, n, 1, n, rows)
 }
 
-// Weights selects the initial weights of a layer. Intercepts start at zero.
+// Weights selects the initial weights of a layer. Initial intercepts are zero.
 type Weights int
 
 const (
 	// He draws normal weights of variance 2/fan-in, for layers before a ReLU (He et al. 2015).
 	He Weights = iota
-	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no
-	// activation (Glorot and Bengio 2010).
+	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no activation (Glorot,
+	// Bengio 2010).
 	Glorot
-	// Zero is for models that are linear in their parameters. In any other model equal units would stay
-	// equal.
+	// Zero is for models that are linear in their parameters. In other models equal units would stay equal.
 	Zero
 )
 
@@ -244,11 +242,11 @@ func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
 	}
 }
 
-// Float is the type of a value. Training uses float32; tests repeat it in float64.
+// Float is the type of a value. Training uses float32, and tests also use float64.
 type Float interface{ float32 | float64 }
 
-// Shape describes one example between two layers: Rows x Cols positions with Channels values each, laid out
-// by row, then column, then channel. A vector is one position whose channels are its elements.
+// Shape describes one example between two layers. It has Rows x Cols positions with Channels values each,
+// ordered by row, column, channel. A vector is one position, and its elements are the channels.
 type Shape struct{ Rows, Cols, Channels int }
 
 // Vector returns the shape of a vector of n values.
@@ -262,7 +260,7 @@ func Image(rows, cols, channels int) Shape {
 // Size returns the number of values.
 func (s Shape) Size() int { return s.Rows * s.Cols * s.Channels }
 
-// String returns "28x28x1", or "10" for a vector.
+// String returns a text such as "28x28x1", or "10" for a vector.
 func (s Shape) String() string {
 	if s.Rows == 1 && s.Cols == 1 {
 		return fmt.Sprint(s.Channels)
@@ -270,8 +268,7 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the number of values of one example at any layer, and of parameters of a model, so that
-// products of two sizes fit into an int64.
+// maxSize bounds the values of an example and the parameters of a model. The product of two sizes fits int64.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

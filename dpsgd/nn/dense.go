@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W (row-major, a row per unit) and b.
+// Dense is a fully connected layer W x + b on vectors. Its tensors are W (row-major, one row per unit) and b.
 type Dense struct {
 	Units   int
 	Weights Weights // initial values of W
@@ -39,21 +39,21 @@ func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[f
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
 // densePass needs no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
-// product of dy and x, so its squared norm is |dy|^2 |x|^2; with respect to b it is dy. The sum of the scaled
-// gradients of all rows is one matrix product.
+// product of dy and x, with squared norm |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
+// product sums the scaled gradients of all rows.
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
 	forward kernel.Packed[T] // W^T, if there are more than skinny units
 	back    kernel.Packed[T] // W
-	packed  bool             // back holds the parameters of this step
+	packed  bool             // whether back holds the parameters of this step
 	x, dy   []T              // of the current rows
-	scaled  []T              // rows of dy
+	scaled  []T              // scaled rows of dy
 	xx, gg  []float64
-	ahead   *ahead // nil if x is not rows of the data
+	ahead   *ahead // nil unless x is rows of the data
 }
 
-// skinny is the number of outputs up to which a product needs no packing.
+// skinny is the largest number of outputs for which a product needs no packing.
 const skinny = 16
 
 func newDensePass[T Float](d Dense, in Shape, rows int) *densePass[T] {
@@ -80,11 +80,10 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, rows, p.out)
 }
 
-// steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled without loss.
-// Clipped to C, a row of deltas has size C/|x|. If that is below the normal float32 numbers, it rounds by
-// 2^-150 per element. For |x| <= 2^64, C >= 2^-40 and 2^46 units the product errs by less than 2^-21 C. If x
-// is short or zero, the gradient with respect to W may be scaled up. A row of deltas no longer than 2^64
-// stays finite under scales up to 2^60.
+// steep is the largest squared norm of inputs and of deltas at which scaling loses no precision. A row of
+// deltas clipped to C has size C/|x|. Below the normal float32 range an element rounds by 2^-150. For |x| <=
+// 2^64, C >= 2^-40 and 2^46 units the error of the product is below 2^-21 C. If x is short or zero, the scale
+// may exceed one. A row of deltas of norm at most 2^64 stays finite under scales up to 2^60.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
@@ -124,7 +123,6 @@ func (p *densePass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 	kernel.AddRows(b, g, p.out, rows, p.out)
 }
 
-// scaleRows sets every row of dst, of n values, to the row of src times its scale.
 func scaleRows[T Float](dst, src []T, n, rows int, scales []T) {
 	for i := range rows {
 		kernel.Scale(dst[i*n:(i+1)*n], scales[i], src[i*n:(i+1)*n])

@@ -1,26 +1,23 @@
-// Package nn builds models for DP-SGD from layers: dense, convolution, pooling, activations, group
-// normalisation. A [Model] is a [dpsgd.Model]. One backward pass computes every example's gradient norm and
-// the clipped sum, at nearly the cost of plain SGD. A dense layer needs no gradient per example: the squared
-// norm is |g|^2 (|x|^2 + 1), and the sum is one matrix product with scaled rows. A convolution computes each
-// gradient in a buffer of the worker, a few examples at a time, and uses it for the norm and for the sum.
+// Package nn builds models for DP-SGD from layers: dense, convolution, pooling, activation and group
+// normalisation. A [Model] is a [dpsgd.Model]. One backward pass computes the gradient norm of every example
+// and the clipped sum, at nearly the cost of plain SGD. A dense layer needs no gradient per example. The
+// squared norm is |g|^2 (|x|^2 + 1), and the sum is one matrix product with scaled rows. A convolution
+// computes the gradient of each example in a buffer, and uses it for the norm and the sum.
 //
 // # Guarantee
 //
-// Workers meet the three obligations of [dpsgd.Worker]. Your own layer does so if it passes the tests of
-// package nntest: see [Layer] and [Pass].
+// Workers satisfy the three obligations of [dpsgd.Worker]. Check your own [Layer] with package nntest.
 //
 // # Caveats
 //
-//   - Images are laid out by row, column, channel. For data by channel, row, column, put [FromChannels]
-//     first.
-//   - Init, or the caller, sets the initial parameters. Parameters of a new model are zero, and from zero
-//     only models that are linear in their parameters learn. Parameters learned from private data are
-//     private.
-//   - An example may count as not finite if its values exceed 2^64 in norm, at the input or between layers,
-//     or if the gradients with respect to these values do.
-//   - Clipping by group bounds every layer by itself, weights and intercepts together: Groups of [Model] has
-//     one group for each layer with parameters.
-//   - Predictions, and losses outside training, are exact, without noise: evaluate on public data.
+//   - The values of an image are ordered by row, column, channel. If your data are ordered by channel, row,
+//     column, start the model with [FromChannels].
+//   - The parameters of a new model are zero. Only models that are linear in their parameters learn from
+//     zero. For other models call Init or set the parameters, but not from private data.
+//   - An example may count as not finite if its values have a norm above 2^64 at any layer. The same holds
+//     for the gradients with respect to these values.
+//   - Clipping by group bounds every layer separately. Weights and intercepts of a layer form one group.
+//   - Predictions, and losses outside training, are exact and have no noise. Evaluate on public data.
 //
 // # Use
 //

@@ -8,12 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// GroupNorm normalises the values of every group of consecutive channels, over all positions of one example,
-// to mean zero and variance one. Then it scales and shifts every channel (Wu and He 2018). It does not read
-// other examples, as DP-SGD requires: batch normalisation has no gradient for a single example. Its tensors
-// are the scales and the shifts, one value per channel.
+// GroupNorm normalises groups of consecutive channels over all positions of one example, to mean zero and
+// variance one. Then it scales and shifts every channel (Wu and He 2018). Unlike batch normalisation, it does
+// not mix examples, which DP-SGD requires. Its tensors are the scales and the shifts.
 type GroupNorm struct {
-	Groups int // divides the number of channels
+	Groups int // must divide the number of channels
 }
 
 const groupEpsilon = 1e-5
@@ -56,7 +55,7 @@ type groupPass[T Float] struct {
 	normal                      []T       // rows x positions x channels, before scale and shift
 	inverse                     []float64 // 1/deviation, rows x groups
 	scale, shift                []T       // gradients, rows x channels
-	sums                        []float64 // of one row: scales, shifts
+	sums                        []float64 // of one row: scales, then shifts
 	square                      []float64
 }
 
@@ -71,8 +70,7 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f for the values of row i in group g. At every position these are n consecutive channels, from
-// channel first on, at offset at.
+// each calls f once per position of row i, for the n channels of group g from channel first at offset at.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Loss is what training minimises: one number per example, without averaging.
+// Loss is the function of one example that training minimises. It is not averaged over examples.
 type Loss int
 
 const (
 	// CrossEntropy is log sum exp of the outputs minus the output of the label. The outputs are logits.
 	CrossEntropy Loss = iota + 1
-	// SquaredError is half the squared distance of the outputs from the targets, or from the one-hot code of
-	// the label if the data have no targets.
+	// SquaredError is half the squared distance between outputs and targets. Without targets, the one-hot
+	// code of the label is the target.
 	SquaredError
 )
 
@@ -27,8 +27,8 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int(l))
 }
 
-// crossEntropy sets delta to the gradient of the loss with respect to the logits, softmax minus one-hot, and
-// returns the loss. The loss is NaN if a logit is NaN or +Inf.
+// crossEntropy sets delta to softmax minus one-hot, the gradient with respect to the logits, and returns the
+// loss. The loss is NaN if a logit is NaN or +Inf.
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {
@@ -36,7 +36,7 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 			top = v
 		}
 	}
-	// Exponentials of the first classes are all stored; the exponentials of other classes are computed twice.
+	// kept stores the exponentials of the first classes. For other classes they are computed twice.
 	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {
@@ -60,8 +60,8 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	return top + math.Log(total) - float64(logits[label])
 }
 
-// squaredError sets delta to the gradient, outputs minus target, and returns the loss. If
-// target is nil, it uses the one-hot code of the label.
+// squaredError sets delta to outputs minus target, the gradient, and returns the loss. If target is nil, the
+// one-hot code of the label replaces it.
 func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
 	copy(delta, outputs)
 	if target == nil {
@@ -76,7 +76,7 @@ func squaredError[T Float](delta, outputs, target []T, label int) (loss float64)
 	return loss / 2
 }
 
-// lossAt sets delta to the gradient of the loss with respect to the outputs of row i, and returns the loss.
+// lossAt sets delta to the gradient with respect to the outputs of row i, and returns the loss.
 func lossAt[T Float](l Loss, delta, outputs []T, batch examples[T], i int) float64 {
 	switch {
 	case l == CrossEntropy:

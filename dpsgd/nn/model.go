@@ -22,8 +22,8 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Model is a sequence of layers with a loss and parameters, in single precision. It implements
-// [dpsgd.Grouped]. The parameters of each layer, weights and intercepts together, form a group.
+// Model is a sequence of layers with a loss and single-precision parameters. It implements [dpsgd.Grouped].
+// Weights and intercepts of a layer form one group.
 type Model struct {
 	arch       *architecture
 	parameters []float32
@@ -31,9 +31,9 @@ type Model struct {
 
 var _ dpsgd.Grouped = (*Model)(nil)
 
-// New returns a model with all parameters zero: see Init for other initial values. Every layer must accept
-// the output of the layer before, and at least one layer must have parameters. The output must be a vector,
-// with two or more values for [CrossEntropy].
+// New returns a model whose parameters are zero. Every layer must accept the output of the previous layer,
+// and at least one layer must have parameters. The output must be a vector, for [CrossEntropy] of two or more
+// values.
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	a, err := newArchitecture(in, loss, layers...)
 	if err != nil {
@@ -42,8 +42,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	return &Model{arch: a, parameters: kernel.Make[float32](a.parameters())}, nil
 }
 
-// Init sets the initial values of the parameters, as the layers define them. The result is a function of the
-// random numbers alone.
+// Init sets the initial values of the parameters as the layers define. The result depends only on rnd.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
 		initial := make([]float64, s.size)
@@ -68,8 +67,8 @@ func (m *Model) Groups() []int {
 	return sizes
 }
 
-// Fingerprint implements [dpsgd.Model]. It contains the architecture, and the types of layers from other
-// packages, because such layers may have any name.
+// Fingerprint implements [dpsgd.Model]. It contains the architecture. For layers of other packages it also
+// contains the types, because such layers may return any String.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()
@@ -153,13 +152,12 @@ func batchOf(data dpsgd.Data) examples[float32] {
 	return b
 }
 
-// NewSoftmax returns softmax regression: logits W x + b with cross-entropy, and all parameters zero.
+// NewSoftmax returns softmax regression with cross-entropy and zero parameters. The logits are W x + b.
 func NewSoftmax(cols, classes int) (*Model, error) {
 	return New(Vector(cols), CrossEntropy, Dense{Units: classes, Weights: Zero})
 }
 
-// NewMLP returns a perceptron with ReLU after every hidden layer and cross-entropy over
-// classes. It draws the initial parameters from rnd.
+// NewMLP returns a perceptron with ReLU hidden layers and cross-entropy. rnd draws the initial parameters.
 func NewMLP(cols int, hidden []int, classes int, rnd *rand.Rand) (*Model, error) {
 	var layers []Layer
 	for _, units := range hidden {
@@ -177,9 +175,8 @@ func started(rnd *rand.Rand, in Shape, layers ...Layer) (*Model, error) {
 	return m, nil
 }
 
-// NewTutorialCNN returns the small network for MNIST from the DP-SGD tutorials of TensorFlow Privacy and
-// Opacus. It has 26,010 parameters for images of 28 x 28 with one channel. It draws the initial parameters
-// from rnd.
+// NewTutorialCNN returns the MNIST network of the DP-SGD tutorials of TensorFlow Privacy and Opacus. It has
+// 26,010 parameters for 28 x 28 images with one channel. It draws the initial parameters from rnd.
 func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 	return started(rnd, in,
 		Conv2D{Filters: 16, Kernel: 8, Stride: 2, Padding: 3}, ReLU{}, MaxPool{Kernel: 2, Stride: 1},
@@ -187,20 +184,20 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
 }
 
-// A model file holds, in this order: a magic line; the length of the architecture's name, 4 bytes; the name;
-// the number of parameters, 8 bytes; the parameters in single precision; SHA-256 of everything before.
+// fileMagic starts a model file. The architecture follows as a text after its length in 4 bytes. Then come
+// the number of parameters in 8 bytes, the parameters in single precision, and SHA-256 of all that.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16
 
-// head returns the bytes before the parameters in the model file.
+// head returns the part of the model file before the parameters.
 func (m *Model) head() []byte {
 	name := m.arch.String()
 	b := binary.LittleEndian.AppendUint32([]byte(fileMagic), uint32(len(name)))
 	return binary.LittleEndian.AppendUint64(append(b, name...), uint64(len(m.parameters)))
 }
 
-// Save writes the model: the name of its architecture and its parameters.
+// Save writes the architecture and the parameters.
 func (m *Model) Save(w io.Writer) error {
 	if n := len(m.arch.String()); n > maxName {
 		return fmt.Errorf("nn: the architecture takes %d bytes to name, more than %d", n, maxName)
@@ -211,9 +208,8 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads parameters that Save wrote for a model of the same architecture. It fails, and leaves the model
-// unchanged, for another architecture, a parameter that is not finite, or a damaged file. Load reads no more
-// than the model file, so r may hold more.
+// Load reads parameters that Save wrote for a model of the same architecture. It reads exactly one model file
+// from r. Errors: another architecture, a parameter that is not finite, or a damaged file.
 func (m *Model) Load(r io.Reader) error {
 	head := m.head()
 	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)
@@ -246,7 +242,7 @@ func (m *Model) parse(b, head []byte, size int) error {
 	return nil
 }
 
-// foreign returns an error with the model that the file holds, if it holds one.
+// foreign returns an error that describes the model in the file b.
 func (m *Model) foreign(b []byte) error {
 	f, err := sealed.Fields(b, fileMagic)
 	if err != nil {
@@ -263,8 +259,8 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It uses all processors.
-// When ctx ends, it returns ctx's error, and dst is only partly set.
+// Logits sets row i of dst to the model's outputs at row i of x. dst must be x.Rows by outputs. Logits uses
+// all processors. If ctx ends, it returns ctx's error, and dst is incomplete.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -278,9 +274,8 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	})
 }
 
-// Predict sets dst[i] to the index of the largest output at row i of x, the lowest index if outputs are
-// equal. It fails for a row with an output that is not finite. Predict uses all processors. When ctx ends, it
-// returns ctx's error.
+// Predict sets dst[i] to the index of the largest output at row i of x. Of equal outputs the lowest index
+// wins. Predict uses all processors. Errors: ctx ends, or an output is not finite.
 func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -296,14 +291,13 @@ func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error 
 	})
 }
 
-// Evaluation is the quality of a model on data.
+// Evaluation is the quality of a model on labelled data.
 type Evaluation struct {
-	Accuracy float64 // fraction of rows whose largest output is the label's
-	Loss     float64 // mean
+	Accuracy float64 // fraction of rows whose largest output is at the label's index
+	Loss     float64 // mean loss of a row
 }
 
-// Evaluate evaluates the model on labelled data. The data must not be private, because the results are exact
-// and not protected.
+// Evaluate evaluates the model on labelled data, which must be public, since the results are exact.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err
@@ -335,7 +329,7 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	return e, nil
 }
 
-// each computes the outputs of all rows of x. It calls f for each row, from several goroutines.
+// each computes the outputs of all rows of x. It calls f for each row, concurrently.
 func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outputs []float32) error) error {
 	per, n := m.arch.rows(), m.arch.output().Size()
 	errs := make([]error, (x.Rows+per-1)/per)

@@ -73,7 +73,7 @@ func (p *tanhPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// Flatten turns any input into a vector: by row, then column, then channel.
+// Flatten turns any input into a vector, ordered by row, column, channel.
 type Flatten struct{ plain }
 
 func (Flatten) String() string                        { return "flatten" }
@@ -82,7 +82,7 @@ func (Flatten) Workspace(Shape) int                   { return 0 }
 func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float32]{size: in.Size()} }
 func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
 
-// flattenPass copies. A model instead shares the memory and calls nothing.
+// flattenPass copies. A model does not call it, because input and output share memory.
 type flattenPass[T Float] struct {
 	plainPass[T]
 	size int
@@ -91,8 +91,8 @@ type flattenPass[T Float] struct {
 func (p flattenPass[T]) Forward(y, x []T, rows int)                   { copy(y[:rows*p.size], x) }
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
-// FromChannels accepts data laid out by channel, then row, then column. Its input is a vector, its output an
-// image. If used, it must be the first layer.
+// FromChannels reorders data from channel, row, column to row, column, channel. The input is a vector and the
+// output is an image. FromChannels must be the first layer.
 type FromChannels struct {
 	plain
 	Shape Shape // of the image
@@ -125,7 +125,7 @@ func (p channelsPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	p.transpose(dx, dy, rows, p.of.Rows*p.of.Cols, p.of.Channels)
 }
 
-// transpose turns every row of src, an m x n matrix, into its n x m transpose.
+// transpose sets every row of dst to the transpose of the row of src, an m x n matrix.
 func (p channelsPass[T]) transpose(dst, src []T, rows, m, n int) {
 	size := m * n
 	for i := range rows {

@@ -6,11 +6,10 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// MaxPool takes the largest value of each channel in a square window. Of equal values it takes the first, by
-// row, then column.
+// MaxPool takes the largest value of each channel in a square window, the first one of equal values.
 type MaxPool struct {
 	plain
-	Kernel, Stride int // positions; Kernel at most 16
+	Kernel, Stride int // in positions; Kernel is at most 16
 }
 
 func (m MaxPool) String() string { return fmt.Sprintf("maxpool %d stride %d", m.Kernel, m.Stride) }
@@ -33,7 +32,7 @@ func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[f
 type maxPass[T Float] struct {
 	plainPass[T]
 	pooling
-	winner []uint8 // the tap from which each output came
+	winner []uint8 // index of the tap with the largest value, for each output
 }
 
 func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
@@ -41,9 +40,9 @@ func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
 	return &maxPass[T]{pooling: p, winner: make([]uint8, rows*len(p.origins)*p.run)}
 }
 
-// pooling holds the places of the values of windows.
+// pooling holds the offsets of the values of windows.
 type pooling struct {
-	size, run     int // values of a row, and of a run of windows
+	size, run     int // number of values of a row, and of a run of windows
 	origins, taps []int
 }
 
@@ -78,7 +77,7 @@ func (p *maxPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 // AveragePool takes the mean of each channel in a square window.
 type AveragePool struct {
 	plain
-	Kernel, Stride int // positions
+	Kernel, Stride int // in positions
 }
 
 func (a AveragePool) String() string {
@@ -140,7 +139,7 @@ func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// window is a square that moves over an image. Its side has kernel positions, and it moves by stride
+// window is a square that moves over an image. Its side is kernel positions long, and each move is stride
 // positions. The image has padding zeros on every side.
 type window struct{ kernel, stride, padding int }
 
@@ -161,8 +160,7 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 // count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the first value of the window for every place of the window over an image
-// without padding.
+// origins returns the offset of the window's first value, for every place of the window. There is no padding.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {
@@ -173,8 +171,8 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns the start offsets and the length of runs of consecutive values: the values at one position in
-// the window, for the channels of one window or, at stride 1, of all windows in a row.
+// runs returns the offsets and the length of runs of consecutive values that share a position in their
+// window. A run covers the channels of one window. At stride 1 it covers all windows of a row.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels
@@ -185,7 +183,7 @@ func (w window) runs(in Shape) (origins []int, n int) {
 	return origins, w.count(in.Cols) * in.Channels
 }
 
-// taps returns the offset of every position in the window from its first position.
+// taps returns the offset of every position in the window, relative to the first position.
 func (w window) taps(in Shape) []int {
 	var offsets []int
 	for r := range w.kernel {

@@ -12,36 +12,35 @@ import (
 
 const maxRows = dpsgd.MaxRows
 
-// examples is [dpsgd.Data] with elements in either precision.
+// examples is [dpsgd.Data] in either precision.
 type examples[T Float] struct {
 	X            []T // row i starts at i*Stride
 	Stride       int
-	Unpack       func(dst []T, i int)  // instead of X, if not nil: sets dst to row i
+	Unpack       func(dst []T, i int)  // if not nil, replaces X and sets dst to row i
 	Fetch        func(i, from, to int) // if not nil, announces that columns of row i will be unpacked soon
 	Y            []int
-	Targets      []T // none, or row i at i*TargetStride
+	Targets      []T // row i starts at i*TargetStride; may be empty
 	TargetStride int
 }
 
-// worker runs an architecture forwards and backwards, for one goroutine. A [Model] trains with float32, and
-// tests check the same code with float64.
+// worker runs an architecture forwards and backwards in one goroutine. A [Model] uses float32, and tests
+// check the same code with float64.
 type worker[T Float] struct {
 	arch    *architecture
 	passes  []Pass[T]
-	values  [][]T // of the input, then of every layer: rows x size, some shared
-	input   []T   // of the current rows: values[0], or their memory in the data
-	deltas  [][]T // gradients with respect to values, nil before the first layer with parameters
+	values  [][]T // of the input, then of each layer: rows x size; some share memory
+	input   []T   // the current rows: values[0], or memory of the data
+	deltas  [][]T // gradients with respect to values; nil before the first layer with parameters
 	losses  []float64
-	squares [][]float64 // of every tensor
-	whole   grouping[T] // all tensors together
-	layers  grouping[T] // the tensors of every layer together
-	kept    []int       // current rows
+	squares [][]float64 // one slice per tensor
+	whole   grouping[T] // clips all tensors together
+	layers  grouping[T] // clips the tensors of each layer together
+	kept    []int       // rows of the current group without dropped rows
 	rows    int         // largest number of rows at a time
-	next    []int       // likely first rows of the call of AddClipped after the next
+	next    []int       // likely first rows of the following call of AddClipped
 	ahead   ahead
 }
 
-// newWorker returns the working memory of one goroutine, for up to the given number of rows at a time.
 func newWorker[T Float](a *architecture, rows int) *worker[T] {
 	w := &worker[T]{
 		arch: a, rows: rows,
@@ -49,7 +48,7 @@ func newWorker[T Float](a *architecture, rows int) *worker[T] {
 		losses: make([]float64, rows), kept: make([]int, 0, rows),
 	}
 	w.values[0] = make([]T, rows*a.input().Size())
-	previous := false // in place
+	previous := false // whether the previous layer works in place
 	for l, layer := range a.layers {
 		w.passes = append(w.passes, pass[T](layer, a.shapes[l], rows))
 		_, flat := layer.(Flatten)
@@ -100,7 +99,7 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start sets the parameters, which must stay fixed and valid until the next Start.
+// Start sets the parameters. They must stay fixed and valid until the next Start.
 func (w *worker[T]) Start(parameters []T) {
 	if len(parameters) != w.arch.parameters() {
 		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.parameters()))
@@ -110,16 +109,16 @@ func (w *worker[T]) Start(parameters []T) {
 	}
 }
 
-// AddClipped adds the clipped gradients of rows to sum, which is zero. It meets the obligations of
+// AddClipped adds the clipped gradients of rows to sum, which must be zero. It satisfies the obligations of
 // [dpsgd.Worker] in the precision T. clip has one norm, or one for every layer with parameters.
 //
-// Rows are taken in groups of a size that depends on the architecture. A row's contribution does not depend
-// on its group, because layers are row exact. A term passes through at most 56 additions: the additions in
-// its run, and one for each run of all groups. Groups have 8 to 256 rows, a power of two, and runs at most
-// 48. The maximum is 48 + 8, in groups of 64.
+// The architecture determines the size of the groups of rows that are computed together. Layers are row
+// exact, so a row's contribution does not depend on its group. A term passes through at most 56 additions.
+// These are the additions in its run, of at most 48 rows, and one addition for each run of all groups. Groups
+// have 8 to 256 rows, a power of two. The maximum 48 + 8 occurs in groups of 64.
 //
-// Norms are the norms of the gradients that layers hold, or upper bounds. Scales are rounded towards zero,
-// and a scaled gradient rounds up by at most two parts in 2^24. Together that is less than 2^-20.
+// Norms are gradient norms or upper bounds. Scales are rounded towards zero. A scaled gradient may round up
+// by two parts in 2^24. In total the norm exceeds the clip norm by less than a factor of 1 + 2^-20.
 func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
@@ -140,8 +139,7 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup does the work of AddClipped for at most w.rows rows. If some rows have gradients that are not
-// finite, it starts again without these rows.
+// addGroup adds at most w.rows rows. If some gradients are not finite, it starts again without their rows.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -186,8 +184,8 @@ func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.
 	}
 }
 
-// AppendNorms appends the norm of each row's contribution in AddClipped, without the last product and the
-// sum. A row whose gradient is not finite has norm 0.
+// AppendNorms appends the norm of each row's contribution to AddClipped. It computes no sum. A row whose
+// gradient is not finite has norm 0.
 func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {
@@ -228,8 +226,8 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 	}
 }
 
-// gather sets input. Rows that are adjacent in memory are not copied, unless a later layer works in the
-// memory of the input. Packed rows are unpacked here, one group at a time, which fits into the caches.
+// gather sets input. It copies the rows unless they are adjacent in memory and no layer overwrites the input.
+// It unpacks packed rows, one group at a time, so that the group stays in caches.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -253,7 +251,6 @@ func (w *worker[T]) gather(batch examples[T], rows []int) {
 	}
 }
 
-// lossOf sets the losses of rows and their gradients with respect to the outputs.
 func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	last, n := len(w.values)-1, w.arch.output().Size()
 	for i, r := range rows {
@@ -261,8 +258,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward propagates the gradients from the outputs to all layers with parameters. The loss of a row becomes
-// NaN if a gradient of the row is not finite.
+// backward computes the gradients from the outputs down to the first layer with parameters. If a row's
+// gradient is not finite, the row's loss becomes NaN.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -290,8 +287,8 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward if nothing is clipped. It sets the loss of a row to NaN if the row's input is not
-// finite. With clipping, such a row passes if the first layer drops the value, as a ReLU drops -Inf.
+// screen replaces backward if nothing is clipped. It sets a row's loss to NaN if the row's input is not
+// finite. With clipping such a row may stay, for example if a ReLU in the first layer drops -Inf.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -299,7 +296,7 @@ func (w *worker[T]) screen(rows int) {
 	}
 }
 
-// drop removes rows whose loss is not finite from kept, and returns their number.
+// drop removes rows whose loss is not finite from kept. It returns the number of removed rows.
 func (w *worker[T]) drop() int {
 	kept := w.kept[:0]
 	for i, r := range w.kept {
@@ -312,10 +309,10 @@ func (w *worker[T]) drop() int {
 	return dropped
 }
 
-// grouping holds which tensors are clipped together, and their scales.
+// grouping defines which tensors are clipped together, and holds the scales.
 type grouping[T Float] struct {
-	ends   []int // of every group of consecutive tensors: the tensor after it
-	scales [][]T // of every tensor, one value per row; the tensors of a group share a slice
+	ends   []int // for each group of consecutive tensors, the index after its last tensor
+	scales [][]T // for each tensor, one value per row; the tensors of a group share a slice
 }
 
 func newGrouping[T Float](ends []int, rows int) grouping[T] {
@@ -329,8 +326,7 @@ func newGrouping[T Float](ends []int, rows int) grouping[T] {
 	return g
 }
 
-// scale sets the scales of n rows from the squared norms of every tensor's gradients. It returns the number
-// of clipped rows. A row counts as clipped if one of its groups is clipped.
+// scale sets the scales of n rows from the squared norms, and counts the rows with a clipped group.
 func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped int64) {
 	for i := range n {
 		row, tensor := false, 0
@@ -350,7 +346,7 @@ func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped
 	return clipped
 }
 
-// towardsZero rounds v to the next value of T that is not larger in magnitude.
+// towardsZero rounds v to T towards zero.
 func towardsZero[T Float](v float64) T {
 	f := T(v)
 	if math.Abs(float64(f)) > math.Abs(v) {
@@ -359,13 +355,13 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead loads the packed rows of the next group into caches while a product of the current group is computed.
-// Rows of a batch come from all over the data, and loading takes about as long as the product.
+// ahead loads packed rows of the next group into caches while a product of the current group runs. Waiting
+// for these scattered rows would take about as long as the product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
 	cols  int
-	asked int // number of values of these rows requested so far
+	asked int // number of values of these rows requested until now
 }
 
 func (a *ahead) ask(numbers int) {
@@ -378,13 +374,12 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is the number of columns of a product between requests for as many values of every row. Requests
-// for more cache lines than a processor tracks would wait.
+// aheadCols is the number of columns of a product between two requests for rows. A processor tracks few cache
+// lines at a time, and further requests would wait.
 const aheadCols = 64
 
-// addATB is [kernel.AddATB] for dense matrices, to the bit: the bits of an element do not depend on which
-// columns are computed together. With many rows of dst, products take long enough without requests, and would
-// be laid out again for every call.
+// addATB is [kernel.AddATB] with requests for the next rows. It computes groups of columns separately, with
+// the same bits. It makes no requests if dst has many rows, since every group would pack again.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

@@ -32,8 +32,8 @@ type Config struct {
 	// Nesterov selects Nesterov momentum. It needs SGD and Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
 	// WeightDecay pulls parameters towards zero. The product of WeightDecay and a parameter is added to the
-	// gradient. With AdamW the parameter shrinks by the learning rate times WeightDecay instead. The default
-	// is 0.
+	// gradient. With AdamW the parameter shrinks by learning rate times WeightDecay instead. The default is
+	// 0.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
 	// Beta1 and Beta2 are Adam's decay rates for the mean gradient and the mean squared gradient. They are in
 	// [0, 1), with defaults 0.9 and 0.999.
@@ -152,7 +152,7 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step moves parameters by rate against gradient. It reports whether all parameters are finite.
+// Step makes one step against gradient at rate. It reports whether all parameters are finite.
 func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)
@@ -212,8 +212,7 @@ func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient 
 	})
 }
 
-// apply updates each parameter p with gradient g to p - shrink p - move(j, g + decay p). finite covers all
-// results.
+// apply updates each parameter p with gradient g to p - shrink p - move(j, g + decay p).
 func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {

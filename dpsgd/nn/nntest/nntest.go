@@ -1,18 +1,18 @@
-// Package nntest checks that a layer meets the obligations of [nn.Layer] and [nn.Pass], on which the
-// guarantee of DP-SGD rests. Call it from the test of your own layer:
+// Package nntest checks that a layer satisfies the obligations of [nn.Layer] and [nn.Pass]. The guarantee of
+// DP-SGD depends on them. Call TestLayer from the test of your own layer:
 //
 //	func TestMyLayer(t *testing.T) { nntest.TestLayer(t, MyLayer{Units: 3}, nn.Vector(5)) }
 //
-// It checks the following, on random inputs with a fixed seed:
+// TestLayer checks the following on random inputs with a fixed seed:
 //
 //   - Gradients agree with finite differences in double precision.
-//   - Norms and sums agree with explicit gradients for each example.
-//   - A layer that is [nn.InPlace] computes the same if its output overwrites its input.
-//   - No example depends on the others in its batch, to the last bit.
-//   - The rounding of sums stays within its bound on the input that is worst for a long chain of additions.
-//   - Gradients of inputs from 2^-100 to 2^100 are clipped correctly.
+//   - Norms and sums agree with explicit gradients of each example.
+//   - A layer that is [nn.InPlace] gives the same result if its output overwrites its input.
+//   - An example's result does not depend on the other examples in the batch, to the last bit.
+//   - The rounding error of sums stays within its bound for an input that is worst for long chains.
+//   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
 //
-// Memory that the layer must not read again is overwritten, as in a model.
+// As in a model, memory that the layer must not read again is overwritten.
 package nntest
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestLayer runs all checks on a layer for inputs of the given shape. Small shapes are enough: the time is
-// proportional to (parameters plus inputs) times outputs.
+// TestLayer runs all checks on a layer for inputs of the given shape. The time is proportional to (parameters
+// plus inputs) times outputs, so use small shapes.
 func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 	t.Run("description", func(t *testing.T) { describe(t, layer, in) })
 	t.Run("finite differences", func(t *testing.T) { differences(t, layer, in) })
@@ -80,7 +80,7 @@ type bench[T nn.Float] struct {
 	nn.Pass[T]
 	in, out, parameters int
 	x, y, dx, dy        []T
-	lentY, lentDX       []T // the layer may write to these, but not keep them
+	lentY, lentDX       []T // buffers that the layer may write to but must not keep
 	keeps, inPlace      bool
 	squares             [][]float64
 }
@@ -94,7 +94,7 @@ func newBench[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, rows 
 		dx: make([]T, rows*in.Size()), dy: make([]T, rows*out.Size()),
 		lentY: make([]T, rows*out.Size()), lentDX: make([]T, rows*in.Size()),
 	}
-	_, b.keeps = layer.(nn.InPlace) // package nn leaves such layers their outputs
+	_, b.keeps = layer.(nn.InPlace) // package nn does not overwrite the outputs of such layers
 	for range layer.Tensors(in) {
 		b.squares = append(b.squares, make([]float64, rows))
 	}
@@ -107,8 +107,7 @@ func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
-// run computes forwards and backwards with squares. It overwrites the layer's y and dx at once, as the next
-// and the previous layer do in a model.
+// run runs Forward and Backward with squares. It overwrites the layer's y and dx at once, as a model does.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
@@ -135,7 +134,7 @@ func scribble[T nn.Float](x []T) {
 	}
 }
 
-// sum returns the sum of all rows' gradients, with tensor k scaled by scales[k].
+// sum returns the sum of all rows' gradients. The gradient with respect to tensor k is scaled by scales[k].
 func (b *bench[T]) sum(rows int, scales [][]T) []T {
 	s := make([]T, b.parameters)
 	b.AddScaled(s, rows, scales)
@@ -162,8 +161,8 @@ func describe(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// differences compares the derivatives of <dy, y> with respect to input and parameters with central
-// differences. Points where the function has a kink occur with probability zero.
+// differences compares the derivatives of <dy, y> with central differences, for input and parameters. Random
+// points avoid kinks with probability one.
 func differences(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const h, tolerance = 1e-5, 1e-6
 	b := newBench(t, layer, in, 1, layer.Float64)
@@ -213,10 +212,9 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with explicit gradients, computed for one row per call with
-// scale one. unit is the relative rounding error of T.
+// sums compares squared norms and scaled sums with unscaled gradients of single rows. unit is 2u of type T.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
-	const largest = 4 // scale
+	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {
 		return
@@ -276,8 +274,7 @@ func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build fun
 	}
 }
 
-// exactness computes rows alone and together with others, in passes of several sizes, forwards and backwards,
-// and requires equal bits.
+// exactness requires equal bits for rows computed alone and together, in passes of several sizes.
 func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T]) {
 	tensors := len(layer.Tensors(in))
 	single := newBench(t, layer, in, 1, build)
@@ -299,7 +296,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 		if tensors == 0 {
 			continue
 		}
-		// Alone in a call, a row adds the same, whatever its place was before.
+		// A row alone in a call must add the same, whatever the row's place was before.
 		copy(single.x, b.x[:b.in])
 		copy(single.dy, b.dy[:b.out])
 		single.run(1)
@@ -309,7 +306,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	}
 }
 
-// inPlace compares the results of an [nn.InPlace] in place and in separate buffers, to the last bit.
+// inPlace requires equal bits for an [nn.InPlace] in place and in separate buffers.
 func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	if _, ok := layer.(nn.InPlace); !ok {
 		return
@@ -327,9 +324,8 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 equal rows. The first has scale one. The scale of the other rows is so small that a single
-// one changes nothing if the gradient is a power of two. So the sum loses as many rows as one chain of
-// additions holds.
+// depth sums 256 equal rows. The first row has scale one. All other scales are so small that adding a single
+// row to a power of two changes nothing. So each chain of additions loses all its rows.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {

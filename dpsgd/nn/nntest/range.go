@@ -11,9 +11,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// notFinite sets parts of one row to NaN and to infinities: all of its input, all of its gradient with
-// respect to the output, or single elements. Other rows must not change. If the row's gradient is not finite,
-// its norm must not be finite.
+// notFinite sets parts of one row's input or output gradient to NaN or infinities. Other rows must not
+// change. If the row's gradient is not finite, its squares must not be finite.
 func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows, bad = 6, 2
 	tensors := len(layer.Tensors(in))
@@ -66,7 +65,7 @@ func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// finite reports whether the squares of row i are finite, for all tensors.
+// finite reports whether the squares of row i are finite for all tensors.
 func finite(squares [][]float64, i int) bool {
 	sum := 0.0
 	for _, s := range squares {
@@ -75,9 +74,8 @@ func finite(squares [][]float64, i int) bool {
 	return mathx.IsFinite(sum)
 }
 
-// extremes clips gradients for inputs and output gradients from 2^-100 to 2^100, as a whole and tensor by
-// tensor, with scales up to 2^60. Every row must stay within the clip norm, or its squared norm must not be
-// finite.
+// extremes clips gradients for inputs and output gradients from 2^-100 to 2^100, with scales up to 2^60. It
+// clips the whole gradient and each tensor. If squares are finite, norms must not exceed the clip norm.
 func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[float32]) {
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {
@@ -126,7 +124,7 @@ func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Sha
 	}
 }
 
-// towardsZero rounds to single precision as a model rounds its scales.
+// towardsZero rounds v to single precision as a model rounds its scales.
 func towardsZero(v float64) float32 {
 	f := float32(v)
 	if float64(f) > v {
