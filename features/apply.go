@@ -18,20 +18,19 @@ import (
 )
 
 // Apply extracts the features of every row of set, with the given number of workers (at least 1). The result
-// is set.X.Rows x e.Dim(shape), the same for any number of workers; it shares no memory with set. Rows of a
-// set without an image shape count as images of one line. When ctx ends, Apply returns its error and no
-// matrix. Pixels or features that are NaN or infinite are an error.
+// is set.X.Rows x e.Dim(shape). It does not depend on workers, and shares no memory with set. Rows without an
+// image shape count as images of one line. Errors: ctx ends, or a pixel or feature is not finite.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack is [Apply] with a packed result. The hash of the result covers all inputs of the features: the pixels,
-// the extractor's name and its features of test images.
+// Pack is [Apply] with a packed result. The hash of the result covers the pixels, the extractor's name and
+// the extractor's features of test images.
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }
 
-// filler sets all rows of out to the features of an extraction.
+// filler sets all rows of out to the features of x.
 type filler func(x *extraction, ctx context.Context, out rows) error
 
 func toMatrix(ctx context.Context, set dataset.Set, e Extractor, workers int, fill filler) (blas32.General, error) {
@@ -63,18 +62,17 @@ func toPacked(ctx context.Context, set dataset.Set, e Extractor, workers int, fi
 	return out, nil
 }
 
-// rows is the destination of features: a matrix, or a packed one.
+// rows is the destination of features: a float32 matrix or a packed matrix.
 type rows interface {
 	count() int
 	size() int    // bytes of a row in a file
-	kind() string // kind of features, for the key of a file
-	// place returns the matrix of rows from <= i < to, or a matrix without data if features must be passed to
-	// take.
+	kind() string // format name in the key of a file
+	// place returns the matrix of rows from <= i < to. If the matrix has no data, use other memory for take.
 	place(from, to int) blas32.General
-	// take stores rows from the given index on, which may be the rows of place. It returns the first row that
-	// is not finite, -1 if there is none.
+	// take stores rows from the given index on. x may be the result of place. It returns the index of the
+	// first row that is not finite, or -1.
 	take(from int, x blas32.General) int
-	// append appends row i in its file format to b, and set reads it from there.
+	// append appends row i to b in the file format, and set decodes row i from b.
 	append(b []byte, i int) []byte
 	set(i int, b []byte)
 }
@@ -121,14 +119,14 @@ func (p packedRows) set(i int, b []byte) {
 	p.hash.Store(nil)
 }
 
-// extraction holds the inputs of features to be computed or read: a set and an extractor.
+// extraction holds the inputs of features: a set and an extractor.
 type extraction struct {
 	set     dataset.Set
 	by      Extractor
 	shape   dataset.Shape
 	dim     int
 	workers int
-	keyed   *[sha256.Size]byte // nil: not computed yet
+	keyed   *[sha256.Size]byte // nil before it is computed
 }
 
 func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers int) (*extraction, error) {
@@ -191,9 +189,8 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key identifies the features of an extraction in the given format. It is a SHA-256 of everything they depend
-// on: pixels, the extractor's name and its features of test images. The features of test images distinguish
-// versions, and kinds of machines, that round differently under one name. The only error is the end of ctx.
+// key returns a SHA-256 hash of everything the features depend on: pixels, the extractor's name and its
+// features of test images. The test images distinguish versions and machines that round differently.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil
@@ -218,8 +215,8 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 
 const probes = 3
 
-// probe returns the features of the test images: an empty image, a flat and negative image, and an image
-// whose neighbouring pixels differ. Extractors treat images without mass, variance or gradients specially.
+// probe returns the features of three test images: zero, constant and negative, and with different
+// neighbouring pixels. Extractors treat images without mass, variance or gradients specially.
 func (x *extraction) probe() []float32 {
 	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
 	for k := range probes {

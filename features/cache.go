@@ -24,32 +24,31 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Cache keeps features in files, so that they are computed only once. A file's name is a hash of the pixels,
-// the extractor's name and its features of test images. So a file is never used for other pixels, for another
-// extractor, or after a new version or another kind of machine has changed the results. Every piece of a file
-// has its own check sums; a damaged or truncated file is reported, computed again and replaced.
+// Cache stores features in files, so that they are computed only once. The file name is a hash of the pixels,
+// the extractor's name and the extractor's features of test images. So a file is never used for other pixels
+// or extractors, or on a machine or in a version with other results. Every piece of a file has check sums. A
+// damaged or truncated file is reported, computed again and replaced.
 //
-// Features are as private as the images they come from: files have mode 0600 and folders 0700. They may be
-// deleted at any time. The least recently used files are deleted when a new file would make the folder larger
-// than Limit. Unfinished files of killed processes are deleted when they are an hour old. On Unix a folder or
-// file that belongs to another user, or whose mode lets other users write, is not used: check sums detect
-// damage, not other writers.
+// Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
+// safe. Before a new file would exceed Limit, the least recently used files are deleted. Unfinished files of
+// killed processes are deleted after an hour. On Unix, files and folders that another user owns or may write
+// are not used, because check sums cannot detect deliberate changes.
 type Cache struct {
-	Dir string // the folder; default pate/features in [os.UserCacheDir]
-	// Warn, if not nil, is called for files that were damaged, could not be read or written, or may be
-	// written by other users. The returned features are correct in any case.
+	Dir string // by default pate/features in [os.UserCacheDir]
+	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other
+	// users may write. The returned features are always correct.
 	Warn func(error)
-	// Limit is the largest number of bytes of features in the folder; 0 means [defaultLimit]. Features larger
-	// than Limit are not cached.
+	// Limit is the largest total size of feature files, in bytes. The default is [defaultLimit]. Features
+	// larger than Limit are not cached.
 	Limit int64
 }
 
-// defaultLimit is 8 GB, eleven times the features of MNIST that recipes use.
+// defaultLimit is 8 GB, eleven times the MNIST features that recipes use.
 const defaultLimit int64 = 8e9
 
 const extension = ".features"
 
-// errDamaged is the error passed to [Cache.Warn] for a file whose bytes have changed.
+// errDamaged is the error for [Cache.Warn] if the content of a file has changed.
 var errDamaged = errors.New("features: damaged file in the cache")
 
 // Apply is [Apply] with the cache.
@@ -57,7 +56,7 @@ func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers 
 	return toMatrix(ctx, set, e, workers, c.fill)
 }
 
-// Pack is [Pack] with the cache, in a file of half the size.
+// Pack is [Pack] with the cache. The file has half the size.
 func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, c.fill)
 }
@@ -77,8 +76,7 @@ func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	path := filepath.Join(dir, f.name())
 	err = f.read(ctx, path, out, x.workers)
 	if now := time.Now(); err == nil {
-		// If the file system refuses to record the last use, the only effect is that the file is deleted
-		// sooner.
+		// If recording the last use fails, the file may be deleted too early.
 		if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			c.warn(fmt.Errorf("features: in the cache: %w", err))
 		}
@@ -107,7 +105,7 @@ func (c Cache) warn(err error) {
 	}
 }
 
-// dir returns the folder, and creates it if missing.
+// dir returns the folder of the cache, and creates a missing folder.
 func (c Cache) dir() (string, error) {
 	dir := c.Dir
 	if dir == "" {
@@ -130,8 +128,7 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of features: pieces of 256 rows, each followed by two check sums of the key, the
-// piece's number and its bytes.
+// cacheFile is a file of pieces of 256 rows. Two check sums of key, piece index and bytes follow each piece.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const (
@@ -147,8 +144,8 @@ func fileSize(x rows) int64 {
 	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }
 
-// seal returns the check sums of a piece, CRC-32 with the polynomials of Castagnoli and of IEEE 802.3: random
-// damage leaves both unchanged with probability 2^-64.
+// seal returns two check sums of a piece, CRC-32 with the polynomials of Castagnoli and IEEE 802.3. Random
+// damage changes neither with probability 2^-64.
 func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
 	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
 	for i, polynomial := range []*crc32.Table{crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable} {
@@ -172,7 +169,7 @@ func (f cacheFile) write(w io.Writer, x rows) error {
 	return nil
 }
 
-// read fills x from the file if the whole file is undamaged.
+// read sets the rows of x from the file. It returns an error unless the whole file is undamaged.
 func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -220,10 +217,9 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 	return nil
 }
 
-// makeRoom deletes the least recently used feature files, and no other files, until a file of this size fits,
-// and reports whether one may be written. Other processes may write or delete at the same time. If a file is
-// gone when it is needed, its features are computed again. An open file stays readable or cannot be deleted.
-// Two files written at once may exceed the limit until the next file is written.
+// makeRoom deletes the least recently used feature files until a file of this size fits. It reports whether
+// the file may be written. Other processes may write or delete at the same time. Features of a missing file
+// are computed again. Two files written at once may exceed the limit until the next write.
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {
@@ -244,7 +240,7 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 			continue
 		}
 		info, err := e.Info()
-		if err != nil { // it is gone
+		if err != nil { // the file is gone
 			continue
 		}
 		files, total = append(files, info), total+info.Size()
@@ -265,17 +261,17 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 	return total <= limit
 }
 
-// abandonedAfter is the age at which a temporary file is no longer being written. Writing takes seconds; a
-// process that was suspended for longer while writing only fails to write the cache.
+// abandonedAfter is the age at which a temporary file counts as abandoned. Writing takes seconds. A process
+// that is suspended for longer while writing loses only its file.
 const abandonedAfter = time.Hour
 
-// sweep tries to remove the temporary files of killed processes.
+// sweep removes the temporary files of killed processes if possible.
 func sweep(dir string, now time.Time) {
 	found, err := os.ReadDir(dir)
 	if err != nil {
-		return // reading there fails, too
+		return // other operations on the folder will report the error
 	}
-	pattern := "." + strings.Repeat("[0-9a-f]", hex.EncodedLen(sha256.Size)) + extension + ".*.tmp" // as made by package durable
+	pattern := "." + strings.Repeat("[0-9a-f]", hex.EncodedLen(sha256.Size)) + extension + ".*.tmp" // as package durable names them
 	for _, entry := range found {
 		if ours, err := filepath.Match(pattern, entry.Name()); err != nil || !ours {
 			continue

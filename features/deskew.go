@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Deskew shears an image so that its strokes stand upright, moves its centre of mass to pixel (Rows/2,
-// Cols/2) and passes it to Of. The shear is mu11/mu02, from the second moments of the image about its centre
-// of mass, so it depends on the image alone. Pixels outside of the image count as 0.
+// Deskew shears an image so that strokes stand upright, and moves its centre of mass to pixel (Rows/2,
+// Cols/2). Then it applies Of. The shear is mu11/mu02, from the second moments about the centre of mass. So
+// it depends only on the image. Pixels outside of the image are 0.
 //
-// It improves accuracy if slant carries no meaning (handwriting) and reduces it otherwise.
+// Deskew improves accuracy if slant carries no meaning, as in handwriting. Otherwise it reduces accuracy.
 type Deskew struct {
-	Of Extractor // extractor for the straightened image; nil: its pixels
+	Of Extractor // extractor of the straightened image; nil returns the pixels
 }
 
 func (d Deskew) of() Extractor {
@@ -51,14 +51,14 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// moments are moments of the pixel values as a mass: total, centre, and the second central moments per unit
-// of mass (mu11 mixed, mu02 along y).
+// moments holds moments of an image whose pixel values are masses. mu11 (mixed) and mu02 (along y) are second
+// central moments per unit of mass.
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
 	var m, sx, sy, sxy, syy float64
 	for y := range shape.Rows {
-		// Two pixels at a time: additions to a single sum would wait for each other.
+		// Two sums run in parallel, because additions to a single sum would wait for each other.
 		var row, rowX [2]float64
 		line := img[y*shape.Cols : (y+1)*shape.Cols]
 		fx := 0.0
@@ -88,8 +88,7 @@ func measure(img []float32, shape dataset.Shape) moments {
 // straightener is the working memory for images of one shape.
 type straightener struct {
 	shape dataset.Shape
-	// padded holds the lines of the image. Each is between as many zeros as a line can be moved by; a line of
-	// zeros follows.
+	// padded holds the lines of the image with enough zeros on both sides, and then a line of zeros.
 	padded []float32
 }
 
@@ -99,12 +98,12 @@ func newStraightener(shape dataset.Shape) *straightener {
 	return s
 }
 
-// stride is the length of a padded line, and left the number of zeros in front of the pixels.
+// left returns the number of zeros in front of the pixels, and stride the length of a padded line.
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
-// deskew samples out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) bilinearly, with a = mu11/mu02 and (X,
-// Y) the middle pixel. An image without mass or without height (mu02 about 0) is copied.
+// deskew samples out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) bilinearly, where a = mu11/mu02 and (X, Y)
+// is the middle pixel. It copies an image without mass or height (mu02 about 0).
 func (s *straightener) deskew(dst, img []float32) {
 	m := measure(img, s.shape)
 	if !(m.mass > 0) || !(m.mu02 > 1e-6) {
@@ -118,8 +117,7 @@ func (s *straightener) deskew(dst, img []float32) {
 	}
 	for y := range rows {
 		fromMiddle := float64(y - rows/2)
-		// The row and its fraction are the same for the whole line, and so is the fraction of the column,
-		// because x enters with slope 1.
+		// x enters with slope 1, so the row and both fractions are constant along a line.
 		y0, fy := split(m.cy + fromMiddle)
 		x0, fx := split(m.cx - float64(cols/2) + shear*fromMiddle)
 		weights := [4]float32{float32((1 - fy) * (1 - fx)), float32((1 - fy) * fx), float32(fy * (1 - fx)), float32(fy * fx)}

@@ -11,35 +11,33 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Extractor computes the features of one image. Implementations keep no state between images and may be used
-// from many goroutines at once.
+// Extractor computes the features of one image. Implementations must be safe for concurrent use.
 type Extractor interface {
-	// Name identifies the extractor and all its parameters, for reports and for the names of feature files.
+	// Name identifies the extractor and all its parameters, in reports and in names of feature files.
 	Name() string
-	// Dim is the number of features for images of this shape, or 0 if the shape is not supported.
+	// Dim returns the number of features for images of this shape, or 0 if the shape is not supported.
 	Dim(shape dataset.Shape) int
-	// Extract fills dst, of length Dim(shape), from img, of length shape.Pixels(), row-major. It does not
-	// change img. It panics if a length is wrong, but not for any pixels: if pixels are not finite, features
-	// need not be finite.
+	// Extract fills dst, of length Dim(shape), from the row-major img, of length shape.Pixels(). It does not
+	// change img. It panics if a length is wrong. If pixels are not finite, features may be not finite.
 	Extract(dst, img []float32, shape dataset.Shape)
 }
 
-// Names of the extractors that [Named] makes.
+// These are the names of the extractors of [Named].
 const (
 	NamePixels = "raw" // pixels, or the encoded columns of a table
 	NameHOG    = "hog" // histograms of oriented gradients, standardised per image
-	// NameDeskewed and NameDeskewedHOG first straighten each image by its own moments, which suits
-	// handwriting but not images with a natural slant, such as shoes.
+	// NameDeskewed and NameDeskewedHOG first straighten each image. This suits handwriting, but not images
+	// with a natural slant, such as shoes.
 	NameDeskewed    = "deskewed"
 	NameDeskewedHOG = "deskewed-hog"
 )
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
-// For returns the name of the features for teachers and students, by the kind and shape of rows: histograms
-// of gradients for images with at least two cells per block, and otherwise the numbers themselves.
+// For returns the name of the features for teachers and students. It is a histogram of gradients for images
+// of at least 8x8 pixels, and the values of the row otherwise. Handwriting is deskewed first.
 func For(kind dataset.Kind, shape dataset.Shape) string {
-	const least = 8 // least side of an image
+	const least = 8 // smallest side of an image
 	switch {
 	case shape.Rows < least || shape.Cols < least:
 		return NamePixels
@@ -49,9 +47,8 @@ func For(kind dataset.Kind, shape dataset.Shape) string {
 	return NameHOG
 }
 
-// Named returns the extractor with this name for rows of this shape. All named extractors are functions of
-// one row alone, so they have no privacy cost. It returns an error if the extractor needs images and shape is
-// zero.
+// Named returns the extractor with this name for rows of this shape. Its features depend on one row, so they
+// cost no privacy. Named returns an error if the extractor needs images and shape is zero.
 func Named(name string, shape dataset.Shape) (Extractor, error) {
 	var e Extractor = StandardHOG()
 	switch {
@@ -73,7 +70,7 @@ func Named(name string, shape dataset.Shape) (Extractor, error) {
 // batcher is an [Extractor] that is faster on several images at once.
 type batcher interface {
 	Extractor
-	// ExtractBatch gives the same results as Extract for every row of x, to the last bit.
+	// ExtractBatch computes the same bits as Extract for every row of x.
 	ExtractBatch(dst, x blas32.General, shape dataset.Shape)
 }
 
@@ -125,8 +122,8 @@ func (r Raw) Extract(dst, img []float32, shape dataset.Shape) {
 	copy(dst, img)
 }
 
-// Standardize gives every vector mean 0 and standard deviation 1 over its own entries; its norm is then the
-// square root of its length. A constant vector becomes 0.
+// Standardize gives every vector mean 0 and standard deviation 1 over its own entries. The norm is then the
+// square root of the length. A constant vector becomes 0.
 type Standardize struct{ Of Extractor }
 
 func (s Standardize) Name() string { return "standardize(" + s.Of.Name() + ")" }
@@ -144,9 +141,8 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales in float64, so that the largest float32 does not overflow and the smallest does not vanish on
-// the way. A vector with norm below 1e-12 counts as zero: a constant vector minus its mean may have such a
-// norm.
+// toNorm scales v to norm length, in float64 to avoid overflow and underflow. A vector of norm below 1e-12
+// becomes zero, since a constant vector minus its mean may have such a norm.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -156,16 +152,14 @@ func toNorm(v []float32, length float64) {
 	kernel.Affine(v, v, 0, length/norm)
 }
 
-// GroupNorm splits every vector into Groups runs of equal length and gives each run mean 0 and variance 1
-// over its own entries (Wu and He 2018). For a [Scattering], whose channels are consecutive, 27 groups are
-// three channels each.
+// GroupNorm splits every vector into Groups runs of equal length, and gives each run mean 0 and variance 1
+// (Wu and He 2018). For [Scattering], 27 groups contain three channels each.
 type GroupNorm struct {
 	Of     Extractor
 	Groups int
 }
 
-// groupFloor is added to the variance, as is usual: a group without contrast stays small instead of becoming
-// noise.
+// groupFloor is added to the variance, so that a group without contrast stays small.
 const groupFloor = 1e-5
 
 func (g GroupNorm) Name() string { return fmt.Sprintf("groupnorm%d(%s)", g.Groups, g.Of.Name()) }
@@ -193,15 +187,14 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour extracts the features of Of from the luminance of a colour image, followed by the mean of each plane
-// in a grid of cells. For a grey image it extracts the features of Of alone.
+// colour extracts the features of Of from the luminance of a colour image. The means of each plane in a grid
+// of cells follow. For a grey image it extracts only the features of Of.
 type colour struct{ Of Extractor }
 
 const colourCells = 4
 
 func (c colour) Name() string { return "colour(" + c.Of.Name() + ")" }
 
-// Dim returns the Dim of Of for grey images, plus the cells of three planes for colour images.
 func (c colour) Dim(shape dataset.Shape) int {
 	dim := c.Of.Dim(dataset.Shape{Rows: shape.Rows, Cols: shape.Cols})
 	switch {

@@ -8,17 +8,18 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// The filters of the 2-D scattering transform as Kymatio 0.3 defines them, two scales and eight angles.
-// psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K) with e the direction of the angle (7/2 - 1/2 - theta)
-// pi/8, xi = 3 pi/4 2^-j, sigma = 0.8 2^j along e and twice that across it, and K such that psi has mean
-// zero. The low pass is a round Gaussian of sigma 1.6. All are summed over five periods in both directions.
+// These constants define the filters of the 2-D scattering transform of Kymatio 0.3, with two scales and
+// eight angles. The filters are psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the direction of
+// angle (3 - theta) pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has sigma = 0.8 2^j along e and twice that
+// across e. K makes the mean of psi zero. The low pass is a round Gaussian of sigma 1.6. All filters are
+// summed over five periods in both directions.
 const (
 	scales  = 2
 	angles  = 8
 	periods = 2
-	// farthest is an exponent at which an envelope with peak 1 is negligible in any double precision sum.
+	// farthest is an exponent at which an envelope of peak 1 is negligible in double precision.
 	farthest = 80
-	// circle is Kymatio's value of 2 pi in the norm of a filter.
+	// circle is the value that Kymatio uses for 2 pi in the norm of a filter.
 	circle = 2 * 3.1415
 )
 
@@ -60,7 +61,7 @@ func morlet(rows, cols, scale, angle int) []float64 {
 	return realTransform(re, im, rows, cols)
 }
 
-// realTransform returns the real part of the 2-D discrete Fourier transform, by one dimension at a time.
+// realTransform returns the real part of the 2-D discrete Fourier transform.
 func realTransform(re, im []float64, rows, cols int) []float64 {
 	down, across := circlePoints(rows), circlePoints(cols)
 	lineRe, lineIm := make([]float64, rows*cols), make([]float64, rows*cols)
@@ -94,9 +95,9 @@ func circlePoints(n int) [][2]float64 {
 	return points
 }
 
-// lowPass returns the low pass along one dimension of n points at resolution 2^-level (n is the number of
-// points there), one point in 2^(2-level) kept and the first and the last kept ones dropped: n 2^level/4 -
-// 2 rows of n. The low pass in two dimensions is this one along either.
+// lowPass returns the matrix of the low pass along one dimension, row-major. The input has n points at
+// resolution 2^-level. The output keeps one point in 2^(2-level) and drops the first and last kept points. So
+// it has n 2^level/4 - 2 rows. The 2-D low pass applies such a matrix along both dimensions.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -108,7 +109,7 @@ func lowPass(n, level int) []float64 {
 		}
 		g[x] /= math.Sqrt(circle) * sigma
 	}
-	// Coarser levels keep the frequencies below their own limit.
+	// Coarser levels keep only frequencies below their limit.
 	h := make([]float64, n)
 	for k := -n / 2; k < n-n/2; k++ {
 		hat := 0.0
@@ -130,14 +131,14 @@ func lowPass(n, level int) []float64 {
 	return out
 }
 
-// A real Fourier basis of n points, n a multiple of four: the cosines of the frequencies 0 to n/2 and the
-// sines of 1 to n/2 - 1. Real signals have real coefficients in it, half as many numbers as complex ones,
-// and a filter whose Fourier transform is real mixes only the four coefficients that share a pair of
-// frequencies.
+// basis is a real Fourier basis of n points, where n is a multiple of four. It consists of the cosines of the
+// frequencies 0 to n/2 and the sines of 1 to n/2 - 1. Real signals have real coefficients, half as many
+// numbers as complex coefficients. A filter with a real Fourier transform mixes only the four coefficients
+// that share a pair of frequencies.
 //
-// Points are counted from a centre, on a circle: point i is i behind it, and point n-i as far in front of
-// it. Cosines are even about the centre and sines are odd. So a signal is a sum of two parts that half of
-// the points determine, and products with them take half of the operations: see [kernel.Mirror].
+// Points are counted from a centre, on a circle. Point i is i points behind the centre, and point n-i is i
+// points in front. Cosines are even about the centre and sines are odd. So half of the points determine each
+// part of a signal, and products need half of the operations (see [kernel.Mirror]).
 type basis struct{ n int }
 
 type wave struct {
@@ -145,7 +146,7 @@ type wave struct {
 	sine bool
 }
 
-// waves returns the functions in order: cosines, then sines.
+// waves returns the basis functions in order: cosines, then sines.
 func (b basis) waves() []wave {
 	var all []wave
 	for k := range b.n/2 + 1 {
@@ -157,7 +158,7 @@ func (b basis) waves() []wave {
 	return all
 }
 
-// place returns the index of a function in this order, and whether the function exists.
+// place returns the index of w in the order of waves, and whether the basis contains w.
 func (b basis) place(w wave) (int, bool) {
 	if !w.sine {
 		return w.k, true
@@ -173,7 +174,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the weight with which analysis followed by its transpose is the identity.
+// weight returns the weight for which analysis followed by its transpose is the identity.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -181,36 +182,34 @@ func (w wave) weight(n int) float64 {
 	return 2 / float64(n)
 }
 
-// bank applies the Fourier transforms of the eight filters of one scale to signals in the real basis. Each
-// result is the coefficients of the real and of the imaginary part of a complex signal, in the fine basis
-// or, after dropping every other point in both directions, in the coarse one, and with the weights of the
-// way back.
+// bank applies the Fourier transforms of the eight filters of one scale to signals in the real basis. A
+// result is a complex signal, as coefficients of its real and imaginary parts. The results use the fine
+// basis, or the coarse basis after dropping every other point in both directions. They include the inverse
+// weights.
 //
-// With P the four parts of a real filter that are even or odd in each frequency (ee, oo, eo, oe; rows
-// first) and X the coefficients of a real signal (cc, ss, cs, sc), the real and the imaginary part of the
-// filtered signal have
+// Let P be the four parts of a real filter, which are even or odd in each frequency (ee, oo, eo, oe, rows
+// first). Let X be the coefficients of a real signal (cc, ss, cs, sc). The filtered signal R + iI has
 //
 //	R.cc =  Pee Xcc - Poo Xss    I.cc = -Peo Xcs - Poe Xsc
 //	R.ss = -Poo Xcc + Pee Xss    I.ss =  Poe Xcs + Peo Xsc
 //	R.cs =  Pee Xcs + Poo Xsc    I.cs =  Peo Xcc - Poe Xss
 //	R.sc =  Poo Xcs + Pee Xsc    I.sc =  Poe Xcc - Peo Xss
 //
-// so a coefficient depends on the two of one class, cc and ss or cs and sc, of its frequency and of the
-// frequencies that fall on it.
+// So a coefficient depends on two coefficients of one class, either cc and ss or cs and sc. Their frequency
+// is the same or an alias.
 //
-// A filter at an angle theta is the filter at -theta with columns the other way round, where Poo and Peo
-// have the other sign. So a coefficient is a sum of the contributions of cosines and of sines along
-// columns, and their difference is a coefficient of the mirror image of the signal filtered at -theta.
+// The filter at angle -theta is the filter at theta with reversed columns, so Poo and Peo change sign. For
+// theta, add the contributions of cosines along columns and of sines along columns. Their difference is a
+// coefficient for -theta, of the mirror image of the filtered signal.
 //
-// A bank has one such pair of filters for each pair of angles, but two for the last pair, whose filters are
-// their own mirror images. Of these the sum alone is wanted: the inputs of sines are negated, so that it is
-// the difference, which stays where both go to one place.
+// A bank has one entry for each pair of angles. The filters of the last pair are their own mirror images, so
+// this pair has two entries and needs only sums. The weights of its sines are negated, so that the difference
+// is the wanted sum. If sum and difference have the same destination, the difference remains.
 type bank [len(turns)][]*kernel.Groups
 
-// turns lists the angles in pairs, theta and -theta except for the last pair.
+// turns lists the pairs of angles: theta and -theta, except in the last pair.
 var turns = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
 
-// spectrum holds the Fourier transforms of the eight filters of a scale.
 type spectrum struct {
 	rows, cols int
 	hat        [angles][]float64
@@ -234,8 +233,8 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 }
 
 // coefficient returns the weight of input coefficient (a, b) in output coefficient (sineRow, sineCol, part)
-// of the same frequency: the table of [bank]. The part of the filter is odd where the kinds of input and
-// output differ, in the imaginary part where they agree.
+// of the same frequency, from the table at [bank]. In the real part, the filter is odd where the kinds of
+// input and output differ. In the imaginary part, it is odd where they agree.
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
 	sameRow := a.sine == sineRow
@@ -258,9 +257,8 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// meeting lists, for every frequency of a bank that keeps one in step points, the functions that have this
-// frequency on the kept points. With every other point kept, a cosine of frequency n/2-k equals a cosine of
-// frequency k there, and a sine equals minus a sine.
+// meeting lists the basis functions of each frequency after keeping one in step points. If step is 2, a
+// cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A sine equals minus a sine.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
@@ -273,8 +271,8 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank makes the bank of a scale that keeps one in step points, 1 or 2, in either direction. It reads
-// spectra in one grid and writes results to another grid with room for the kept points.
+// newBank returns the bank of a scale that keeps one in step points, 1 or 2, in each direction. It reads
+// spectra in the grid from and writes results to the grid to.
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
@@ -288,7 +286,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups makes a filter; itself is true if the filter is its own mirror image.
+// makeGroups returns one filter. itself reports whether the filter is its own mirror image.
 func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
@@ -298,7 +296,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 				var out [kernel.GroupOutputs]outcome
 				var places [kernel.GroupOutputs]int
 				for i := range out {
-					// For each class two results of the real part and two of the imaginary part depend on it.
+					// Two results of the real part and two of the imaginary part depend on each class.
 					o := outcome{part: i / 2, row: wave{k, i%2 > 0}}
 					o.col = wave{l, o.row.sine != (o.part != class)}
 					row, here := rows.place(o.row)
@@ -322,7 +320,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 			}
 		}
 	}
-	// Groups with equally many inputs are adjacent, which helps branch prediction at the end of a sum.
+	// Sort groups by the number of inputs, which helps branch prediction at the end of a sum.
 	slices.SortStableFunc(groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(len(a.first.In), len(b.first.In)), cmp.Compare(len(a.second.In), len(b.second.In)))
 	})
@@ -344,12 +342,10 @@ type outcome struct {
 	exists   bool
 }
 
-// negligible is the weight of an input, relative to the largest weight of the filter, below which the input
-// is left out: float32 would not represent its contribution.
+// negligible is a relative weight. Inputs of smaller weight are dropped, since float32 would lose them.
 const negligible = 1e-8
 
-// inputs returns the coefficients of a class that are cosines, or sines, along columns, and their weights in
-// the results.
+// inputs returns the coefficients of a class that are sines, or cosines, along columns, with their weights.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))
@@ -376,7 +372,7 @@ func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, s
 	return in
 }
 
-// meets returns the weight of input (a, b) in a result with the input's frequency or its alias.
+// meets returns the weight of input (a, b) in a result with the input's frequency or an alias.
 func (s spectrum) meets(angle int, a, b wave, o outcome) float32 {
 	w := s.coefficient(angle, a, b, o.row.sine, o.col.sine, o.part) * a.weight(s.rows) * b.weight(s.cols)
 	if (o.row.sine && a.k != o.row.k) != (o.col.sine && b.k != o.col.k) {

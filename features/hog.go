@@ -10,34 +10,32 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// HOG is the histogram of oriented gradients of Dalal and Triggs (2005): square cells of pixels, each with a
-// histogram of gradient directions weighted by gradient length; square blocks of cells, overlapping by all
-// but one cell, each normalised separately.
+// HOG is the histogram of oriented gradients of Dalal and Triggs (2005). Every square cell of pixels has a
+// histogram of gradient directions, weighted by gradient length. Square blocks of cells are normalised
+// separately, and neighbouring blocks overlap by all but one cell.
 //
-// Directions are signed (a full turn), since light on dark and dark on light are different strokes. Gradients
-// are taken of the square root of the pixel values. A gradient is distributed linearly over the two nearest
-// directions and the four nearest cells. Pixels to the right of and below the last whole cell are not used.
+// Directions are signed (a full turn), because light on dark and dark on light are different strokes.
+// Gradients are computed from the square roots of the pixels. A gradient is divided linearly between the two
+// nearest directions and the four nearest cells. Gradients beyond the last whole cell are not used.
 type HOG struct {
-	Bins  int     // directions in a full turn, >= 2
-	Cell  int     // side of a cell in pixels, >= 1
-	Block int     // side of a block in cells, >= 1
-	Clip  float64 // largest entry of a normalised block, which is then normalised again, in (0, 1]
+	Bins  int     // directions in a full turn, at least 2
+	Cell  int     // side of a cell in pixels, at least 1
+	Block int     // side of a block in cells, at least 1
+	Clip  float64 // largest entry of a normalised block, in (0, 1]; the block is then normalised again
 }
 
-// StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2. A 28x28 image gives
-// 6x6 blocks of 64, 2304 features in [0, 1]. The norm of a block is at most 1, so the norm of the vector is
-// at most 6.
+// StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2. A 28x28 image has 6x6
+// blocks of 64 values, 2304 features in [0, 1]. A block has norm at most 1, so the vector has norm at most 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor is added (squared) to the squared norm of a block, so that an empty block stays empty instead of
-// becoming noise.
+// normFloor, squared, is added to the squared norm of a block, so that an almost empty block stays small.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
 	return fmt.Sprintf("hog(bins=%d,cell=%d,block=%d,clip=%g)", h.Bins, h.Cell, h.Block, h.Clip)
 }
 
-// cells returns the number of whole cells that fit down and across; 0, 0 if parameters are out of range.
+// cells returns the number of whole cells down and across, or 0, 0 if a parameter is out of range.
 func (h HOG) cells(shape dataset.Shape) (down, across int) {
 	if h.Bins < 2 || h.Cell < 1 || h.Block < 1 || !(h.Clip > 0 && h.Clip <= 1) {
 		return 0, 0
@@ -68,16 +66,16 @@ type hogGrid struct {
 	shape        dataset.Shape
 	down, across int // number of whole cells
 	ys, xs       []nearCells
-	// The square roots of the pixels: plain has them as they are, root with the border pixels of each line
-	// repeated. Lengths and turns (directions in bins) of the gradients are laid out like root.
+	// plain holds the square roots of the pixels. root repeats the border pixels of each line. length and
+	// turn (the direction in bins) have the layout of root.
 	plain, root, length, turn []float32
-	// hist holds the histograms of the cells, with a margin of one cell on every side for gradients outside
-	// of all cells, which blocks do not read.
+	// hist holds the histograms of the cells. A margin of one cell on every side collects gradients outside
+	// of all cells, and blocks do not read it.
 	hist []float32
 }
 
-// nearCells are the two cells between whose centres a pixel lies, along one dimension: the index of the lower
-// cell, with a margin of one cell, and the weight of the upper cell.
+// nearCells describes one dimension of a pixel between two cell centres. lower is the index of the lower
+// cell, counting the margin. weight is the weight of the upper cell.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -119,11 +117,10 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
-// slack is the room in front of and behind padded lines: this many numbers are computed together.
+// slack is the margin around padded lines, and the number of values computed together.
 const slack = 8
 
-// gradients fills lengths and turns. At the border a pixel replaces its missing neighbour. Gradients in the
-// padding are meaningless.
+// gradients sets length and turn. At the border a pixel replaces its missing neighbour.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols
@@ -134,7 +131,7 @@ func (g *hogGrid) gradients(img []float32) {
 		copy(padded[1:], line)
 	}
 	perBin := float32(float64(g.Bins) / (2 * math.Pi))
-	// Excess numbers behind lines are overwritten with the next lines.
+	// The next lines overwrite the excess values behind a line.
 	set := func(y, lines, up, down int) {
 		from, n := y*stride, (lines*stride+slack-1)/slack*slack
 		at := func(shift int) []float32 { return g.root[slack+from+shift:][:n] }
@@ -164,13 +161,13 @@ func (g *hogGrid) accumulate(img []float32) {
 				continue
 			}
 			turn := turns[x]
-			bin := 0 // also for infinite pixels, for which turn is NaN and the features remain NaN
+			bin := 0 // also for infinite pixels, where turn is NaN and features become NaN
 			if turn >= 1 {
 				bin = int(turn)
 			}
 			second := length * (turn - float32(bin))
 			first := length - second
-			if bin >= bins { // a turn that rounded up to a full turn
+			if bin >= bins { // turn rounded up to a full turn
 				bin -= bins
 			}
 			next := bin + 1
@@ -178,7 +175,7 @@ func (g *hogGrid) accumulate(img []float32) {
 				next = 0
 			}
 			near := g.xs[x]
-			above, below := upper[near.lower*bins:][:2*bins], lower[near.lower*bins:][:2*bins] // the left cell and the right one
+			above, below := upper[near.lower*bins:][:2*bins], lower[near.lower*bins:][:2*bins] // the left cell and the right cell
 			w := (1 - cy.weight) * (1 - near.weight)
 			above[bin] += w * first
 			above[next] += w * second
@@ -195,7 +192,7 @@ func (g *hogGrid) accumulate(img []float32) {
 	}
 }
 
-// normalizeBlock divides by the norm, clips, and divides by the norm again ("L2-Hys").
+// normalizeBlock divides by the norm, clips, and divides by the new norm ("L2-Hys").
 func normalizeBlock(block []float32, clip float32) {
 	squares := kernel.SquaredNorm(block)
 	if squares == 0 {

@@ -14,18 +14,17 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Packed is a matrix of features in half of the memory: 16 bits for each feature, and an exponent for each
-// row. A feature is a multiple, from -32767 to 32767, of the unit of its row, and the unit is the least power
-// of two that fits. So rounding changes a feature by at most about 2^-15 of the largest in its row, and
-// packing an unpacked row changes nothing. The rounding of a row depends on that row alone.
+// Packed is a matrix of features with 16 bits per feature and an exponent per row. A feature is an integer
+// from -32767 to 32767 times the unit of its row. The unit is the least power of two that fits. So rounding
+// changes a feature by at most about 2^-15 of the largest in the row. Packing an unpacked row changes
+// nothing. The packed form of a row depends only on this row.
 //
-// Many goroutines may read a Packed at once. While a row is set, no other goroutine may access that row or
-// compute the hash.
+// Concurrent reads are safe. While a row is set, other goroutines must not read it or compute the hash.
 type Packed struct {
 	rows, cols int
 	data       []int16
 	exponents  []int8
-	hash       atomic.Pointer[[sha256.Size]byte] // nil: not computed
+	hash       atomic.Pointer[[sha256.Size]byte] // nil before it is computed
 }
 
 func newPacked(rows, cols int) *Packed {
@@ -36,19 +35,18 @@ func (p *Packed) Dims() (rows, cols int) { return p.rows, p.cols }
 
 func (p *Packed) row(i int) []int16 { return p.data[i*p.cols : (i+1)*p.cols] }
 
-// Unpack writes row i to dst, which must be as long as a row.
+// Unpack writes row i to dst, which must have the length of a row.
 func (p *Packed) Unpack(dst []float32, i int) {
-	const bias, fraction = 127, 23 // of float32: exponents are those of normal numbers
+	const bias, fraction = 127, 23 // of float32; exponents are in the range of normal numbers
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch prefetches columns from <= j < to of row i, which will be unpacked soon.
+// Fetch prefetches columns from <= j < to of row i into caches.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
 
-// Pack sets row i to src, rounded. A row with a number that is not finite, or that would be rounded to 2^128,
-// is an error and changes nothing.
+// Pack sets row i to src, rounded. It fails, without a change, if a value is not finite or rounds to 2^128.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)
@@ -61,8 +59,8 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// The largest integer, its bits, and the exponents of the smallest unit whose inverse is a float32 and of
-// the largest of which so many are one.
+// mostUnits is the largest integer, and unitBits its number of bits. leastExponent belongs to the smallest
+// unit whose inverse is a float32. mostExponent belongs to the largest unit that float32 allows.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15
@@ -85,9 +83,9 @@ func exponent(most float32) int {
 
 const blockRows = 64
 
-// Update replaces all rows by the results of f, some rows at a time, with the given number of goroutines. The
-// result for a row must not depend on other rows. How must identify f among all functions: the new hash is a
-// hash of the old hash and how. After an error the rows are undefined.
+// Update replaces all rows by the results of f, which gets some rows at a time. The result for a row must not
+// depend on other rows. how must identify f, because the new hash is a hash of the old hash and how. workers
+// is the number of goroutines. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -116,14 +114,13 @@ func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error)
 	return nil
 }
 
-// CopyTo copies all rows to dst, which must have as many rows and columns.
+// CopyTo copies all rows to dst, which must have the same dimensions.
 func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 that identifies the rows. For features of images it covers all their inputs: see
-// [Pack]. For rows set by [Packed.Pack] it covers dimensions and rows. It is computed once, until a row is
-// set again.
+// Hash returns a SHA-256 hash that identifies the rows. For features of images it covers all inputs (see
+// [Pack]), and for rows set by [Packed.Pack] the dimensions and values. The hash is kept until a row is set.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known
@@ -138,7 +135,7 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 
 const hashRows = 1024
 
-// hashAll writes the hashes of all rows to h. Encode appends a row to b.
+// hashAll writes hashes of all rows to h. encode appends a row to b.
 func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, row int) []byte) {
 	sums := make([][sha256.Size]byte, (rows+hashRows-1)/hashRows)
 	parallel.Each(workers, len(sums), func(_, i int) {
@@ -154,13 +151,12 @@ func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, row int) []by
 	}
 }
 
-// append appends a row to b: the exponent, then little-endian integers.
+// append appends row i to b: the exponent, then little-endian integers.
 func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// SideBySide joins packed matrices: each of its rows is the concatenation of their rows. Its methods
-// correspond to the methods of [Packed].
+// SideBySide concatenates packed matrices row by row. The methods correspond to the methods of [Packed].
 type SideBySide []*Packed
 
 func (b SideBySide) Dims() (rows, cols int) {

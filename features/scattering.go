@@ -12,32 +12,30 @@ import (
 )
 
 // Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and Mallat
-// 2013), as defined by Kymatio 0.3, Scattering2D(J=2, L=8). It has 81 channels with one value per 4x4 pixels,
-// 81 x 7 x 7 for a 28x28 image, channel by channel. Channel 0 is the low-passed image. Channels 1 to 16 are
-// the moduli of its wavelet transforms (scale, then angle). Channels 17 to 80 are the moduli of the coarse
-// transforms of the fine moduli (first angle, then second).
+// 2013). It follows Kymatio 0.3, Scattering2D(J=2, L=8). It has 81 channels with one value per 4x4 pixels,
+// which gives 81 x 7 x 7 values for a 28x28 image, channel by channel. Channel 0 is the low-passed image.
+// Channels 1 to 16 are the moduli of its wavelet transforms (scale, then angle). Channels 17 to 80 are the
+// moduli of the coarse transforms of the fine moduli (first angle, then second).
 //
-// All discrete Fourier transforms are products with small dense matrices, in a real basis and folded about
-// the centre of the image; groups of eight images are adjacent in the columns of the other factor. This takes
-// more operations than a fast Fourier transform but less time, since the products use the machine's vector
-// units.
+// A discrete Fourier transform is a product with a small dense real matrix, which uses the symmetry about the
+// image's centre. The other matrix holds eight images side by side. Dense products need more operations than
+// a fast Fourier transform, but less time, because vector units compute them.
 //
-// Several images at once ([batcher]) are many times faster than one by one. A Scattering may be used by many
-// goroutines.
+// Batches ([batcher]) are many times faster than single images. Scattering is safe for concurrent use.
 type Scattering struct {
 	shape dataset.Shape
-	plan  func() *scatteringPlan // made for the first image: many callers use only Dim
+	plan  func() *scatteringPlan // made for the first image, since many callers only use Dim
 	pool  sync.Pool              // of *scatteringMemory
 }
 
 const Channels = 1 + scales*angles + angles*angles
 
-// maxScatteringSide limits the size of the tables, which grows with the cube of the side.
+// maxScatteringSide bounds the size of the tables, which grows with the cube of the side.
 const maxScatteringSide = 128
 
-// NewScattering prepares the transform for images of this shape, with sides of 5 to 128 pixels.
+// NewScattering returns the transform for images of this shape, with sides of 5 to 128 pixels.
 func NewScattering(shape dataset.Shape) (*Scattering, error) {
-	const least = 5 // reflection needs as many pixels on a side as it adds
+	const least = 5 // reflection adds at most as many pixels as a side has
 	if min(shape.Rows, shape.Cols) < least || max(shape.Rows, shape.Cols) > maxScatteringSide {
 		return nil, fmt.Errorf("features: scattering of images of %dx%d, sides must be from %d to %d",
 			shape.Rows, shape.Cols, least, maxScatteringSide)
@@ -60,8 +58,7 @@ func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {
 	extractOne(s, dst, img, shape)
 }
 
-// ExtractBatch implements [batcher]. Every image has a place of its own and goes through the same operations
-// in any batch, so its features are the same to the last bit.
+// ExtractBatch implements [batcher]. The features of an image do not depend on the batch, to the last bit.
 func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(s, dst, x, shape)
 	m, _ := s.pool.Get().(*scatteringMemory)
@@ -84,28 +81,27 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded holds the transforms along a dimension of n points, in the real basis, applied to sums and
-// differences of the points on either side of the centre. Points 0 and n/2 are their own mirror images: they
-// count twice in sums and have half the weight.
+// folded holds the transforms along a dimension of n points in the real basis. They apply to sums and
+// differences of mirrored points. Points 0 and n/2 are their own mirror images, so they have half the weight.
 type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis
-	mirrored     kernel.Quarters // of a mirrored signal
-	cosine, sine kernel.Halves   // analysis: of the sums, and of differences 1 to n/2 - 1
-	average      kernel.Mirror   // low pass of points in front of and behind the centre
-	lowPass      matrix          // the same for points that are not folded: out x n
+	mirrored     kernel.Quarters // synthesis of a mirrored signal
+	cosine, sine kernel.Halves   // analysis of sums, and of differences 1 to n/2 - 1
+	average      kernel.Mirror   // low pass of sums and differences
+	lowPass      matrix          // low pass of points that are not folded: out x n
 }
 
-// pointsOf returns the number of points after padding, which is the next multiple of four plus four as in
-// Kymatio, and the number of output points.
+// pointsOf returns the number of points after padding and the number of output points. As in Kymatio, the
+// padded number is the next multiple of four plus four.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
 	return padded, padded/step - 2
 }
 
-// newAxis pads by reflection that does not repeat the border, with the smaller half in front. The centre is
-// the centre of the output points.
+// newAxis returns the transforms for an axis of the given number of pixels. Padding reflects without
+// repeating the border, with the smaller half in front. The centre is the centre of the output points.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -151,8 +147,8 @@ func newFolded(n, out, level int) folded {
 		return 1
 	}
 	f := folded{n: n}
-	// Point h - i has the same cosines of even frequencies and sines of odd ones as point i, and minus the
-	// other values.
+	// At points h - i and i, cosines of even and sines of odd frequencies agree. Other functions are
+	// opposite.
 	f.inverse = kernel.Quarters{Last: h, Mirror: newMirror(h/2+1, h+1, h-1,
 		func(i, k int) float64 { return waves[k].at(i, n) },
 		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
@@ -160,7 +156,7 @@ func newFolded(n, out, level int) folded {
 	f.mirrored.Odd = newMatrix(h/2+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
 	f.cosine = newHalves(h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
 	f.sine = newHalves(h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
-	// The points behind the centre. If their number is odd, the centre is a point itself.
+	// These are the points behind the centre. If their number is odd, the centre is one of the points.
 	first := out / 2
 	f.average = newMirror(out-first, h+1, h+1,
 		func(u, x int) float64 { return share(x) * (pass(first+u, x) + pass(first+u, -x)) / 2 },
@@ -173,8 +169,8 @@ func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
 }
 
-// newHalves returns the product with n inputs and n results, where even results are even about the middle of
-// the inputs, and odd results are odd.
+// newHalves returns the product with n inputs and n results. Even results are even about the middle of the
+// inputs, and odd results are odd.
 func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	last := n - 1
 	rows := func(m, first int) []float32 {
@@ -191,14 +187,14 @@ func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 type scatteringPlan struct {
 	row, col         axis
 	outRows, outCols int
-	fine             bank // first order, fine scale
+	fine             bank // first order at the fine scale
 	coarse           bank // coarse scale, of the image and of the fine moduli
 }
 
 func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
 	p.outRows, p.outCols = p.row.out, p.col.out
-	// Places are offsets in the memory of a goroutine.
+	// The indices in a bank are offsets in the memory of a goroutine.
 	m := newScatteringMemory(p)
 	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum, 1)
 	p.coarse = newBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum, 2)

@@ -7,12 +7,12 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images that are loaded together: two signals per point.
+// together is the number of images that are loaded together. A point holds two real signals.
 const together = 2 * lanes
 
 type scatteringMemory struct {
 	image, imageRows       grid // the pixels of all images, and their transform along rows
-	spectrum               grid // of the images
+	spectrum               grid // spectrum of the images
 	order0                 grid
 	fine, coarse           scratch
 	moduli                 grid // spectrum of two fine moduli
@@ -20,18 +20,18 @@ type scatteringMemory struct {
 	pixels                 []float32
 }
 
-// scratch is the memory of filtered signals on their way to moduli and averages.
+// scratch is the memory for filtered signals, moduli and averages.
 type scratch struct {
-	band    []grid // filtered spectra: complex signals, at both angles of a first signal and of a second
+	band    []grid // filtered spectra as complex signals: both angles of the first signal, then of the second
 	apart   int    // distance in band from the first to the second signal
-	half    grid   // transformed back along rows
-	moduli  grid   // of two signals: sums of points on either side of the centre column, and differences
-	average grid   // of moduli, along columns
-	out     grid   // and along rows
+	half    grid   // the band transformed back along rows
+	moduli  grid   // moduli of two signals: sums of mirrored columns, then differences
+	average grid   // moduli averaged along columns
+	out     grid   // moduli averaged along columns and rows
 }
 
-// newScratch allocates memory for signals of rows x cols points. The rows of half in front of the centre row
-// come from the end; the centre row, which is its own mirror image, occurs twice.
+// newScratch allocates memory for signals of rows x cols points. half has an extra row, because the centre
+// row occurs twice. Its rows in front of the centre row come from the end.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -58,7 +58,7 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	p.row.analyse.alongRows(s.imageRows, s.image)
 	p.col.analyse.alongCols(s.spectrum, s.imageRows, p.row.n)
 
-	var signals []signal // each of as many images as there are lanes
+	var signals []signal // each signal holds lanes images
 	for from := 0; from < x.Rows; from += lanes {
 		some := signal{dense.Rows(dst, from, min(from+lanes, x.Rows)), 1 + angles}
 		p.collect(some.dst, 0, s.order0, from)
@@ -81,16 +81,15 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	}
 }
 
-// signal describes one signal: the features of its images, and the first of its channels at the coarse scale.
+// signal describes one signal.
 type signal struct {
 	dst     blas32.General
 	channel int
 }
 
-// sides is the number of signals that a filter makes from one signal: one for each angle of a turn.
+// sides is the number of filtered signals per signal, one for each angle of a turn.
 const sides = 2
 
-// load sets every lane of every point to the pixels of an image.
 func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
 	if x.Rows < together {
 		clear(pixels)
@@ -101,7 +100,7 @@ func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
 	}
 }
 
-// coarseAverages collects the averages of the coarse moduli of one or two signals.
+// coarseAverages writes the averages of the coarse moduli of one or two signals.
 func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []float32) {
 	for turn, filters := range p.coarse {
 		p.filter(s, filters, spectrum, len(signals))
@@ -113,7 +112,7 @@ func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []
 	}
 }
 
-// filter filters one signal, or two side by side, at a pair of angles.
+// filter applies a pair of angles to one signal, or to two signals side by side.
 func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []float32, signals int) {
 	for i, f := range filters {
 		sum, difference := s.band[i].data, s.band[1].data
@@ -127,8 +126,7 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli, folded along columns, of a filtered signal; mirrored is true if the filters are
-// mirror images of each other.
+// moduli computes the moduli of a filtered signal, folded along columns. mirrored is for a mirrored pair.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -167,15 +165,14 @@ func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row.sine.MulStrips(to.data, to.down(h, 1), from.data, from.down(h+1, 1), col.n)
 }
 
-// collectTurn writes two signals as the channels of a pair of angles, counted from channel.
+// collectTurn writes two signals as the channels of a pair of angles, from channel on.
 func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
 	for side, angle := range turns[turn] {
 		p.collect(dst, channel+angle, from, side*lanes)
 	}
 }
 
-// collect writes the signal in some lanes as a channel of every image, all points at once if rows are
-// consecutive in the grid.
+// collect writes the signal in some lanes as a channel of every image. It joins rows that are adjacent.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {
@@ -190,19 +187,17 @@ func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lan
 // lanes is the number of adjacent images in a vector.
 const lanes = 8
 
-// point is the number of values of a point: a complex signal of the images, real parts first, or two real
-// signals.
+// point is the number of values per point. A point holds one complex or two real signals.
 const point = 2 * lanes
 
 // grid holds signals at points, row by row.
 type grid struct {
 	data       []float32
 	rows, cols int
-	row        int // distance from one row to the next
+	row        int // distance between consecutive rows
 }
 
-// newGrid returns a grid with a spare place. The number of points in a row is odd, to spread the points of a
-// column over the caches.
+// newGrid returns a grid with a spare place. Rows have an odd number of points, to spread columns in caches.
 func newGrid(rows, cols int) grid {
 	g := grid{rows: rows, cols: cols, row: (cols | 1) * point}
 	g.data = make([]float32, rows*g.row+point)
@@ -226,8 +221,7 @@ func (g grid) point(row, col int) int { return row*g.row + col*point }
 // at returns the data from the given point on.
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
-// across returns the points along columns from the given column on, a strip for every row of the grid; down
-// returns the points along rows, a strip for every column.
+// across returns a strip of columns for every row of the grid. down returns a strip of rows for every column.
 func (g grid) across(col, step int) kernel.Strips {
 	return kernel.Strips{At: g.point(0, col), Row: step * point, Step: g.row}
 }
@@ -251,12 +245,12 @@ func newMatrix(m, n int, at func(i, j int) float64) matrix {
 	return out
 }
 
-// alongRows transforms the first dimension of src.
+// alongRows applies m to the first dimension of src.
 func (m matrix) alongRows(dst, src grid) {
 	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, src.cols*point, m.n)
 }
 
-// alongCols transforms the second dimension of the first rows of src.
+// alongCols applies m to the second dimension of src, for the first rows.
 func (m matrix) alongCols(dst, src grid, rows int) {
 	for r := range rows {
 		kernel.MulAB(dst.at(r, 0), point, m.v, m.n, src.at(r, 0), point, m.m, point, m.n)
