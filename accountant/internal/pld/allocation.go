@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// MaxAllocated bounds the terms of a sum: masses may be off by as many roundings. More steps than this
-	// are accounted as this many, which cost more, since a mean of more terms is less in the convex order.
+	// MaxAllocated bounds the terms of a sum, because each term may add a rounding error. More steps are
+	// accounted as this many. The result is larger, because a mean of more terms is smaller in the convex
+	// order.
 	MaxAllocated = 1 << 34
-	// maxAllocatedSquared bounds the square of the noise multiplier times the steps, whose root is one over
-	// the deviation of the loss: a grid as fine would have more points to 0 than an int, or a float64, can
-	// separate. Less noise is accounted where there is more, which costs more.
+	// maxAllocatedSquared bounds steps times the squared noise multiplier. The root of this product is one
+	// over the deviation of the loss. A finer grid would have more points to 0 than an int or a float64 can
+	// separate. More noise is accounted as less noise, which gives a larger result.
 	maxAllocatedSquared = 1 << 72
-	// maxAllocationWork bounds the products that one law may take.
+	// maxAllocationWork bounds the number of products for one distribution.
 	maxAllocationWork = 1 << 26
 	// maxRatioPoints bounds the grid of one ratio.
 	maxRatioPoints = 1 << 14
 )
 
-// allocation is the pair of a record that takes part in one of steps Gaussian steps, with its computed
-// laws.
+// allocation is the pair of a record in one random step of Gaussian steps. It caches computed distributions.
 type allocation struct {
 	steps   float64
 	sigma   float64
-	clipped bool // there are more steps, or there is more noise
+	clipped bool // steps or sigma are reduced
 	laws    map[lawKey]*sumLaw
 	splits  map[lawKey]*splitLaw
 }
@@ -44,7 +44,7 @@ func newAllocation(steps, sigma float64) *allocation {
 	return &allocation{counted, noise, counted < steps || noise < sigma, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw)}
 }
 
-// spread returns the standard deviation, roughly, of the loss of the bulk.
+// spread returns the approximate standard deviation of the loss of the bulk.
 func (a *allocation) spread() float64 {
 	v := 1 / (a.sigma * a.sigma)
 	if v < 500 {
@@ -53,10 +53,10 @@ func (a *allocation) spread() float64 {
 	return math.Sqrt(v)
 }
 
-// law returns the law of the sum on a grid of step h or less; it may cut tails of e^logTail.
+// law returns the distribution of the sum on a grid of step h or less. It may cut tails of e^logTail.
 func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sumLaw, error) {
 	h = math.Min(math.Min(h, 0.25), a.spread()/2)
-	h = math.Exp2(math.Floor(2*math.Log2(h)) / 2) // few different ones
+	h = math.Exp2(math.Floor(2*math.Log2(h)) / 2) // few different values
 	levels := 2 * float64(bits.Len64(uint64(a.steps)))
 	tail := math.Exp(math.Max(-680, 8*math.Floor((logTail-math.Log(levels))/8)))
 	key := lawKey{h, tail, up}
@@ -73,9 +73,8 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build adds ratios up by doubling. The error of all grids of one level is blocks x (h_m m)^2, so small
-// blocks need coarse grids only, as long as one large ratio, which may make up the whole sum, keeps its
-// place.
+// build adds ratios by doubling. All grids of a level cause an error of blocks x (h_m m)^2, so small blocks
+// need only coarse grids. But one large ratio may make up the whole sum and must keep its place.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {
@@ -110,14 +109,13 @@ func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumL
 // pointLaw lists losses with the logs of their masses under P, and bounds the rest.
 type pointLaw struct {
 	loss, logMass []float64
-	zero, inf     float64 // mass under Q at loss -Inf, and under P at +Inf; above only
+	zero, inf     float64 // mass under Q at loss -Inf, and under P at +Inf; upper distributions only
 	slack, place  float64 // relative error of a mass; error of a loss
 }
 
-// underflow is more than all that a law loses to the least float64.
+// underflow exceeds all mass that a distribution loses below the least float64.
 const underflow = 1e-280
 
-// points returns the losses of a law of the sum.
 func (a *allocation) points(l *sumLaw) *pointLaw {
 	logSteps := math.Log(a.steps)
 	out := &pointLaw{slack: l.slack, place: l.place}
@@ -141,7 +139,7 @@ func (a *allocation) points(l *sumLaw) *pointLaw {
 	return out
 }
 
-// cells sorts the points of a law into the cells of a grid of step h.
+// cells sorts the points into the cells of a grid of step h.
 func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, x := range l.loss {
@@ -183,7 +181,7 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw comes from a coarse grid; beyond it one ratio is the whole loss.
+// roughLaw uses a coarse grid. Beyond this grid one ratio is the whole loss.
 func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)
@@ -201,9 +199,9 @@ func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	return s
 }
 
-// discretise returns the cells of one order of the pair.
+// discretise returns the cells of one direction of the pair.
 func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse, up bool, most int, width gridWidths) (*cells, error) {
-	if a.clipped && !up { // no bound from below is known
+	if a.clipped && !up { // no lower bound is known
 		return nil, errTooLong
 	}
 	points, err := a.split(ctx, 1.7*h, logTail, reverse, up)
@@ -225,7 +223,7 @@ func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse
 	return points.cells(h, func(from, step float64) int { return width(-from, -step) }).mirror(), nil
 }
 
-// splits reports whether the laws of random allocation are likely to come from transforms.
+// splits reports whether distributions of random allocation are likely to come from transforms.
 func (q *query) splits() bool {
 	for i := range q.parts {
 		if a := q.parts[i].spread; a != nil && a.sigma >= leastSplitNoise && q.parts[i].logTail > -34 {
@@ -235,7 +233,7 @@ func (q *query) splits() bool {
 	return false
 }
 
-// allocation returns the laws of a pair, the same for both orders and all questions.
+// allocation returns the cached distributions of a pair. They serve both directions and all queries.
 func (m *Composer) allocation(p Pair) *allocation {
 	if m.allocations == nil {
 		m.allocations = make(map[Pair]*allocation)

@@ -8,12 +8,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A Composer answers about sums of pairs. It keeps laws that take long for the next question, and is not
-// safe for concurrent use.
+// A Composer bounds the epsilon and delta of sums of pairs. It caches distributions that take long to
+// compute. It is not safe for concurrent use.
 type Composer struct {
 	Gap       float64 // wanted width of an epsilon interval
-	MaxMemory int64   // bytes one answer may take
-	MaxWork   int     // points that one answer may transform or place; 0 for any number
+	MaxMemory int64   // memory limit of one query, in bytes
+	MaxWork   int     // points that one query may transform or place; 0 for no limit
 
 	allocations map[Pair]*allocation
 }
@@ -21,22 +21,22 @@ type Composer struct {
 // Interval brackets an epsilon or a delta.
 type Interval struct {
 	Lower, Upper float64
-	Reached      bool // it is as narrow as it was asked for
-	Points       int  // of the longest window convolved, 0 for a closed form
+	Reached      bool // the interval is as narrow as requested
+	Points       int  // length of the longest window convolved; 0 for a closed form
 }
 
-// Target is the interval of epsilon to be found.
+// Target describes the epsilon interval to compute.
 type Target struct {
 	DeltaUp   float64 // delta of the upper end, above 0
 	DeltaLow  float64 // delta of the lower end, above 0
 	Gap       float64 // wanted width
-	OnlyLower bool    // the upper end is of no interest
-	OnlyUpper bool    // the lower end is of no interest: 0 will do
+	OnlyLower bool    // the upper end is not needed
+	OnlyUpper bool    // the lower end is not needed; 0 is enough
 
-	enough float64 // an upper end of at most this settles it, however wide; 0 if none does
+	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the epsilon of a sum in both orders of its pairs.
+// Epsilon bounds the epsilon of a sum, as the larger value of both directions of its pairs.
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -62,10 +62,10 @@ func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, er
 	return Interval{math.Max(v.Lower, w.Lower), math.Max(v.Upper, w.Upper), v.Reached && w.Reached, max(v.Points, w.Points)}, nil
 }
 
-// slack is more than the closed form of Gaussian noise is off by, relatively.
+// slack exceeds the relative error of the closed form of Gaussian noise.
 const slack = 2e-12
 
-// gaussianInterval returns the closed form (Balle, Wang 2018), good to slack.
+// gaussianInterval returns the closed form (Balle, Wang 2018), with relative error slack.
 func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 	sigma := 1 / math.Sqrt(mu2)
 	up := mathx.GaussianEpsilon(sigma, deltaUp)
@@ -80,12 +80,12 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 	return v
 }
 
-// maxRounds bounds how often grids are refined for one answer.
+// maxRounds bounds the number of grid refinements for one query.
 const maxRounds = 8
 
-// firstBudget returns what share of the wanted width the first grids are meant to use up. What they cost is
-// foreseen to a tenth or so where the sum is nearly normal and tails and rounding do not count as well,
-// else to a factor of about 1.5.
+// firstBudget returns the fraction of the wanted width that the first grids should use. If the sum is nearly
+// normal, their cost is predicted to about 10 %, except for tails and rounding. Otherwise the prediction is
+// within a factor of about 1.5.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -96,7 +96,7 @@ func (q *query) firstBudget() float64 {
 	return 0.7
 }
 
-// oneOrder bounds the epsilon of a sum for one order of the pairs.
+// oneOrder bounds the epsilon of a sum for one direction of the pairs.
 func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target) (Interval, error) {
 	parts, err := m.components(ctx, s, reverse)
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	q.aimDelta(mathx.Log(to.DeltaUp), to.Gap)
 	c := m.newConvolver(ctx)
 	if !q.tilted && q.steep > 0 && q.foreseen(q.firstBudget()*q.width(to.Gap, math.Inf(1))) > float64(c.maxLength)/2 {
-		q.tilted = true // memory decides what grids there are
+		q.tilted = true // memory limits the grids
 		q.aimDelta(mathx.Log(to.DeltaUp), to.Gap)
 	}
 	for i := range q.parts {
@@ -120,7 +120,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	best := Interval{Upper: math.Inf(1)}
 	aim := q.width(to.Gap, best.Upper)
 	budget := q.firstBudget() * aim
-	if to.enough > 0 { // often a coarse upper bound will do
+	if to.enough > 0 { // often a coarse upper bound is enough
 		budgets := []float64{8 * budget}
 		if far := (to.enough - q.aimed) / 2; q.steep > 0 && far > 8*budget {
 			budgets = []float64{far, 8 * budget}
@@ -171,10 +171,10 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 		shrink := 0.25
 		if !math.IsInf(width, 1) {
 			shrink = math.Min(0.7, math.Max(0.02, 0.8*aim/width))
-			if width > 2*aim && q.steep > 0 { // it was not as foreseen
+			if width > 2*aim && q.steep > 0 { // the width was not as predicted
 				q.tilted, q.steep = true, 0
 			}
-			if width > best.Upper/10 { // aim where the answer is
+			if width > best.Upper/10 { // aim near the result
 				q.aim(best.Upper, mathx.Log(to.DeltaUp), to.Gap)
 			}
 		}
@@ -184,8 +184,8 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns how wide an epsilon interval may be whose upper end is at most so large: the gap, or a
-// hundredth of the answer if that is less.
+// width returns the allowed width of an epsilon interval with an upper end of at most upper. It is the gap,
+// or a hundredth of the result if this is less.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -194,7 +194,7 @@ func (q *query) width(gap, upper float64) float64 {
 	return aim
 }
 
-// scale returns about how large the answer is, given that it is at most so large.
+// scale returns the approximate size of the result, which is at most most.
 func (q *query) scale(most float64) float64 {
 	scale := math.Max(q.center, q.spread)
 	if q.sparse() {
@@ -203,8 +203,8 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes with the given budget, enlarging it until memory and rounding allow. It returns nil when
-// nothing can be certified.
+// fit composes with the given budget, and enlarges the budget until memory and rounding allow a result. It
+// returns nil if nothing can be certified.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -251,7 +251,7 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 		q.aimEpsilon(epsilon, m.Gap)
 		c := m.newConvolver(ctx)
 		budget := q.firstBudget() * math.Min(m.Gap, q.scale(epsilon)/100)
-		if out.Lower > 0 { // often a coarse upper bound shows that this order is the lesser
+		if out.Lower > 0 { // often a coarse upper bound shows that this direction is smaller
 			coarse := 8 * budget
 			up, err := q.fit(c, &coarse, true)
 			if err != nil {
@@ -261,9 +261,9 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 				continue
 			}
 			if up == nil || up.delta(epsilon) > 2*out.Lower {
-				// Next to no loss of this order may be as large as epsilon, and a tilt that aims there
-				// proves nothing. But one that aims at the delta of the other order may prove that this
-				// order reaches it at less.
+				// Few losses of this direction may reach epsilon. A tilt that aims there proves nothing.
+				// Instead aim at the delta of the other direction. This may prove that here it has a smaller
+				// epsilon.
 				to := Target{DeltaUp: out.Lower, DeltaLow: out.Lower, Gap: m.Gap, enough: epsilon}
 				switch found, err := m.oneOrder(ctx, s, reverse, to); {
 				case err != nil:
@@ -304,24 +304,23 @@ func gaussianDelta(mu2, epsilon float64) Interval {
 		return Interval{Upper: math.Min(1, mu2)}
 	}
 	d := math.Exp(mathx.LogGaussianDelta(1/math.Sqrt(mu2), epsilon))
-	// An epsilon off by slack moves log delta by less than its own size.
+	// An error of epsilon by slack changes log delta by less than its own size.
 	wide := 1e-11 * (1 - math.Log(math.Max(d, 1e-320)))
 	return Interval{Lower: d * (1 - wide), Upper: math.Min(1, mathx.Up(d*(1+wide)))}
 }
 
-// widen takes in the bounds of the other order.
+// widen includes the bounds of the other direction.
 func (v *Interval) widen(lower, upper float64, points int) {
 	v.Lower, v.Upper, v.Points = math.Max(v.Lower, lower), math.Max(v.Upper, upper), max(v.Points, points)
 }
 
-// newConvolver returns a convolver with the limits of the account.
 func (m *Composer) newConvolver(ctx context.Context) *convolver {
 	return &convolver{ctx: ctx, maxLength: m.maxPoints(), maxWork: m.MaxWork}
 }
 
-// maxPoints returns how long a window may be.
+// maxPoints returns the maximal length of a window.
 func (m *Composer) maxPoints() int { return int(m.MaxMemory / bytesPerPoint) }
 
-// bytesPerPoint is the memory of a convolution per point of its window, the laws before and after and
-// cached roots of unity included.
+// bytesPerPoint is the memory of a convolution per point of its window. It includes the distributions before
+// and after, and cached roots of unity.
 const bytesPerPoint = 160

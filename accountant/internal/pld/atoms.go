@@ -7,13 +7,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses off + h*i, composed exactly on its own lattice. Mass beyond the
-// last atom goes to infinite loss above and is dropped below.
+// atoms is a pair with finitely many losses off + h*i. It is composed exactly on its own lattice. The mass
+// beyond the last atom is at infinite loss in an upper distribution, and missing in a lower distribution.
 type atoms struct {
 	h, off    float64
 	logp      []float64
 	logBeyond float64
-	logBefore float64 // mass below the first atom; moved to it above
+	logBefore float64 // mass below the first atom; an upper distribution adds it to this atom
 }
 
 // randomizedResponse has losses -epsilon and epsilon. It dominates every epsilon-DP mechanism (Kairouz, Oh,
@@ -24,16 +24,15 @@ func randomizedResponse(eps float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// karyResponse has losses +-epsilon and, when neither of two replaced answers is given, 0.
+// karyResponse has losses +-epsilon, and loss 0 for an answer that is neither of the two replaced values.
 func karyResponse(eps, categories float64) *atoms {
 	other := -mathx.LogAddExp(eps, math.Log(categories-1)) // log mass of one answer that is not the true one
 	return &atoms{h: eps, off: -eps, logp: []float64{other, math.Log(categories-2) + other, eps + other},
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse returns randomised response run with probability q on a record that is there, always
-// answered on the rest: outcomes of mass e^-l and 1-e^-l under Q (see sampledPureCurve), or under P in
-// reverse.
+// sampledResponse is randomised response on a Poisson sample of rate q. The loss is log(1-q + q
+// e^{+-epsilon}).
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -45,9 +44,8 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace returns noise of ratio r = e^{-1/scale} shifted by s: losses (s-2x)/scale for x = 0..s,
-// with all mass at and below 0 on the first and at and above s on the last (x is where the shifted law's
-// own peak sits).
+// discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s. The losses are (s-2x)/scale for x = 0..s.
+// The first x has all mass at and below 0, and the last x all mass at and above s.
 func discreteLaplace(scale float64, s int64) *atoms {
 	t := 1 / scale
 	a := &atoms{h: 2 * t, off: -float64(s) * t, logp: make([]float64, s+1),
@@ -63,13 +61,12 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The
-// loss (coordinates - 2x)/(2 sigma^2) depends on their sum x alone, and is kept for |x| up to 40 of its
-// standard deviations; the rest has probability below 1e-340, as the noise is sub-Gaussian (Canonne,
-// Kamath, Steinke 2020).
-//
-// The sum has weight c(x mod m) e^{-x^2/(2 m sigma^2)} on m coordinates: completing the square leaves a
-// theta sum over the hyperplane of sum x, which moves by whole steps with x up to a remainder.
+// discreteGaussian is noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The loss
+// (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. Sums are kept for |x| up to 40
+// standard deviations of x. The noise is sub-Gaussian, so the rest has probability below 1e-340 (Canonne,
+// Kamath, Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the
+// square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves this sum by whole steps, so
+// c depends on x mod m.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
@@ -89,8 +86,8 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, from those for one less: a last
-// coordinate of x leaves the sum r - x to the others.
+// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, computed from the values for m-1. If
+// the last coordinate is x and all coordinates sum to r, the other coordinates sum to r - x.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ {
@@ -108,10 +105,9 @@ func thetas(sigma float64, m int) []float64 {
 	return c
 }
 
-// remainder returns x mod m in [0, m).
 func remainder(x, m int) int { return ((x % m) + m) % m }
 
-// loss returns the loss of atom i, exactly 0 where it is but for rounding.
+// loss returns the loss of atom i. It returns exactly 0 for a loss that is 0 except for rounding.
 func (a *atoms) loss(i int) float64 {
 	l := a.off + a.h*float64(i)
 	if math.Abs(l) < 1e-9*a.h {
@@ -120,12 +116,12 @@ func (a *atoms) loss(i int) float64 {
 	return l
 }
 
-// maxLoss bounds the size of a loss.
+// maxLoss bounds the absolute value of a loss.
 func (a *atoms) maxLoss() float64 {
 	return math.Max(math.Abs(a.off), math.Abs(a.off+a.h*float64(len(a.logp)-1)))
 }
 
-// law returns the tilted law of one step.
+// law returns the tilted distribution of one step.
 func (a *atoms) law(lambda float64, up bool) *tilted {
 	t := &tilted{h: a.h, off: a.off, p: make([]float64, len(a.logp))}
 	base := math.Inf(-1)
@@ -155,7 +151,8 @@ func (a *atoms) roughLaw() roughLaw {
 	return thinned(len(a.logp), func(i int) (loss, logp float64) { return a.off + a.h*float64(i), a.logp[i] })
 }
 
-// thinned lists about 2000 of n outcomes, the last included, each with the mass of those it stands for.
+// thinned lists about 2000 of n outcomes, always with the last. Each has the mass of the outcomes it
+// replaces.
 func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	step := 1 + n/2000
 	var s roughLaw
@@ -170,16 +167,17 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	return s
 }
 
-// outcomes is a pair with finitely many outcomes whose losses lie on no lattice, as with integer noise on a
-// sample. They are cut into cells as a density is: the three integrals of a half cell are sums.
+// outcomes is a pair with finitely many outcomes whose losses are not on a lattice. Examples are integer
+// noise on a sample. The outcomes are cut into cells like a density. The three integrals of a half cell are
+// sums.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
-	least      float64   // no loss is below, those left out included
+	least      float64   // lower bound of all losses, also of outcomes left out
 	lossError  float64
 }
 
-// sampled returns the pair ((1-q)Q + qP, Q) of a pair (P, Q).
+// sampled returns the pair ((1-q)Q + qP, Q) for the pair (P, Q).
 func (a *atoms) sampled(q float64) *outcomes {
 	n := len(a.logp)
 	o := &outcomes{loss: make([]float64, n), logp: make([]float64, n),
@@ -197,8 +195,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of drawnMixture for a symmetric pair (P, Q): of the sampled pair the losses above
-// 0, below 0 their mirror image, and the rest of the mass at 0.
+// drawn returns the pair of drawnMixture for a symmetric pair (P, Q). Its losses above 0 are the losses of
+// the sampled pair. Its losses below 0 are their mirror image. The rest of the mass is at 0.
 func (a *atoms) drawn(q float64) *outcomes {
 	o := a.sampled(q)
 	first := sort.Search(len(o.loss), func(i int) bool { return a.loss(i) > 0 })
@@ -216,7 +214,7 @@ func (a *atoms) drawn(q float64) *outcomes {
 		l, logp := o.loss[first+i], o.logp[first+i]
 		d.loss[n+1+i], d.logp[n+1+i] = l, logp
 		d.loss[n-1-i], d.logp[n-1-i] = -l, logp-l
-		// 1 less both sides, by the symmetry of (P, Q): no difference of sums near 1.
+		// The rest is 1 minus both sides. By the symmetry of (P, Q) it is a sum without cancellation near 1.
 		base := a.logp[first+i]
 		rest += (1 - q) * math.Exp(base) * -math.Expm1(-a.loss(first+i))
 	}
@@ -224,7 +222,7 @@ func (a *atoms) drawn(q float64) *outcomes {
 	return d
 }
 
-// anchor is one of all outcomes.
+// anchor returns the anchor of all outcomes.
 func (o *outcomes) anchor(h float64) float64 {
 	n := len(o.loss)
 	q, rise := make([]float64, n+1), make([]float64, n+1) // sums of Q, and of P - Q
@@ -241,8 +239,8 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists the outcomes that count in the law tilted by lambda and lie more than h from the next one
-// below, each with what moving it costs; nil if they are none, or many.
+// few lists the outcomes that matter under the tilt lambda and lie more than h above the next lower outcome.
+// The weight of each is the cost of moving it. The result is nil if there are none, or more than 64.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -269,12 +267,11 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	return kept
 }
 
-// weighted is a loss with its weight.
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step of h or somewhat less. Moving an outcome inwards to a grid point costs variance in
-// proportion to its distance from there and to that from the next outcome. So among many steps the one is
-// taken whose grid, which has a point at off, passes closest by few outcomes.
+// lattice returns a step between 0.6 h and h. Moving an outcome inwards to a grid point costs variance in
+// proportion to its distance from this point and from the next outcome. So the step is chosen whose grid
+// through off passes closest to few outcomes.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -293,8 +290,8 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep: the mass below the first is at most e^below, above
-// the last at most e^above, under P, or under Q.
+// window returns the first and the last outcome to keep, under P or under Q. The mass below the first is at
+// most e^below, and the mass above the last at most e^above.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -316,7 +313,7 @@ func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	return first, last
 }
 
-// outside returns the log masses, under P and under Q, of some outcomes and of those left out.
+// outside returns the log masses, under P and under Q, of the outcomes from..to-1 and of those left out.
 func (o *outcomes) outside(from, to int) (p, q float64) {
 	p, q = o.logOutside, o.logOutside
 	for i := from; i < to; i++ {
@@ -325,8 +322,7 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells cuts the outcomes from first to last on a grid with a point at off; to be merged, off is the
-// anchor.
+// cells cuts the outcomes first..last on a grid with a point at off. If merge is set, off must be the anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -6,26 +6,25 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// The privacy loss of a pair of laws (P, Q) at an output y is log P(y)/Q(y), y drawn from P. A pair with a
-// density is cut into cells whose ends are multiples of a grid step; all that discretisation needs of a
-// half cell are three integrals, each kept with its own relative accuracy:
+// A halfCell is half of a cell of privacy losses. A pair with a density is cut into cells. Their ends are
+// multiples of a grid step. Discretisation needs only three integrals of each half cell:
 //
 //	mass  = P[half cell]
 //	left  = P[half cell] - e^a Q[half cell]   >= 0,   a the loss at the left end of the cell
 //	right = P[half cell] - e^b Q[half cell]   <= 0,   b at the right end
 //
-// Differencing delta(epsilon) instead would lose all digits of a fine grid.
+// Each integral has its own relative accuracy. Differences of delta(epsilon) would lose all digits on a fine
+// grid.
 type halfCell struct {
 	scale             float64 // log of the unit of the three integrals
 	mass, left, right float64
-	slack             float64 // relative rounding error of the three
+	slack             float64 // relative rounding error of the three integrals
 }
 
-// empty reports whether no output is in the half cell.
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ...; half cells 2i and 2i+1 fill
-// cell i, and meet in its middle.
+// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ... Half cells 2i and 2i+1 fill cell
+// i and meet in its middle.
 type cells struct {
 	h, off float64
 	grid   []int
@@ -33,27 +32,26 @@ type cells struct {
 	atoms  []gridAtom // of symmetric pairs only
 	// Log masses left and right of the grid, under P and under Q.
 	leftP, leftQ, rightP, rightQ float64
-	// The point all losses below the next half way are merged at when there is nothing further below to mix
-	// with, and likewise above; -1 if none.
+	// lowest is the point at which all losses below the next midpoint are merged, if no loss further below
+	// can be mixed in. highest is the same above. -1 means none.
 	lowest, highest int
-	// Grid points that losses left of the cells do not exceed and do not fall below, and likewise right of
-	// them; -1 where there is no bound.
+	// Losses left of the cells are between the grid points leftLow and leftHigh. Losses right of the cells
+	// are between rightLow and rightHigh. -1 means no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
-	pieces                                 int     // bounds those that the half cells were integrated in
+	pieces                                 int     // bound of the number of pieces of integration
 }
 
-// newCells returns empty cells on a grid, with no mass outside of them.
+// newCells returns empty cells on a grid, with no mass outside the grid.
 func newCells(h, off float64, grid []int) *cells {
 	none := math.Inf(-1)
 	return &cells{h: h, off: off, grid: grid, halfs: make([]halfCell, 2*(len(grid)-1)), lowest: -1, highest: -1,
 		leftP: none, leftQ: none, rightP: none, rightQ: none, leftLow: -1, rightHigh: -1}
 }
 
-// at returns the loss of grid point i.
 func (c *cells) at(i int) float64 { return c.off + c.h*float64(c.grid[i]) }
 
-// first returns the first grid point from i on that is not below a loss, or the last of all.
+// first returns the first grid point from i on that is not below a loss, or the last grid point.
 func (c *cells) first(i int, loss float64) int {
 	for i < len(c.grid)-1 && c.at(i) < loss {
 		i++
@@ -61,16 +59,14 @@ func (c *cells) first(i int, loss float64) int {
 	return i
 }
 
-// gridAtom is P-mass whose loss is grid point i.
 type gridAtom struct {
 	i       int
 	logMass float64
 }
 
-// width returns the width of cell i.
 func (c *cells) width(i int) float64 { return c.h * float64(c.grid[i+1]-c.grid[i]) }
 
-// mirror returns the cells of (Q, P), whose loss is the negative one.
+// mirror returns the cells of (Q, P), whose loss has the opposite sign.
 func (c *cells) mirror() *cells {
 	n := len(c.grid)
 	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
@@ -96,26 +92,26 @@ func (c *cells) mirror() *cells {
 	}
 	for i, s := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)
-		// In units of e^-a: Q = P - left, and integrals against (Q, P) from those against (P, Q): Q - e^-c
-		// P = -e^-c (P - e^c Q).
+		// In units of e^-a: Q = P - left. Integrals against (Q, P) follow from integrals against (P, Q): Q -
+		// e^-c P = -e^-c (P - e^c Q).
 		m.halfs[len(c.halfs)-1-i] = halfCell{scale: s.scale - a, slack: s.slack,
 			mass: s.mass - s.left, left: -s.right * math.Exp(-d), right: -s.left}
 	}
 	return m
 }
 
-// anchor returns a loss from lo to hi at which all outputs of loss below anchor + h/2, merged into one,
-// would lie exactly; merged returns where outputs below a loss would.
+// anchor returns a loss x from lo to hi. If all outputs of loss below x + h/2 are merged, the merged output
+// has loss x. merged returns the loss of the merged outputs below a loss.
 func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+h/2) > mid) }, lo, hi)
 	return lo
 }
 
-// gridWidths returns how wide the cell that goes from a loss in the direction of step may be, in steps:
-// wide where the tilted law has little mass.
+// gridWidths returns the allowed width, in steps, of the cell that starts at a loss and goes in the direction
+// of step. Cells may be wide where the tilted distribution has little mass.
 type gridWidths func(from, step float64) int
 
-// cut returns grid indices from at or below lo to at or above hi.
+// cut returns grid indices that cover the losses lo to hi.
 func cut(lo, hi, off, h float64, width gridWidths) []int {
 	grid := []int{int(math.Floor((lo - off) / h))}
 	for last := grid[0]; off+float64(last)*h < hi; {
@@ -128,7 +124,7 @@ func cut(lo, hi, off, h float64, width gridWidths) []int {
 	return grid
 }
 
-// cutBetween returns grid indices from one to another.
+// cutBetween returns the grid indices from first to last.
 func cutBetween(first, last int, off, h float64, width gridWidths) []int {
 	grid := []int{first}
 	for at := first; at < last; {

@@ -14,15 +14,15 @@ type component struct {
 	key      Pair
 	count    int64
 	roughLaw roughLaw
-	atoms    *atoms      // nil if the losses lie on no lattice
-	outcomes *outcomes   // nil if the loss has a density, or a lattice
-	spread   *allocation // of pairAllocation
-	aligned  bool        // law may take a finer grid than it is asked for, closer to some outcomes
-	// logTail is the log of the probability that all steps together may meet a loss left to infinity.
+	atoms    *atoms      // nil if the losses are not on a lattice
+	outcomes *outcomes   // nil if the loss has a density, or is on a lattice
+	spread   *allocation // set for pairAllocation only
+	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
+	// logTail is the log of the probability that any of the steps has a loss that is moved to infinity.
 	logTail float64
 }
 
-// components prepares the pairs of a sum in one order. Its only error is the error of the context.
+// components prepares the pairs of a sum in one direction. It fails only if the context ends.
 func (m *Composer) components(ctx context.Context, s *Sum, reverse bool) ([]component, error) {
 	var out []component
 	if s.mu2 > 0 {
@@ -33,7 +33,7 @@ func (m *Composer) components(ctx context.Context, s *Sum, reverse bool) ([]comp
 	}
 	for i := range out {
 		c := &out[i]
-		c.logTail = -745 // of the least positive float64
+		c.logTail = -745 // log of the least positive float64
 		switch c.key.kind {
 		case pairSampled, pairGaussian:
 			c.roughLaw = c.mixture().roughLaw(1/c.key.b + 42)
@@ -98,8 +98,8 @@ func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises one step: on the grid of step h, or somewhat less if aligned, or, for atoms, as it is. It
-// refuses more than most points. Losses above the rough law are left to infinity.
+// law discretises one step on a grid of step h. The step is somewhat smaller if aligned, and atoms keep their
+// own lattice. The result has at most most points. Losses above the roughLaw are moved to infinity.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -120,7 +120,7 @@ func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool
 	return t.lower(lambda), nil
 }
 
-// smooth returns the rough law without single losses of much mass, beside which a density looks thin
+// smooth returns the roughLaw without single losses of large mass. Beside them a density looks thin
 // everywhere.
 func (c *component) smooth() roughLaw {
 	s := c.roughLaw
@@ -136,16 +136,17 @@ func (c *component) smooth() roughLaw {
 	return s
 }
 
-// widestCell is the widest cell whose ends' odds a float64 can divide.
+// widestCell is the largest width of a cell for which a float64 can hold the ratio of its ends' odds.
 const widestCell = 300
 
-// cells cuts one step, merge for a lower law. It refuses a range of losses above widest.
+// cells cuts one step into cells, merged for a lower distribution. The range of losses must not exceed
+// widest.
 func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
 	width := c.smooth().widths(lambda, h)
 	if c.key.kind == pairAllocation {
 		return c.spread.discretise(ctx, h, c.logTail-math.Log(float64(c.count)), reverse, !merge, int(widest/h), width)
 	}
-	if reverse { // cut in the other order
+	if reverse { // cut in the other direction
 		inner := width
 		width = func(from, step float64) int { return inner(-from, -step) }
 	}
@@ -232,7 +233,8 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 	return t, nil
 }
 
-// tellsApart reports whether neighbours on a grid of step h are some float64 apart at each of the losses.
+// tellsApart reports whether adjacent points of a grid of step h are several float64 apart at each of the
+// losses.
 func tellsApart(h float64, losses ...float64) bool {
 	for _, l := range losses {
 		if !(math.Abs(l) < 0x1p50*h) {
@@ -242,8 +244,8 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near where f turns from false to true, on a side that only costs tightness
-// either way.
+// turningPoint returns a point near the point where f turns from false to true. An error on either side only
+// costs tightness.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2

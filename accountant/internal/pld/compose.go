@@ -4,18 +4,18 @@ import (
 	"math"
 )
 
-// compose returns the law of the whole sum on one grid.
+// compose returns the distribution of the whole sum on one grid.
 func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	top, stages := q.plan(gap)
 	switch {
-	case top > widestCell: // and no first grid is wider
+	case top > widestCell: // no first grid is wider
 		return nil, errTooCoarse
 	case 2*q.spread > top*float64(c.maxLength): // the last window holds some standard deviations
 		return nil, errTooLong
 	}
 	c.accuracy = q.accuracy
 	if len(q.parts) == 1 && len(stages[0]) == 1 && stages[0][0].power == q.parts[0].count {
-		// One mechanism that has its own lattice stays there.
+		// A single mechanism with its own lattice stays on this lattice.
 		step, err := c.law(&q.parts[0], stages[0][0].h, q, up)
 		if err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	return c.convolve(1, factors...)
 }
 
-// law discretises one step of a part and counts its points.
+// law discretises one step of a part and counts its points as work.
 func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build runs one component through its stages and returns the factors left to convolve on the top grid:
+// build runs a component through its stages. It returns the factors to convolve on the top grid: equal
 // blocks, and at most one shorter remainder.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
@@ -95,7 +95,8 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	return factors, nil
 }
 
-// coarsen moves a law to the grid of step h unless it is there already, if so many points suffice.
+// coarsen moves a distribution to the grid of step h. It returns errTooLong if this needs more than most
+// points.
 func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) {
 	if t.h == h {
 		return t, nil
@@ -106,21 +107,21 @@ func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) 
 	return t.onto(h, lambda, up), nil
 }
 
-// stage is one level of a composition: blocks on a grid of step h, so many (power) convolved into one block
-// of the next stage.
+// stage is one level of a composition. power blocks on a grid of step h are convolved into one block of the
+// next stage.
 type stage struct {
 	h     float64
 	power int64
 }
 
-// ratioPerStage is how many blocks one convolution takes; the best is flat.
+// ratioPerStage is the number of blocks of one convolution. The optimum is flat.
 const ratioPerStage = 32
 
-// plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a
-// loss by h^2/6 on average, merging lowers it by h^2/12, so C steps on a grid of step h put upper and lower
-// epsilon apart by (lambda+1) C h^2/8, lambda the slope of -log delta there. Blocks of steps need only
-// coarser grids, so a long composition is built in stages: fine grids with narrow windows first (evolving
-// discretisation; Ghazi, Kamath, Kumar, Manurangsi 2022).
+// plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a loss
+// by h^2/6 on average. Merging lowers it by h^2/12. So C steps on a grid of step h separate upper and lower
+// epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of steps need only coarser
+// grids. So a long composition starts on fine grids with narrow windows (evolving discretisation; Ghazi,
+// Kamath, Kumar, Manurangsi 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0
@@ -132,7 +133,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		topCount := math.Max(1, ratioPerStage/float64(len(q.parts)))
 		if c.atoms != nil {
 			_, _, v := c.roughLaw.moments(q.lambda)
-			// As long as the window on the own lattice is short, composing there is exact.
+			// While the window on the own lattice is short, composition on this lattice is exact.
 			most := math.Pow(16000*c.atoms.h/20, 2) / math.Max(v, 1e-300)
 			m := min(count, max(1, int64(math.Min(most, 1e18))))
 			stages[i] = append(stages[i], stage{c.atoms.h, m})
@@ -143,8 +144,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 			topCount = 1
 		}
 		if h := math.Sqrt(budget / 2 / float64(count)); c.outcomes != nil && c.outcomes.few(h, q.lambda, q.reverse) != nil {
-			// A coarser grid costs more of few outcomes than of many, so it waits until there are many,
-			// while the window is not long.
+			// A coarser grid costs more for few outcomes than for many. So it waits until there are many
+			// outcomes, while the window is not long.
 			_, _, v := c.roughLaw.moments(q.lambda)
 			m := min(count, max(1, int64(math.Min(math.Pow(300000*h/20, 2)/math.Max(v, 1e-300), 1e18))))
 			stages[i] = append(stages[i], stage{0, m})
@@ -166,7 +167,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		blocks += float64(count) + 1
 	}
 	topBudget := budget / (1 + math.Min(float64(units), 2))
-	shares := 0.0 // of the rest
+	shares := 0.0 // of the remaining budget
 	for i := range stages {
 		for j := range stages[i] {
 			if stages[i][j].h == 0 {
@@ -219,7 +220,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		}
 	}
 	if free {
-		// What the rounding of ratios saved or spent is made up for by all grids together.
+		// All grids together compensate for the budget that the rounding of ratios saved or spent.
 		scale := math.Min(math.Sqrt(budget/used), widest/top)
 		top *= scale
 		for i := range stages {
@@ -231,8 +232,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	return top, stages
 }
 
-// stageShare weighs what a stage may use up: the window of the first, where the losses of one step span far
-// more than most are wide, is by far the longest.
+// stageShare returns the weight of a stage's budget. The window of the first stage is the longest by far,
+// because the losses of one step span much more than most losses are wide.
 func (q *query) stageShare(stage int) float64 {
 	if stage == 0 && q.dense() {
 		return 3
@@ -240,8 +241,8 @@ func (q *query) stageShare(stage int) float64 {
 	return 1
 }
 
-// align shrinks a grid step until the atoms of the pair that runs least often, hence has the heaviest atoms
-// left, lie on grid points: off the grid they cost accuracy of first order in the step.
+// align shrinks a grid step until the atoms of the pair with the smallest count are on grid points. This pair
+// has the heaviest atoms. Off the grid they cost accuracy of first order in the step.
 func (q *query) align(h float64) float64 {
 	unit, least := 0.0, int64(math.MaxInt64)
 	for i := range q.parts {
@@ -265,7 +266,7 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns a divisor of n within a factor 1.7 of m, if there is one, the nearest such; else m
+// niceDivisor returns the divisor of n nearest to m within a factor of 1.7. If none exists, it returns m
 // rounded.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {

@@ -9,24 +9,24 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// factor is a law convolved with itself power times.
+// factor is the power-fold convolution of a distribution.
 type factor struct {
 	law   *tilted
 	power int64
 }
 
-// convolver holds what convolutions share.
+// convolver has the state and the limits that the convolutions of a query share.
 type convolver struct {
 	ctx       context.Context
 	maxLength int
 	accuracy  float64 // tilted mass that all windows together may leave outside
-	largest   int     // longest transform so far
-	work      int     // points transformed or placed so far
-	maxWork   int     // 0 for any number
-	clamp     int     // test hook: 0, or the longest window allowed, wrapping silently
+	largest   int     // longest transform used
+	work      int     // points transformed or placed
+	maxWork   int     // limit of work; 0 for no limit
+	clamp     int     // test hook: if not 0, the longest window; longer windows wrap silently
 }
 
-// workspace is what a convolution writes to on its way.
+// workspace holds the intermediate arrays of a convolution.
 type workspace struct {
 	total, spectrum []complex128
 	errs            []float64
@@ -34,7 +34,7 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// maxRounding is the largest relative rounding error a claim may rest on.
+// maxRounding is the largest relative rounding error that a certified bound may have.
 const maxRounding = 0.1
 
 var errRounding = errors.New("accountant: rounding errors of the convolution are too large to certify")
@@ -43,10 +43,10 @@ var errTooLong = errors.New("accountant: the convolution does not fit in memory"
 
 var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coarse")
 
-// ErrTooMuchWork is returned for an answer that takes more points than the Composer allows.
+// ErrTooMuchWork is returned for a query that needs more points than the Composer allows.
 var ErrTooMuchWork = errors.New("accountant: privacy loss distributions of these events take too long")
 
-// spend counts points, and refuses more than are allowed.
+// spend adds points to the work, and fails if the work exceeds the limit.
 func (c *convolver) spend(points int) error {
 	if c.work += points; c.maxWork > 0 && c.work > c.maxWork {
 		return ErrTooMuchWork
@@ -54,9 +54,9 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns lattice bounds outside which, on either side, there is at most e^logOutside of the
-// tilted law of a sum of factors (Chernoff's bound), as indices on the common lattice. Any exponent gives a
-// valid bound, so the best is searched for with laws of fewer points.
+// chernoffWindow returns lattice bounds for a sum of factors. On either side of them there is at most
+// e^logOutside of the tilted distribution (Chernoff's bound). The bounds are indices on the common lattice.
+// Any exponent gives a valid bound, so the best exponent is searched for on distributions with fewer points.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
@@ -111,19 +111,19 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the law of the sum of independent losses, on their common lattice step, one of so many
-// blocks of the whole. The transform of every factor is raised to its power. On top of the errors of its
-// factors the result carries
+// convolve returns the distribution of the sum of independent losses on a common lattice step. It raises the
+// transform of every factor to its power. The result is one of blocks blocks of the whole. Its errors are the
+// errors of the factors and two more.
 //
-//   - the tilted mass outside the window, which wraps around into it;
-//   - the rounding of the transforms, as noise: a spectral error e_k per
-//     frequency, from mathx.FFTError per forward transform and 4 units of
-//     rounding per factor of a power, is sqrt(sum e_k^2 / N) in the root of the
-//     sum of squares (Parseval); the inverse transform adds FFTError times the
-//     mean of |F_k| at each of N points, and FFTNormError times the root of
-//     sum |F_k|^2 / N in all.
+//  1. The tilted mass outside the window wraps around into the window.
+//  2. The rounding of the transforms is noise. Each frequency has a spectral error e_k. A forward transform
+//     adds
 //
-// Convolving an error with probability laws increases neither norm (Young).
+// mathx.FFTError, and each factor of a power adds 4 units of rounding. By Parseval the root of the sum of
+// squares is sqrt(sum e_k^2 / N). The inverse transform adds FFTError times the mean of |F_k| at each of N
+// points. Over all points it adds at most FFTNormError times the root of sum |F_k|^2 / N.
+//
+// Convolution of an error with probability distributions increases neither norm (Young).
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		return &t, nil
 	}
 	outside := math.Min(1e-6, math.Max(1e-16, c.accuracy/float64(blocks)))
-	lo, hi := chernoffWindow(factors, math.Log(outside/4)) // two sides, each missing there and extra where it wraps to
+	lo, hi := chernoffWindow(factors, math.Log(outside/4)) // two sides; mass is missing on one and extra where it wraps to
 	need := hi - lo + 1
 	if need < 1 || need > c.maxLength {
 		return nil, errTooLong
@@ -189,7 +189,6 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 			power, modulus, before := raiser.raise(s)
 			wrong := before * unit
 			if i > 0 {
-				// |d(s^n)| <= n |s|^(n-1) |ds|
 				so := total[k]
 				wrong = errs[k]*modulus + modulusOf(so)*wrong
 				power *= so
@@ -211,7 +210,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		}
 	}
 	plan.Inverse(spectrum)
-	// The second order of (1+x)^n - 1 is below x n of the first while x n < 1.
+	// The second order of (1+x)^n - 1 is below x n times the first order while x n < 1.
 	n := float64(length)
 	noise := math.Sqrt(sumSquares/n) + math.Min(eta*sumModuli/math.Sqrt(n), mathx.FFTNormError(length)*math.Sqrt(square/n))
 	small := errIn + noise*math.Sqrt(n)
@@ -230,15 +229,15 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// manySteps is how many steps are too many for the rounding of a transform of each: the frequencies that
-// matter are then computed from the definition, as long as that takes at most lowWork multiplications.
+// From manySteps steps on, the rounding of a transform is too large. The frequencies that matter are then
+// computed from the definition, if this takes at most lowWork multiplications.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns how many of the first frequencies still matter in the n-th power, 0 if they are
-// too many to be computed from the definition.
+// lowFrequencies returns the number of first frequencies that still matter in the n-th power. It returns 0 if
+// they are too many to be computed from the definition.
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))
@@ -257,10 +256,10 @@ func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	return low
 }
 
-// raiser takes powers with one exponent.
+// raiser computes powers with a fixed exponent.
 type raiser struct {
 	n     int64
-	least float64 // square of the modulus below which the power counts as nothing
+	least float64 // square of the modulus below which the power counts as 0
 }
 
 func newRaiser(n int64) raiser {
@@ -271,7 +270,7 @@ func newRaiser(n int64) raiser {
 	return r
 }
 
-// raise returns s^n, |s|^n and |s|^(n-1), all zero where below 1e-40.
+// raise returns s^n, |s|^n and |s|^(n-1). If |s|^(n-1) is below 1e-40, it returns 0, 0 and 1e-40.
 func (r raiser) raise(s complex128) (power complex128, modulus, before float64) {
 	if r.n == 1 {
 		return s, modulusOf(s), 1
@@ -293,10 +292,10 @@ func (r raiser) raise(s complex128) (power complex128, modulus, before float64) 
 	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
 }
 
-// modulusOf returns |z| of a z that is 0 or whose square is in the range of a float64.
+// modulusOf returns |z|. z must be 0, or the square of |z| must be in the range of a float64.
 func modulusOf(z complex128) float64 { return math.Sqrt(real(z)*real(z) + imag(z)*imag(z)) }
 
-// sized returns a slice of length n, of what room has if it suffices. It is not cleared.
+// sized returns a slice of length n. It reuses room if possible and does not clear it.
 func sized[T any](room []T, n int) []T {
 	if cap(room) < n {
 		return make([]T, n)
@@ -304,14 +303,13 @@ func sized[T any](room []T, n int) []T {
 	return room[:n]
 }
 
-// modulo returns the remainder of a over n, at least 0.
 func modulo(a, n int) int {
 	_, r := floorDiv(a, n)
 	return r
 }
 
-// wrap adds p, from place at on, to a periodic sequence stored as a transform takes it, two numbers in a
-// complex one.
+// wrap adds p, from place at on, to a periodic sequence in the format of the transform. Each complex number
+// holds two elements.
 func wrap(to []complex128, p []float64, at int) {
 	for _, x := range p {
 		if at%2 == 0 {
@@ -325,8 +323,8 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads to p what wrap would have written, no longer than the period, but zeros for negative
-// numbers.
+// unwrap reads p in the format of wrap, and replaces negative values by 0. p must not be longer than the
+// period.
 func unwrap(p []float64, from []complex128, at int) {
 	for i := range p {
 		if z := from[at/2]; at%2 == 0 {
@@ -340,7 +338,7 @@ func unwrap(p []float64, from []complex128, at int) {
 	}
 }
 
-// atLeast0 returns x or, if that is negative or no number, 0.
+// atLeast0 returns x, or 0 if x is negative or NaN.
 func atLeast0(x float64) float64 {
 	if x > 0 {
 		return x

@@ -6,15 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A composition of few responses has few outcomes, and no grid is needed.
+// A composition of few responses has few outcomes and needs no grid.
 const (
-	maxOutcomes  = 1 << 13 // of the whole
+	maxOutcomes  = 1 << 13 // of the whole composition
 	maxOwnPoints = 1 << 8  // of one pair on its own lattice
-	massError    = 1e-12   // relative, of an enumerated mass
+	massError    = 1e-12   // relative error of an enumerated mass
 )
 
-// enumerate lists the total losses of the parts with the logs of their masses, or returns nil if they are
-// too many or not finitely many.
+// enumerate lists the total losses of the parts with the logs of their masses. It returns nil if the outcomes
+// are too many or not finitely many.
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {
@@ -45,7 +45,7 @@ func (q *query) enumerate() []mathx.LossAtom {
 	return all
 }
 
-// logPower convolves a law, given by logs, with itself.
+// logPower returns the n-fold convolution of a distribution. Masses are logs.
 func logPower(p []float64, n int64) []float64 {
 	out := []float64{0}
 	for ; n > 0; n >>= 1 {
@@ -72,7 +72,7 @@ func logConvolve(p, q []float64) []float64 {
 	return out
 }
 
-// enumeratedEpsilon bounds the epsilon of listed outcomes, above at deltaUp and below at deltaLow.
+// enumeratedEpsilon bounds the epsilon of listed outcomes: above at deltaUp, below at deltaLow.
 func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) Interval {
 	v := Interval{Reached: true, Points: len(law)}
 	shifted := func(by float64) []mathx.LossAtom {
@@ -99,7 +99,6 @@ func lossSlack(law []mathx.LossAtom) float64 {
 	return 1e-14 * most
 }
 
-// enumeratedDelta bounds delta at epsilon.
 func enumeratedDelta(law []mathx.LossAtom, epsilon float64) (lower, upper float64) {
 	slack := lossSlack(law)
 	for _, a := range law {

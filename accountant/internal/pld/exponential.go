@@ -6,15 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// exponential is a pair whose loss has density weight e^{loss/2} on [-epsilon, epsilon] under P, weight
-// e^{-loss/2} under Q, and for the Laplace pair an atom of mass 1/2 at epsilon and e^-epsilon/2 at
-// -epsilon.
+// exponential is a pair whose loss has density weight e^{loss/2} on [-epsilon, epsilon] under P, and weight
+// e^{-loss/2} under Q. The Laplace pair is Laplace noise at sensitivity/scale = epsilon. It has weight
+// e^{-epsilon/2}/4, and atoms of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
 //
-// Laplace noise at sensitivity/scale = epsilon has weight e^{-epsilon/2}/4 and the atoms. Without atoms and
-// with weight 1/(4 sinh(epsilon/2)) the pair dominates every epsilon-bounded-range mechanism: the two-point
-// laws with losses t and t-epsilon have hockey-stick divergence (e^eps - e^t)(1 - g e^-t)/(e^eps - 1) at
-// ratio g, largest at e^t = sqrt(g e^eps), and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is the
-// divergence of this pair. The extreme laws are from Dong, Durfee, Rogers 2020.
+// Without atoms and with weight 1/(4 sinh(epsilon/2)) the pair dominates every epsilon-bounded-range
+// mechanism. The extreme distributions have two points, of losses t and t-epsilon (Dong, Durfee, Rogers
+// 2020). At ratio g their hockey-stick divergence is (e^eps - e^t)(1 - g e^-t)/(e^eps - 1). The largest
+// value, at e^t = sqrt(g e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). It is convex in g and is the
+// divergence of this pair.
 type exponential struct {
 	epsilon float64
 	atoms   bool
@@ -27,7 +27,7 @@ func (e exponential) logWeight() float64 {
 	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
 }
 
-// cells cuts the pair; h divides epsilon, so that the grid ends where it does.
+// cells cuts the pair. h divides epsilon, so the grid ends at epsilon.
 func (e exponential) cells(h float64, width gridWidths) *cells {
 	k := int(math.Round(e.epsilon / h))
 	c := newCells(h, 0, cutBetween(-k, k, 0, h, width))

@@ -7,9 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one Poisson-sampled Gaussian step when
-// a record is removed; q = 1 is the Gaussian itself. Its loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2),
-// increases in z.
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1). It is one Poisson-sampled Gaussian step
+// when a record is removed. q = 1 is the Gaussian itself. The loss log(1-q+q e^u), u = z/sigma - 1/(2
+// sigma^2), increases in z.
 type mixture struct{ q, sigma float64 }
 
 func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
@@ -18,17 +18,17 @@ func (m mixture) loss(z float64) float64 {
 	return mathx.LogMix(m.q, m.exponent(z))
 }
 
-// slope returns dloss/du, the posterior probability of having taken part.
+// slope returns dloss/du, the posterior probability that the record was in the sample.
 func (m mixture) slope(z float64) float64 {
 	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
 }
 
-// lossError bounds the rounding of a loss, and of its inverse, near z.
+// lossError bounds the rounding of a loss, and of the inverse of loss, near z.
 func (m mixture) lossError(loss, z, slope float64) float64 {
 	return 0x1p-50 * (math.Abs(loss) + slope*(z/m.sigma+0.5/(m.sigma*m.sigma)))
 }
 
-// at inverts loss; -Inf below its range.
+// at inverts loss. It returns -Inf below the range of loss.
 func (m mixture) at(loss float64) float64 {
 	return m.sigma*mathx.LogUnmix(m.q, loss) + 0.5/m.sigma
 }
@@ -49,7 +49,6 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-// anchor is one of all outputs.
 func (m mixture) anchor(h float64) float64 {
 	return anchor(h, math.Log1p(-m.q), 0, func(below float64) float64 {
 		z := m.at(below)
@@ -58,8 +57,8 @@ func (m mixture) anchor(h float64) float64 {
 	})
 }
 
-// origin returns where a grid had best have a point: at the least loss if there is one, or, when cells are
-// to be merged, at its anchor.
+// origin returns the best place for a grid point: the anchor if cells are to be merged, or else the least
+// loss.
 func (m mixture) origin(h float64, merge bool) float64 {
 	switch {
 	case m.q == 1:
@@ -70,7 +69,8 @@ func (m mixture) origin(h float64, merge bool) float64 {
 	return math.Log1p(-m.q)
 }
 
-// cells cuts the pair between zlo and zhi on a grid with a point at off; to be merged, off is the anchor.
+// cells cuts the pair between zlo and zhi on a grid with a point at off. If merge is set, off must be the
+// anchor.
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
 	lo, hi := m.loss(zlo), m.loss(zhi)
 	bottom := lo // extended to the least loss, if that is near, to bound the mass left of zlo
@@ -94,13 +94,13 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	return c
 }
 
-// fill integrates over the halves of all cells, from the output z0 of loss l0 to zhi of loss hi.
+// fill integrates over the halves of all cells, from the output z0 of loss l0 to the output zhi of loss hi.
 func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) {
 	c.pieces = int(m.pieces(z0, zhi))
 	from, fresh := m.output(z0, l0), true
 	for i := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)
-		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
+		end, below := a+d/2, d/2 // the loss at the end of this half; distance of its start from a
 		if i%2 == 0 {
 			below = 0
 		} else {
@@ -120,23 +120,23 @@ func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) {
 	}
 }
 
-// output is one with its loss and the slope there.
+// output is an output z with its loss and the slope there.
 type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that need
-// them one Rényi order is as good, and far beyond a piece is below the resolution of a float64.
+// maxPieces bounds the pieces of one integration. More pieces would be needed only at shifts where one Rényi
+// order gives as good a bound. Far beyond, a piece is below the resolution of a float64.
 const maxPieces = 1 << 18
 
-// pieces bounds how many half takes between two outputs.
+// pieces bounds the number of pieces that half needs between two outputs.
 func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half integrates from one output to another, where the loss starts below above the left end of a cell of
-// width d, in pieces on which the integrand is a polynomial to rounding. With p the slope at the start of a
-// piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E), so P - e^c Q = e^l0 times the
+// half integrates from one output to another in a cell of width d. The loss starts below above the left end
+// of the cell. On each piece the integrand is a polynomial to rounding. With p the slope at the start of a
+// piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E). So P - e^c Q is e^l0 times the
 // integral of phi (p E - (e^{c-l0} - 1)).
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	z0, z1, l0 := from.z, to.z, from.loss
@@ -155,7 +155,7 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 			p = m.slope(z)
 		}
 		w := 0.5 / (1 + math.Abs(z) + 1/m.sigma)
-		if p < 1e-16 { // the ratio is constant to rounding for a while
+		if p < 1e-16 { // here the ratio is constant to rounding
 			w = math.Max(w, math.Min(0.5/(1+math.Abs(z)), m.sigma*math.Log(1e-16/p)))
 		}
 		end := z + w
@@ -186,10 +186,10 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 	return out
 }
 
-// gaussLegendre returns a rule that is exact to rounding for a density whose logarithm changes by turn or
-// so, and for such a density times a loss that rises from 0. With n nodes the relative error is at most
-// about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3), where c, below 10 for 3 nodes and 60 for 4, is for
-// densities near their peak: less than 2^-56.
+// gaussLegendre returns a rule that is exact to rounding. It applies to a density whose logarithm changes by
+// about turn, and to such a density times a loss that rises from 0. With n nodes the relative error is at
+// most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3). Here c is below 10 for 3 nodes and 60 for 4, for
+// densities near their peak. The error is less than 2^-56.
 func gaussLegendre(turn float64) [][2]float64 {
 	switch {
 	case turn < 0.005:
@@ -218,36 +218,40 @@ var gaussLegendre8 = [8][2]float64{
 	{0.8983332387068133698, 0.1111905172266872352}, {0.9801449282487681158, 0.0506142681451881296},
 }
 
-// Sampling without replacement, q the share of the records that is drawn.
+// Sampling without replacement, where q is the drawn fraction of the records.
 //
-// Let records x and x' differ between two neighbours, V be the output when x is drawn, V' when x' is, and U
-// when neither is: the outputs are A = (1-q)U + qV and B = (1-q)U + qV'. A subset without x is one of a
-// record less and another record, so V, V' and U are mixtures, subset by subset, of neighbours under
-// replacement. Let h be the hockey-stick divergence of the pair (P, Q) that dominates those. For g >= 1,
-// with a = 1 + (g-1)/q and b = g/a,
+//   1. Let neighbours differ by records x and x'. Let V be the output when x is drawn, V' when x' is drawn,
+//      and U when
+// neither is drawn. The outputs are A = (1-q)U + qV and B = (1-q)U + qV'.
+//   2. A subset without x is a smaller subset with another record in place of x. So V, V' and U are mixtures,
+//      subset by
+// subset, of neighbours under replacement. Let (P, Q) dominate these, with hockey-stick divergence h.
+//   3. For g >= 1, with a = 1 + (g-1)/q and b = g/a, A - g B = q (V - a ((1-b)U + b V')). So H_g(A, B) <= q
+//      h(a). This
+// is H_g of ((1-q)Q + qP, Q) (Balle, Barthe, Gaboardi 2018).
+//   4. For g < 1, H_g(A, B) = 1 - g + g H_{1/g}(B, A), and step 3 bounds H_{1/g}(B, A).
+//   5. If (P, Q) is symmetric, the two bounds join to a convex function. It is the divergence of one
+//      symmetric pair. This
+// pair dominates every pair of neighbours in both directions, and so their compositions (Zhu, Dong, Wang
+// 2022, Theorem 10). Its losses above 0 are the losses of ((1-q)Q + qP, Q). Its losses below 0 are their
+// mirror image. The rest of the mass has loss 0.
 //
-//	A - g B = q (V - a ((1-b)U + b V')), so H_g(A, B) <= q h(a),
-//
-// which is H_g of ((1-q)Q + qP, Q) (Balle, Barthe, Gaboardi 2018). For g < 1 it is 1 - g + g H_{1/g}(B, A),
-// which is bounded by the same. If (P, Q) is symmetric the two bounds join to a convex function, the
-// divergence of one pair that is symmetric too: it dominates every pair of neighbours in both orders, hence
-// their compositions (Zhu, Dong, Wang 2022, Theorem 10). Its losses above 0 are the losses of ((1-q)Q + qP,
-// Q), those below their mirror image, and the rest has the loss 0. No data need attain it: the neighbours
-// that are worst at g above 1 are not those that are worst below (Lebeda, Regehr, Kamath, Steinke 2024).
-// What data attain is ((1-q)Q + qP, Q), in either order: all records but x look like x'.
+// Data need not attain this pair: the worst neighbours at g above 1 are not the worst at g below 1 (Lebeda,
+// Regehr, Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
+// direction.
 
-// drawnMixture is that pair for Gaussian noise.
+// drawnMixture is the pair of step 5 for Gaussian noise.
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0: (1-q)(P - Q)[loss > 0].
+// logRest returns the log of the mass at loss 0, which is (1-q)(P - Q)[loss > 0].
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }
 
-// cells cuts the pair up to zhi, and its mirror image.
+// cells cuts the pair up to the output zhi, and its mirror image.
 func (m drawnMixture) cells(h, zhi float64, width gridWidths) *cells {
 	up := m.mixture.above(h, 0.5/m.sigma, zhi, width)
-	n := len(up.grid) - 1 // of cells on each side
+	n := len(up.grid) - 1 // cells on each side
 	c := up.mirror()
 	c.grid = append(c.grid, up.grid[1:]...)
 	c.halfs = append(c.halfs, up.halfs...)
@@ -268,7 +272,7 @@ func (m mixture) above(h, zero, zhi float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw integrates by Gauss and Legendre, as half a normal law ends where it is thick.
+// roughLaw uses Gauss-Legendre nodes, because half a normal distribution ends at its peak.
 func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	zero := 0.5 / m.sigma
 	w := math.Max(math.Min(1, m.sigma), (zhi-zero)/500)
@@ -285,7 +289,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is that pair for randomised response: losses u, 0 and -u.
+// drawnResponse is the pair of step 5 for randomised response. The losses are u, 0 and -u.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

@@ -9,16 +9,16 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// profile is delta as a function of epsilon, on one side.
+// profile is an upper or a lower bound of delta as a function of epsilon.
 type profile struct {
 	t      *tilted
 	lambda float64
 	up     bool
-	// With x the distance above point k: excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x), rest[k]
-	// the mean of e^{-(lambda+1) x}, over x >= 0.
+	// excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x) over x >= 0. x is the distance above point k.
+	// rest[k] is the mean of e^{-(lambda+1) x}.
 	excess, rest []float64
 	weight       float64 // max over x > 0 of w(x) = e^{-lambda x} (1 - e^-x)
-	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer ones
+	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer lattices
 }
 
 func newProfile(t *tilted, lambda float64, up bool) *profile {
@@ -35,8 +35,8 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	if lambda > 0 {
 		p.weight = math.Exp(-lambda*math.Log1p(1/lambda)) / (1 + lambda)
 	}
-	// The integral of w^2 is 1/(2 l (l+1) (2l+1)); a sum over a lattice of step h exceeds it over h by the
-	// maximum at most, as w has one peak.
+	// The integral of w^2 is 1/(2 l (l+1) (2l+1)). w has one peak. So a sum over a lattice of step h exceeds
+	// the integral over h by at most the maximum.
 	square := 2 * t.h * float64(n)
 	if lambda > 0 {
 		square = math.Min(square, 1/(2*lambda*(lambda+1)*(2*lambda+1)))
@@ -45,9 +45,8 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta bounds delta at epsilon from the profile's side, all errors included: errors of the law's masses
-// weigh at most weight each, or spread for noise, errors of its losses move epsilon, mass at infinity
-// counts in full.
+// delta returns the bound of delta at epsilon, with all errors. Errors of masses have a weight of at most
+// weight, or spread for noise. Errors of losses shift epsilon. Mass at infinity counts in full.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -64,7 +63,7 @@ func (p *profile) delta(eps float64) float64 {
 			a := t.loss(0)
 			body = (p.excess[0] - p.rest[0]*math.Expm1(eps-a)) * math.Exp(t.logM-p.lambda*a)
 		case k >= last:
-			// rounding put eps past the last point
+			// rounding moved eps past the last point
 		default: // linear in e^eps between points
 			a := t.loss(k)
 			w := math.Min(math.Max(math.Expm1(eps-a)/math.Expm1(t.h), 0), 1)
@@ -87,13 +86,13 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds, from the profile's side, the least epsilon >= 0 whose delta is at most the given one:
-// above by an epsilon at which the upper delta is, below by one at which the lower delta is not.
+// epsilon bounds the least epsilon >= 0 at which delta is at most the given delta. The upper bound is an
+// epsilon whose upper delta is at most delta. The lower bound is an epsilon whose lower delta is not.
 func (p *profile) epsilon(delta float64) float64 {
 	if p.up && p.delta(0) <= delta {
 		return 0
 	}
-	// Away from the tilted mean the faults outgrow delta on the left, so the search starts on the right.
+	// Away from the tilted mean the errors exceed delta on the left. So the search starts on the right.
 	hi := math.Max(1e-300, p.t.loss(len(p.t.p)-1)+2*p.t.lossError)
 	for try := 0; p.delta(hi) > delta; try++ {
 		if try == 60 {
@@ -130,12 +129,13 @@ func (p *profile) epsilon(delta float64) float64 {
 }
 
 const (
-	curveGap  = 2e-5  // of the grids
+	curveGap  = 2e-5  // gap of the grids
 	curveTail = 1e-10 // mass that windows and truncated losses may leave outside
 )
 
-// Curve returns delta of a sum, as a function of epsilon >= 0, for one order of its pairs. One convolution
-// that is not tilted holds all epsilons at once, to an absolute error far below a share of people.
+// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. A single
+// convolution without tilt serves all epsilons. Its absolute error is far below the deltas that matter for
+// the risk of a person.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:
@@ -179,15 +179,14 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 	}, nil
 }
 
-// sides composes the upper and the lower law of one answer, with the given budget, which it enlarges until
-// memory and rounding allow, as [query.fit] does. Either is nil where nothing can be certified. The two
-// share nothing, so they are composed at the same time where both fit in memory together; the answer is the
-// same as one after the other.
+// sides composes the upper and the lower bound with the given budget. It enlarges the budget until memory and
+// rounding allow a result, like [query.fit]. A bound that cannot be certified is nil. If both fit in memory
+// together, they are composed concurrently, with the same result as one after the other.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
 		below := *q
-		below.parts = slices.Clone(q.parts) // which a plan writes to
+		below.parts = slices.Clone(q.parts) // a plan modifies them
 		a, b := c.fork(half), c.fork(half)
 		var lower *tilted
 		var errLow error
@@ -208,7 +207,7 @@ func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err erro
 	return up, low, err
 }
 
-// foreseen returns about how many points the first windows and the last have.
+// foreseen returns the approximate largest number of points of the first windows and the last window.
 func (q *query) foreseen(budget float64) float64 {
 	top, stages := q.plan(budget)
 	most := 20 * q.spread / top // the last is about twenty standard deviations wide
@@ -221,13 +220,13 @@ func (q *query) foreseen(budget float64) float64 {
 	return most
 }
 
-// allocates reports whether a part keeps tables that both sides would write to.
+// allocates reports whether a part keeps tables that both sides would modify.
 func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine, with windows of at most so many points, that counts its
-// own work from zero and may do the rest.
+// fork returns a convolver for another goroutine, with windows of at most most points. It counts its own work
+// from zero and may use the remaining work.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

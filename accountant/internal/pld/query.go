@@ -7,21 +7,21 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// query is one composition to evaluate: pairs in one order, tilted towards where the answer is expected.
+// query is one composition to evaluate. It has pairs in one direction and a tilt towards the expected result.
 type query struct {
 	parts    []component
 	reverse  bool
 	lambda   float64
 	logDelta float64
-	aimed    float64 // the epsilon that the tilt is chosen for
-	steep    float64 // about -dlog(delta)/depsilon there, at least the tilt; 0 where that has to do
-	tilted   bool    // steep is to be 0
+	aimed    float64 // the epsilon for which the tilt is chosen
+	steep    float64 // about -dlog(delta)/depsilon there, at least the tilt; 0 if the tilt is used instead
+	tilted   bool    // keep steep at 0
 	spread   float64 // standard deviation of the tilted sum
-	center   float64 // its mean
+	center   float64 // mean of the tilted sum
 	accuracy float64 // tilted mass that windows may leave outside
 }
 
-// moments of the rough sum.
+// moments returns the cumulant of the sum of the roughLaws at lambda, with its first two derivatives.
 func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	for i := range q.parts {
 		n := float64(q.parts[i].count)
@@ -31,8 +31,8 @@ func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	return k, k1, k2
 }
 
-// roughLogDelta returns delta at the tilted mean for a normal tilted law: e^{K - lambda K'} (m(lambda s) -
-// m((lambda+1) s))/sqrt(2 pi), m the Mills ratio.
+// roughLogDelta returns log delta at the tilted mean if the tilted distribution is normal. Delta is then e^{K
+// - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), with m the Mills ratio.
 func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	s := math.Sqrt(k2)
 	gap := mathx.Mills(lambda*s) - mathx.Mills((lambda+1)*s)
@@ -42,7 +42,7 @@ func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	return k - lambda*k1 + math.Log(gap) - 0.5*math.Log(2*math.Pi)
 }
 
-// solve finds lambda >= 0 at which the decreasing f changes sign.
+// solve returns a lambda >= 0 at which the decreasing function f changes sign.
 func solve(f func(lambda float64) float64) float64 {
 	if f(0) <= 0 {
 		return 0
@@ -74,9 +74,9 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta tilts for the epsilon whose delta is e^logDelta. Where a few huge losses make up much of delta
-// the tilted law of the whole has a second mode and misleads; the law without losses so rare that they take
-// half of delta at most gives a better guess there, and the smaller of the two is used.
+// aimDelta tilts for the epsilon whose delta is e^logDelta. A few huge losses may make up much of delta. The
+// tilted distribution of the whole then has a second mode, and a guess from it is misleading. A second guess
+// omits losses so rare that they make up at most half of delta. The smaller guess is used.
 func (q *query) aimDelta(logDelta, gap float64) {
 	q.truncateFor(logDelta, gap)
 	guess := func(r *query, logDelta float64) float64 {
@@ -95,8 +95,8 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon tilts for the delta at epsilon. One huge loss brings a part; how much the bulk brings is
-// guessed without losses that are too rare to matter beside the guess.
+// aimEpsilon tilts for the delta at epsilon. One huge loss contributes the part jump. The contribution of the
+// bulk is guessed without losses that are too rare to matter beside the guess.
 func (q *query) aimEpsilon(eps, gap float64) {
 	jump := math.Inf(-1)
 	for i := range q.parts {
@@ -120,8 +120,9 @@ func (q *query) aimEpsilon(eps, gap float64) {
 	q.aim(eps, logDelta, gap)
 }
 
-// truncateFor forgets losses too rare to matter to an answer at delta. Losses of densities may matter more,
-// by the slope that is not known yet; a single outcome rarer than that turns the aim.
+// truncateFor drops losses too rare to matter for a result at delta. For densities they may matter more,
+// depending on the slope, which is still unknown. For other pairs a rarer single outcome would mislead the
+// aim.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -130,7 +131,7 @@ func (q *query) truncateFor(logDelta, gap float64) {
 	q.truncate(logDelta + math.Log(share))
 }
 
-// truncate forgets losses that n steps meet with probability below e^logTail.
+// truncate drops losses that occur in n steps with probability below e^logTail.
 func (q *query) truncate(logTail float64) {
 	for i := range q.parts {
 		s, n := &q.parts[i].roughLaw, math.Log(float64(q.parts[i].count))
@@ -146,7 +147,7 @@ func (q *query) truncate(logTail float64) {
 	}
 }
 
-// chernoff returns the tilt with mean epsilon, 0 if the mean is above already.
+// chernoff returns the tilt with mean epsilon, or 0 if the mean is already larger.
 func (q *query) chernoff(eps float64) float64 {
 	return solve(func(l float64) float64 {
 		_, k1, _ := q.moments(l)
@@ -154,9 +155,9 @@ func (q *query) chernoff(eps float64) float64 {
 	})
 }
 
-// aim chooses the tilt for an answer near (epsilon, e^logDelta). Errors of the tilted law weigh
-// e^{K(lambda) - lambda epsilon}/delta, least at Chernoff's point; a smaller tilt is taken where it leaves
-// rounding harmless and needs shorter windows, as it does for laws with heavy tails.
+// aim chooses the tilt for a result near (epsilon, e^logDelta). Errors of the tilted distribution have the
+// weight e^{K(lambda) - lambda epsilon}/delta, which is least at Chernoff's point. A smaller tilt is chosen
+// if rounding stays harmless and windows get shorter. This is so for distributions with heavy tails.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
@@ -165,7 +166,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	if q.dense() {
 		q.truncate(logDelta + math.Log(slope(top)*want))
 	}
-	const nothing = -745 // log of the least positive float64: no tilt needs to reach deeper
+	const nothing = -745 // log of the least positive float64; no tilt needs to reach deeper
 	if k, _, _ := q.moments(top); k-top*eps < nothing {
 		_, top = mathx.Halve(40, func(lambda float64) bool {
 			k, _, _ := q.moments(lambda)
@@ -182,15 +183,15 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	}
 	q.set(best)
 	k, _, _ := q.moments(best)
-	if q.dense() { // windows of several stages share the wanted error
+	if q.dense() { // windows of several stages divide the allowed error among them
 		want /= 4
 	}
 	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
-// foreseeable reports whether the sum is nearly normal where the answer is expected, so that the slope
-// there gives the width that grids bring: of many steps of Gaussian noise, no loss of which is far above
-// the spread of all, and at no extreme slope.
+// foreseeable reports whether the sum is nearly normal near the result. The slope there then predicts the
+// width that grids cause. This needs many steps of Gaussian noise, a slope that is not extreme, and no loss
+// far above the spread of the sum.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -202,7 +203,7 @@ func (q *query) foreseeable(eps, slope float64) bool {
 	})
 }
 
-// steps returns how many there are of all parts together.
+// steps returns the total count of all parts.
 func (q *query) steps() float64 {
 	steps := 0.0
 	for i := range q.parts {
@@ -211,13 +212,13 @@ func (q *query) steps() float64 {
 	return steps
 }
 
-// cheapest returns the tilt up to top that needs the shortest windows, of those that leave the rounding of
-// transforms below the wanted error, or about as low as top does.
+// cheapest returns the tilt up to top that needs the shortest windows. The rounding of transforms must stay
+// below the wanted error, or about as low as at top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
 		steps := q.steps()
-		// ratio of errors to delta, and the noise of the transforms in it
+		// ratio of errors to delta, and the noise of the transforms in this ratio
 		weigh := func(lambda float64) (ratio, noise float64) {
 			k, _, _ := q.moments(lambda)
 			ratio = k - lambda*eps - q.logDelta
@@ -241,27 +242,27 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	return best
 }
 
-// slope returns by how much, about, a relative error of delta exceeds the error of epsilon that it makes:
-// by the tilt, so that small tilts, for large epsilons, need longer tails and windows. What these leave out
-// is added to the errors of a law whatever it is, and no claim rests on this choice.
+// slope returns the approximate factor between a relative error of delta and the error of epsilon that it
+// causes. The factor is the tilt. So small tilts, for large epsilons, need longer tails and windows. Errors
+// of a distribution are bounded in any case, so no bound depends on this choice.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
-// dense reports whether all pairs are Gaussian noise, on samples or not.
+// dense reports whether all pairs are Gaussian noise, possibly on Poisson samples.
 func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
-// sparse reports whether the answer is far above the tilted mean and within reach of a few steps, whose
-// rare losses make up the whole: then neither that mean nor the spread around it shows how large the answer
-// is, and grids for them are a hundred times too fine.
+// sparse reports whether the result is far above the tilted mean and few steps can reach it. Their rare
+// losses then make up the whole. Mean and spread of the tilted sum are far below the result. Grids for them
+// are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
-// leastSlope is the least that is cared for: windows for less would be longer than they are worth.
+// leastSlope is the least slope used. Windows for smaller slopes would be longer than their gain justifies.
 const leastSlope = 0.03
 
-// errorShare is the part of the gap, as a relative error of delta, that tails and windows may take.
+// errorShare is the fraction of the gap that tails and windows may use, as a relative error of delta.
 const errorShare = 0.02
 
 // cost estimates the sum of window lengths of a plan at tails e^-depth.

@@ -6,25 +6,26 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mergedOutput is a set of outputs merged into one, whose loss is near h*k: masses in units of
+// mergedOutput is a set of outputs merged into one output with a loss near h*k. Masses are in units of
 // e^{-lambda*h*k}.
 type mergedOutput struct {
 	k    int
-	mass float64 // P
+	mass float64 // mass under P
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts merged outputs, in increasing k, on the lattice of t by mixing. An output with a loss above
-// its grid point is mixed with some of the output below it, one with a loss below with some of the output
-// above it, in the proportion that gives exactly the grid loss; the remainder of an output keeps its loss.
-// Mixing is post-processing, so the result is dominated. Where a neighbour has too little mass the loss is
-// lowered to a grid point instead, which drops P-mass. The mass a neighbour lends is a first-order small
-// part of its own, so variance is lost to second order only. A loss within close of a grid point counts as
-// there: the caller adds it to lossError.
+// place puts merged outputs, in increasing k, on the lattice of t by mixing. An output with a loss above its
+// grid point is mixed with a part of the output below. An output with a loss below its grid point is mixed
+// with a part of the output above. The proportion gives exactly the grid loss. The remainder of an output
+// keeps its loss. Mixing is post-processing, so the result is dominated.
+//
+// If a neighbour has too little mass, the loss is lowered to a grid point instead, which drops P-mass. A
+// neighbour lends a first-order small part of its mass, so variance is lost only to second order. A loss
+// within close of a grid point counts as this point, and the caller adds close to lossError.
 func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
-	var factors [2]pull // of the neighbours below and above
+	var factors [2]pull // for the neighbours below and above
 	for i := range points {
 		m, x := &points[i], &mixes[i]
 		if math.Abs(m.dev) < close*m.mass {
@@ -45,7 +46,7 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 			*f = newPull(d, t.h, lambda)
 		}
 		mass, dev := f.of(points[j])
-		// More than so much of a neighbour is not to be had.
+		// At most 0.45 of a neighbour may be taken.
 		if r := -m.dev / dev; r >= 0 && r <= 0.45 && !math.IsInf(mass, 0) && dev != 0 {
 			x.rate, x.pulled, x.stay = r, mass, false
 		}
@@ -59,7 +60,7 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 			t.p[m.k-t.lo] += s * m.mass
 		case !x.stay:
 			t.p[m.k-t.lo] += s*m.mass + x.take*x.pulled
-		case m.dev > 0: // drop P until the ratio is the grid point's
+		case m.dev > 0: // drop P until the loss is the grid loss
 			t.p[m.k-t.lo] += s * (m.mass - m.dev)
 		default: // down to the next grid point
 			q := m.mass - m.dev
@@ -71,22 +72,22 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	}
 }
 
-// mixing is what happens to one merged output.
+// mixing is the treatment of one merged output.
 type mixing struct {
-	rate   float64 // of the neighbour that it takes, of what itself keeps; 0 for nothing
-	pulled float64 // mass of all of the neighbour, in units of the own point
-	stay   bool    // loss lowered instead of mixed
-	share  float64 // that its own grid point keeps
+	rate   float64 // amount taken from the neighbour, per amount that the output keeps; 0 for none
+	pulled float64 // mass of the whole neighbour, in units of the own point
+	stay   bool    // the loss is lowered instead of mixed
+	share  float64 // part that its own grid point keeps
 	take   float64 // part of the neighbour that it takes
 	ahead  float64
 }
 
-// share settles who lends how much. An output keeps what its neighbours do not take,
+// share computes how much each output lends. An output keeps what its neighbours do not take:
 //
-//	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1,
+//	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
 //
-// where a rate only counts if its output takes from i. The two are 0.9 at most, so there is one solution,
-// all its shares are in [0.1, 1], and elimination from one end to the other is stable.
+// A rate counts only if its output takes from i. The two rates sum to at most 0.9. So there is one solution,
+// with all shares in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
@@ -108,7 +109,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	for i := range mixes {
 		mixes[i].take = mixes[i].rate * mixes[i].share
 	}
-	for i := range mixes { // to rounding what it is, and takes and shares make up all mass
+	for i := range mixes { // correct rounding, so that takes and shares make up all mass
 		lent := 0.0
 		if taken(i-1, false) > 0 {
 			lent += mixes[i-1].take
@@ -120,7 +121,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull describes an output, seen from a grid point so many points above.
+// pull describes an output as seen from a grid point that is points points above.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -131,19 +132,19 @@ func newPull(points int, h, lambda float64) pull {
 	return pull{points, math.Exp(lambda * d), math.Expm1(d)}
 }
 
-// of returns the mass of m and its deviation from the grid point, in units of that point.
+// of returns the mass of m and its deviation from the grid point, in units of this point.
 func (p pull) of(m mergedOutput) (mass, dev float64) {
 	q := m.mass - m.dev // in units of its own point
 	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)
 }
 
-// onto moves a law to a lattice of step h. If h is a multiple of its own step the lattices are aligned;
-// otherwise the topmost point stays where it is.
+// onto moves a distribution to a lattice of step h. If h is a multiple of the old step, the lattices are
+// aligned. Otherwise the topmost point stays where it is.
 func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
 		lossError: t.lossError + 0x1p-51*(math.Abs(t.loss(0))+math.Abs(t.loss(len(t.p)-1)))}
-	period := 0 // of nested lattices, in points of the finer one
+	period := 0 // of nested lattices, in points of the finer lattice
 	if ratio := h / t.h; ratio <= float64(last) && math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio {
 		period = int(math.Round(ratio))
 	} else {
@@ -163,7 +164,7 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 		}
 	}
 	bottom, top := int(math.Floor((t.loss(0)-out.off)/h)), int(math.Floor((t.loss(last)-out.off)/h))
-	if period > 0 { // where the losses are far from 0 for their step, a float64 is a point or more off
+	if period > 0 { // for losses far from 0 relative to the step, a float64 may be a point or more off
 		bottom, _ = floorDiv(t.lo, period)
 		top, _ = floorDiv(t.lo+last, period)
 	}
@@ -204,9 +205,10 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit hands all masses to f, times weigh of their distance above the point of out that is below them, or
-// the nearest, and so summed up for each such point, in increasing order, or several times in parts. Where
-// the lattices are nested, with period points of t in a cell of out, a distance is weighed once.
+// visit calls f with the masses, multiplied by weigh of their distance above a point of out. This point is
+// the next lower point, or the nearest point if nearest is set. Masses are summed for each point, possibly in
+// several calls, in increasing order. If the lattices are nested, period points of t are in a cell of out,
+// and each distance is weighed once.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {
@@ -223,7 +225,7 @@ func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float
 		}
 		return
 	}
-	first := 0 // of the points whose nearest is the next one, seen from there
+	first := 0 // offset of the first point in the cell of a point of out
 	if nearest {
 		first = -(period - 1) / 2
 	}
@@ -238,7 +240,7 @@ func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float
 		run := p[:min(len(w), len(p))]
 		p = p[len(run):]
 		for i, mass := range run {
-			if mass != 0 { // whatever it weighs
+			if mass != 0 { // 0 times an infinite weight is NaN
 				a += mass * w[i][0]
 				b += mass * w[i][1]
 			}

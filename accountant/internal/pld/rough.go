@@ -7,11 +7,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// roughLaw is a rough law of one step's loss, a few hundred points: enough to choose the tilt and the grid,
-// on which no claim rests.
+// roughLaw approximates the loss distribution of one step by a few hundred to a few thousand points. It
+// serves to choose the tilt and the grid. No bound depends on it.
 type roughLaw struct{ loss, logw []float64 }
 
-// top returns the largest exponent of the law tilted by lambda.
+// top returns the largest exponent of the distribution tilted by lambda.
 func (s roughLaw) top(lambda float64) float64 {
 	top := math.Inf(-1)
 	for i, l := range s.loss {
@@ -22,7 +22,7 @@ func (s roughLaw) top(lambda float64) float64 {
 	return top
 }
 
-// cumulant returns the cumulant at lambda: the first result of moments, at a third of the price.
+// cumulant returns the first result of moments in a third of the time.
 func (s roughLaw) cumulant(lambda float64) float64 {
 	top, sum := s.top(lambda), 0.0
 	for i, l := range s.loss {
@@ -36,7 +36,7 @@ func (s roughLaw) cumulant(lambda float64) float64 {
 // moments returns the cumulant at lambda with its first two derivatives.
 func (s roughLaw) moments(lambda float64) (k, k1, k2 float64) {
 	top := s.top(lambda)
-	var few [256]float64 // without the heap for most laws
+	var few [256]float64 // avoids the heap for most distributions
 	weights := few[:0]
 	if len(s.loss) > len(few) {
 		weights = make([]float64, 0, len(s.loss))
@@ -63,7 +63,6 @@ func (s roughLaw) moments(lambda float64) (k, k1, k2 float64) {
 	return top + math.Log(sum), m1, m2 / sum
 }
 
-// mirror returns the rough law of the pair in the other order.
 func (s roughLaw) mirror() roughLaw {
 	n := len(s.loss)
 	m := roughLaw{make([]float64, n), make([]float64, n)}
@@ -103,8 +102,8 @@ func (e exponential) roughLaw() roughLaw {
 	return s
 }
 
-// widths allows wide cells where the law tilted by lambda is thin: the error of a cell is its tilted mass
-// times its width squared, so the best width goes with the density to the power -1/3.
+// widths allows wide cells where the distribution tilted by lambda is thin. The error of a cell is its tilted
+// mass times its squared width. So the best width is proportional to the density to the power -1/3.
 func (s roughLaw) widths(lambda, h float64) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)
@@ -116,7 +115,7 @@ func (s roughLaw) widths(lambda, h float64) gridWidths {
 		peak = math.Max(peak, dens[i])
 	}
 	limit := math.Max(1, 0.1/((lambda+1)*h))
-	allowed := func(from, to float64) float64 { // by the thickest point around, as a log
+	allowed := func(from, to float64) float64 { // log of the width allowed at the thickest point of the range
 		i, d := sort.SearchFloat64s(s.loss, from), math.Inf(-1)
 		for i = max(0, i-1); i < n; i++ {
 			d = math.Max(d, dens[i])

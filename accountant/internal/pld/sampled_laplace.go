@@ -6,31 +6,27 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledLaplace is the pair ((1-q)Q + qP, Q) of Laplace noise (P, Q) at sensitivity/scale = epsilon (see
-// exponential): atoms at both ends of the losses, a density between. At the unsampled loss l the loss is
-// log(1-q + q e^l), and against a grid loss c = log(1-q + q e^m) the integrals are q times the unsampled
-// ones against m:
-//
-//	(1-q)Q + qP - e^c Q = q (P - e^m Q).
+// sampledLaplace is the pair ((1-q)Q + qP, Q) for Laplace noise (P, Q) at sensitivity/scale = epsilon (see
+// exponential). It has atoms at the least and the largest loss, and a density between. For the unsampled loss
+// l the loss is log(1-q + q e^l). For a grid loss c = log(1-q + q e^m), (1-q)Q + qP - e^c Q = q (P - e^m Q).
+// So the integrals at c are q times the unsampled integrals at m.
 type sampledLaplace struct{ q, epsilon float64 }
 
 func (s sampledLaplace) loss(l float64) float64 { return mathx.LogMix(s.q, l) }
 
-// at inverts loss, within the range.
+// at inverts loss within the range.
 func (s sampledLaplace) at(loss float64) float64 {
 	return math.Min(math.Max(mathx.LogUnmix(s.q, loss), -s.epsilon), s.epsilon)
 }
 
-// span returns the least and the largest loss.
 func (s sampledLaplace) span() (lo, hi float64) { return s.loss(-s.epsilon), s.loss(s.epsilon) }
 
-// anchor is one of all outputs.
 func (s sampledLaplace) anchor(h float64) float64 {
 	lo, hi := s.span()
 	return anchor(h, lo, math.Min(hi, 0), func(below float64) float64 {
 		l := s.at(below)
 		if l >= s.epsilon {
-			return 0 // all there is
+			return 0 // all mass
 		}
 		massQ := 1 - math.Exp(-(s.epsilon+l)/2)/2
 		// P - Q, e^(-epsilon/2) cosh(l/2) - 1, without cancellation
@@ -39,8 +35,8 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	})
 }
 
-// lattice returns where a grid of about step h has points: the largest loss is one, and the least or, if
-// cells are to be merged, the anchor.
+// lattice returns a grid point and a step of about h. The largest loss is a grid point. Another grid point is
+// the least loss, or the anchor if cells are to be merged.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -53,7 +49,7 @@ func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	return off, step
 }
 
-// cells cuts the pair on such a lattice.
+// cells cuts the pair on the grid of lattice.
 func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cells {
 	lo, hi := s.span()
 	bottomPoint := 0
@@ -94,7 +90,7 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over the unsampled losses between from and to, in a cell of losses from a to b.
+// half integrates over the unsampled losses from..to, in a cell of losses from a to b.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}
@@ -121,7 +117,7 @@ func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	return out
 }
 
-// add puts one more outcome into half a cell of losses from a to b.
+// add adds one outcome to a half of a cell with losses from a to b.
 func (h *halfCell) add(logMass, loss, a, b float64) {
 	if logMass > h.scale {
 		f := math.Exp(h.scale - logMass)

@@ -9,42 +9,43 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// several is what the answers of a random allocation show at least of a record that is in count of steps
-// steps: one number. With r the likelihood ratio of a step, of N(1/sigma, 1) to N(0, 1), and c =
-// count/steps, it is the sum over all steps of
+// several is a lower bound for a random allocation. A record is in count of steps steps. The outputs are
+// reduced to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step, and c =
+// count/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. For
+// Poisson samples f would be the loss of a step, so this number keeps most of the privacy loss. The bound
+// follows from three facts.
 //
-//	f = log(1 - c + c r), rounded to a multiple of h.
+//  1. A number computed from the outputs reveals no more than the outputs (post-processing). So for any c, h
+//     and
 //
-// The bound follows from three facts.
+// rounding, its two distributions (with and without the record) bound epsilon and delta from below.
+//  2. The distribution of a sum does not depend on which steps have the record. Without the record, all
+//     steps
 //
-//   - A number that is computed from the answers shows no more than the answers (post-processing). So
-//     whatever c, h and the rounding are, its two laws, with the record and without, bound epsilon
-//     and delta from below.
-//   - The law does not depend on which steps the record is in: a sum has no order. Without the record
-//     it is the law of steps independent terms under N(0, 1); with it count terms are under
-//     N(1/sigma, 1). The mean over the subsets is a mean of equal laws.
-//   - The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered and Q raised at any of
-//     them, alone or composed with other pairs. So masses may be off, if the first law of the pair
-//     is rounded down and the second up; of unlisted outcomes the first law is taken as 0.
+// independent terms are under N(0, 1). With the record, count terms are under N(1/sigma, 1).
+//  3. The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered or Q is raised, alone or
+//     composed with
 //
-// Were the steps independent Poisson samples, f would be their loss; that makes the number a good one.
+// other pairs. So P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 type several struct {
 	steps, count int64
 	sigma        float64
 }
 
 const (
-	// maxSeveral bounds the steps: with more, f would be rounded too much.
+	// maxSeveral bounds the steps. With more steps f would be rounded too much.
 	maxSeveral = 1e9
-	// maxSeveralNoise bounds the noise multiplier: with more, the sum of the answers shows as much.
+	// maxSeveralNoise bounds the noise multiplier. With more noise the plain sum of the outputs reveals as
+	// much.
 	maxSeveralNoise = 1e6
-	// The lattice of the sum has about so many points; the part kept is merged to so many outcomes.
+	// The lattice of the sum has about leastSeveral to mostSeveral points. The kept points are merged to
+	// about severalOutcomes outcomes.
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns logs of the tail probabilities at which laws are computed. Transforms err by a share of
-// the largest mass for each step, so rare outcomes are lost; where delta is as rare, laws tilted to
-// outcomes of such probabilities do.
+// depths returns the negative logs of the tail probabilities towards which distributions are tilted. The
+// error of a transform is a fraction of the largest mass for each step, so rare outcomes are lost. If delta
+// is that small, distributions tilted towards rare outcomes are computed too.
 func (s several) depths(logDelta float64) []float64 {
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
@@ -53,7 +54,7 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is f on the lattice: its masses without the record and with it from point lo on, each with a
+// term is f on the lattice. It has the masses without and with the record, from point lo on. Each mass has a
 // relative error of at most slack.
 type term struct {
 	h         float64
@@ -62,16 +63,16 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a pair below the pair of the sum, in the order that is asked for, from lattices of at
-// most so many points, for a delta of about e^logDelta. Where nothing can be certified it is one that shows
-// nothing.
+// outcomes returns a pair that bounds the pair of the sum from below, in the given direction. Lattices have
+// at most most points. The pair is meant for a delta of about e^logDelta. If nothing can be certified, it has
+// loss 0 only.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
 	c := &convolver{ctx: ctx, maxLength: most, accuracy: 1e-16}
 	var with, without []tiltedSum
 	for _, depth := range depths {
-		at := s.tilt(f, depth, reverse) // of the law with the record; the other is e^-loss of it
+		at := s.tilt(f, depth, reverse) // of the distribution with the record; the other is e^-loss times it
 		if t, ok := s.sum(c, f, at, s.count); ok {
 			with = append(with, t)
 		}
@@ -115,9 +116,9 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term cuts the line of a step's answer at the ends of f's cells. Where these lie, f is rounded there:
-// cells whose ends are off belong to another rounding, and their masses are exact. The mass left of zlo
-// belongs to the first cell and the mass right of zhi to the last, rare as it is at a delta of e^logDelta.
+// term cuts the outputs of a step at the ends of f's cells. f is rounded by these ends. An error of an end
+// only changes the rounding, and the masses stay exact. The first cell has the mass left of zlo, and the last
+// cell the mass right of zhi. Both are rare at a delta of e^logDelta.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
@@ -153,7 +154,7 @@ func (s several) term(most int, logDelta float64) *term {
 	return t
 }
 
-// spread returns the standard deviation, roughly, of the sum with the record in.
+// spread returns the approximate standard deviation of the sum with the record.
 func (s several) spread(m mixture) float64 {
 	const step = 0.05
 	variance := func(mean float64) float64 {
@@ -168,8 +169,8 @@ func (s several) spread(m mixture) float64 {
 	return math.Sqrt(float64(s.steps-s.count)*variance(0) + float64(s.count)*variance(1/s.sigma))
 }
 
-// normalMass returns P[a < N(0,1) < b]. The relative error is below (64 + 8 z^2) 2^-52, z the larger end:
-// the error of the exponents, whatever the width.
+// normalMass returns P[a < N(0,1) < b]. With z the end of larger size, the relative error is below (64 + 8
+// z^2) 2^-52 for any width. It comes from the error of the exponents.
 func normalMass(a, b float64) float64 {
 	near := math.Min(math.Max(0, a), b) // where the density is largest
 	sum := 0.0
@@ -188,8 +189,8 @@ func normalMass(a, b float64) float64 {
 	return sum * math.Exp(mathx.LogNormalPDF(near))
 }
 
-// tilt returns the tilt of the law with the record that takes the first law of the pair to outcomes of
-// probability about e^-depth, on the side where its losses are large.
+// tilt returns a tilt of the distribution with the record. It moves the first distribution of the pair to
+// outcomes of probability about e^-depth, on the side of large losses.
 func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	parts := []component{{count: s.steps - s.count, roughLaw: f.law(f.none, 0).thin()}, {count: s.count, roughLaw: f.law(f.one, 0).thin()}}
 	sign := 1.0
@@ -209,7 +210,7 @@ func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	return lambda
 }
 
-// law returns one term, tilted.
+// law returns the tilted distribution of one term.
 func (f *term) law(p []float64, lambda float64) *tilted {
 	t := &tilted{h: f.h, lo: f.lo, p: slices.Clone(p)}
 	if lambda != 0 {
@@ -218,7 +219,7 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 		if lambda > 0 {
 			top += unit * float64(len(p)-1)
 		}
-		var fine [256]float64 // a weight is the product of one of these and that of its run
+		var fine [256]float64 // a weight is the product of an entry and the weight of its run
 		for j := range fine {
 			fine[j] = math.Exp(unit * float64(j))
 		}
@@ -234,19 +235,19 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 	sum := -t.logM
 	t.normalise()
 	sum += t.logM
-	// Errors are relative, and in the slack of the sum, but where a mass is below the least float64.
+	// Errors are relative and part of the slack of the sum, except for masses below the least float64.
 	t.err = math.Exp(math.Log(float64(len(p))) - 740 - sum)
 	return t
 }
 
-// tiltedSum is the law of the sum of all terms as one tilt sees it. Each true mass is within a factor
-// e^slack, and then within the errors of t, of p e^(logM - lambda loss).
+// tiltedSum is the distribution of the sum of all terms under one tilt. Each true mass is within a factor
+// e^slack of p e^(logM - lambda loss), apart from the errors of t.
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64
 }
 
-// sum adds the terms, count with the record.
+// sum adds the terms. count terms have the record.
 func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tiltedSum, bool) {
 	factors := []factor{{f.law(f.none, lambda), s.steps - count}}
 	if count > 0 {
@@ -256,13 +257,14 @@ func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tilted
 	if err != nil || !t.sound() {
 		return tiltedSum{}, false
 	}
-	// Of each term: its mass, the exponent of its tilt, products, and the logarithm of their sum.
+	// Error of each term: mass, exponent of the tilt, products, and the logarithm of their sum.
 	far := f.h * math.Max(math.Abs(float64(f.lo)), math.Abs(float64(f.lo+len(f.none))))
 	one := f.slack + 0x1p-50*(16+math.Abs(lambda)*far)
 	return tiltedSum{t, lambda, float64(s.steps) * one * 1.001}, true
 }
 
-// run returns the sum of run points from at on and the bound of its error, in units of e^unit.
+// run returns the sum of the masses of run points from point at on, and a bound of its error, in units of
+// e^unit.
 func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	edge := at // where e^(-lambda loss) is largest
 	if s.lambda < 0 {
@@ -285,12 +287,13 @@ func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	return sum, wrong, s.t.logM - s.lambda*s.t.h*float64(edge)
 }
 
-// rounding bounds the rounding of a mass and of the exponent that undoes the tilt.
+// rounding bounds the rounding error of a mass and of the exponent that removes the tilt.
 func (s tiltedSum) rounding(run int, unit float64) float64 {
 	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
 }
 
-// least bounds the log of the mass of run points from at on from below, -Inf where nothing is known.
+// least returns a lower bound of the log of the mass of run points from at on. It is -Inf if nothing is
+// certified.
 func (s tiltedSum) least(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	if !(sum > wrong) {
@@ -299,13 +302,13 @@ func (s tiltedSum) least(at, run int) float64 {
 	return math.Log(sum-wrong) + unit - s.rounding(run, unit)
 }
 
-// most bounds it from above.
+// most returns an upper bound of the same log.
 func (s tiltedSum) most(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	return math.Log(sum+wrong) + unit + s.rounding(run, unit)
 }
 
-// span returns the lattice points from lo to below hi that any of the laws has.
+// span returns the range lo..hi-1 of lattice points of all distributions.
 func span(laws []tiltedSum) (lo, hi int) {
 	for i, s := range laws {
 		if end := s.t.lo + len(s.t.p); i == 0 {

@@ -15,37 +15,38 @@ const (
 	maxSplit = 1 << 18
 	// jumpRate is the mean number of ratios that count as large.
 	jumpRate = 1e-3
-	// leastSplit is the least number of steps of which a few may be large.
+	// leastSplit is the least number of steps for which large ratios are separated.
 	leastSplit = 20
-	// leastSplitNoise is the least noise multiplier: with less, the noise of transforms counts for more
-	// than the sum beside the largest ratios.
+	// leastSplitNoise is the least noise multiplier. With less noise the noise of transforms exceeds the sum
+	// beside the largest ratios.
 	leastSplitNoise = 0.45
 )
 
-// splitLaw is the law of the sum of a sumLaw, with few large ratios apart. The small ones lie on a lattice
-// off + d i of the sum itself, where two points add up to a third: masses are split once and a power is a
-// Fourier transform. Large ratios are so few that they are added up one by one, on a geometric grid.
+// splitLaw computes the same distribution as sumLaw, but separates the few large ratios. Small ratios are on
+// a lattice off + d i of the sum itself, on which sums of points are points. So masses are split once, and a
+// power is a Fourier transform. Large ratios are so few that they are added one by one, on a geometric grid.
 //
-// A ratio of one cell goes to either end with the probability that keeps the mean. Above, it is moved
-// there. Below, it stays where it is, and outcomes with the same sum of ends are merged into one: its
-// masses are q under Q, and under P, where the ratio of one step counts by its size, low.
+// A ratio in a cell goes to either end with the probability that keeps the mean. In an upper distribution it
+// moves to this end. In a lower distribution it stays, and outcomes with the same sum of ends are merged. The
+// merged masses are q under Q and low under P, where the ratio of one step counts by its size.
 //
-// Beside n large ratios there are t - n small ones. That is computed for n of 0 and 1, which nearly all
-// sums have. With mu the mean of a small one, the sum of m is below the sum of m' > m less (m'-m) mu in the
-// convex order. So from two large ones on, above, t small ones and large ones less mu each are taken;
-// below, t - most small ones and most mu are, most being the largest n.
+// Beside n large ratios there are t - n small ratios. This is computed exactly for n of 0 and 1, which nearly
+// all sums have. Let mu be the mean of a small ratio. In the convex order the sum of m small ratios is below
+// the sum of m' > m small ratios minus (m'-m) mu. So for n >= 2 an upper distribution uses t small ratios,
+// and subtracts mu from each large ratio. A lower distribution uses t - most small ratios plus most mu, where
+// most is the largest n.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side
 	h, d         float64 // steps of the geometric grid of the sum, and of the lattice
-	one, biased  *tilted // one small ratio under Q, and weighed by its size; both of mass 1
+	one, biased  *tilted // one small ratio under Q, and weighted by its size; both of mass 1
 	mean         float64 // of a small ratio
 	weights      []float64
-	high         float64 // where large ratios begin, in z
-	end          float64 // where they end
+	high         float64 // lower end of the large ratios, in z
+	end          float64 // upper end of the large ratios, in z
 	jumps        map[jumpKey]*sumLaw
 	sums         map[splitKey]*smallSum
-	cutQ, cutP   float64 // masses of the sums that have a ratio off the lattice, or too many large ones
+	cutQ, cutP   float64 // masses of the sums that have a ratio off the lattice, or too many large ratios
 	slack, place float64
 	fft          *convolver
 }
@@ -64,7 +65,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns the points of one order of the pair, or errTooLong.
+// split returns the points of one direction of the pair. It returns errTooLong if no splitLaw exists.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -80,7 +81,7 @@ func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up 
 	if l == nil {
 		return nil, errTooLong
 	}
-	l.fft.ctx = ctx // of this question
+	l.fft.ctx = ctx // of this query
 	sum, err := l.sum(reverse, up)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up 
 	return a.points(sum), nil
 }
 
-// newSplit returns nil where the lattice would be too long, or large ratios too many.
+// newSplit returns nil if the lattice would be too long.
 func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	t := a.steps
 	m := mixture{1, a.sigma}
@@ -125,14 +126,14 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	step := func(p []float64) *tilted {
 		t := &tilted{h: l.d, off: off, p: p}
 		t.normalise()
-		t.err = 0 // relative, of every mass: part of slack
+		t.err = 0 // relative errors of masses are part of slack
 		return t
 	}
 	l.one, l.biased = step(q), step(low)
 	l.mean = math.Exp(l.biased.logM - l.one.logM)
-	// The ends of a cell are rounded against its width, and the mean is a sum of n. The value of a merged
-	// sum is the value of its ratios, of two masses each, weighed by masses of t ratios over the few cells
-	// it lies in.
+	// The ends of a cell are rounded relative to its width, and the mean is a sum of n terms. The value of a
+	// merged sum is the value of its ratios, each with two masses. It is weighted by masses of t ratios over
+	// the few cells of the sum.
 	ratio := l.slack + 0x1p-44
 	l.slack = t*ratio + 0x1p-40
 	l.place = 2*ratio + float64(n)*0x1p-53 + 8*h*t*ratio
@@ -140,8 +141,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the shares of the mass under Q of the ratios of a cell, outputs below zlo or above zhi
-// left out, that go to its ends, and the mass under P.
+// ratios returns the masses under Q that move to the left and the right end of a cell of ratios, and the
+// cell's mass under P. It omits outputs below zlo or above zhi.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -154,7 +155,7 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets the weights C(t,n) P[small]^(t-n) of n large ratios, until nothing is left.
+// weigh sets the weights C(t,n) P[small]^(t-n) of n large ratios, until the rest is negligible.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {
@@ -162,7 +163,7 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 	rate := t * math.Exp(mathx.LogNormalCDF(-l.high)) * (1 + 0x1p-40)
 	// Under P one ratio may be large by itself, so one less is left to chance.
-	over := rate // bounds the probability of n large ratios under Q, without what follows
+	over := rate // bounds the probability of exactly n large ratios under Q
 	for n := 1.0; n < t; n++ {
 		l.weights = append(l.weights, l.weights[len(l.weights)-1]*(t-n+1)/n*math.Exp(-l.one.logM))
 		if over < tail/4 {
@@ -174,14 +175,14 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the law of one large ratio, or of several, less mean each. Mass and size are for one block,
-// and each number of large ratios has its weight.
+// jump returns the distribution of one large ratio, or of several, each minus mean. Mass and size are for one
+// block. Each number of large ratios has its weight.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
 		return j
 	}
-	// The error of a step counts with the square of a ratio; one that may make up the sum keeps its place.
+	// The error of a step grows with the square of a ratio. A ratio that may make up the sum keeps its place.
 	largest := math.Exp(math.Min(600, (0.5/l.sigma+5)/l.sigma))
 	coarse := math.Min(math.Sqrt(l.steps*math.Exp(-math.Min(600, 1/(l.sigma*l.sigma)))), 2*(1+l.steps/largest))
 	h := l.h * math.Exp2(math.Floor(math.Log2(math.Max(1, math.Min(coarse, 0.125/l.h)))))
@@ -190,7 +191,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 		l.jumps[key] = out
 		return out
 	}
-	// Two at once are so rare that a coarse step is good enough.
+	// Two large ratios are so rare that a coarse step is good enough.
 	block := l.large(h*math.Exp2(math.Max(0, math.Floor(math.Log2(math.Min(16, 0.25/h))))), l.mean, up)
 	sum, work := block, 0
 	out := &sumLaw{m: 1, h: block.h, lo: block.lo, up: up}
@@ -210,7 +211,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the law of one large ratio less the given number, on a geometric grid.
+// large returns the distribution of one large ratio minus less, on a geometric grid.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))
@@ -240,7 +241,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of returns the sum of so many small ratios, one of which may be weighed by its size.
+// of returns the sum of small small ratios. If biased is set, one of them is weighted by its size.
 func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(small), biased}
 	if s := l.sums[key]; s != nil {
@@ -258,11 +259,11 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the sum of so many small ratios, plus one of shift, on the geometric grid, with bounds of
-// the probabilities it leaves out. The masses belong to certain small ones, whose mean is one. They may be
-// off by the noise of transforms, which counts against them: above, what all may lack is left out; below,
-// what each may lack is taken from the law on the left of the order and added to the one on the right, and
-// again as often as a jump counts the mass beside it.
+// small returns the sum of n small ratios and shift, on the geometric grid. restQ and restP bound the omitted
+// probabilities. The masses are conditioned on small ratios and sum to 1. The noise of transforms counts
+// against them. An upper distribution adds the possible error of all masses to the rest. A lower distribution
+// subtracts the possible error of each mass from the first distribution of the pair and adds it to the
+// second. It does so again as often as a jump counts the mass beside it.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {
@@ -284,11 +285,11 @@ func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw,
 	size := int(math.Floor(grid(last))) + 3 - out.lo
 	out.q, out.p = make([]float64, size), make([]float64, size)
 	unit := math.Expm1(l.h)
-	sign := 1.0 // of what Q may have more
+	sign := 1.0 // of the extra mass of Q
 	if reverse {
 		sign = -1
 	}
-	above := out.lo // the point of the grid that is next above
+	above := out.lo // the next grid point above
 	from, next := 0.0, math.Exp(l.h*float64(above))
 	for i := first; i <= last; i++ {
 		at := q.loss(i) + shift
@@ -321,7 +322,6 @@ func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw,
 	return out, restQ, restP, nil
 }
 
-// sum returns the law of the whole sum.
 func (l *splitLaw) sum(reverse, up bool) (*sumLaw, error) {
 	all, restQ, restP, err := l.small(l.steps, 0, l.jumpSize(up), reverse, up)
 	if err != nil {
@@ -346,14 +346,14 @@ func (l *splitLaw) sum(reverse, up bool) (*sumLaw, error) {
 		for i, q := range all.q {
 			all.p[i] = q * math.Exp(all.h*float64(all.lo+i)) / l.steps
 		}
-		// Independent of the small ratios, the large part adds one to the mean at most.
+		// The large part is independent of the small ratios and adds at most one to the mean.
 		all.zero, all.inf = l.cutQ+restQ, l.cutP+restP+restQ
 	}
 	all.cut(l.tail)
 	return all, nil
 }
 
-// jumpSize returns the largest jump.
+// jumpSize returns the size of the largest jump.
 func (l *splitLaw) jumpSize(up bool) float64 {
 	if len(l.weights) < 2 {
 		return 0
@@ -362,7 +362,7 @@ func (l *splitLaw) jumpSize(up bool) float64 {
 	return math.Max(math.Exp(one.h*float64(one.lo+len(one.q))), math.Exp(several.h*float64(several.lo+len(several.q))))
 }
 
-// scaled returns the law with all masses multiplied.
+// scaled returns the distribution with all masses multiplied by a factor.
 func (l *sumLaw) scaled(by float64) *sumLaw {
 	out := *l
 	out.q, out.p = slices.Clone(l.q), slices.Clone(l.p)
@@ -373,7 +373,7 @@ func (l *sumLaw) scaled(by float64) *sumLaw {
 	return &out
 }
 
-// with returns the masses of both laws, of one grid.
+// with returns the masses of both distributions, which must have the same grid step.
 func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	out := *l
 	out.lo = min(l.lo, b.lo)
@@ -389,8 +389,8 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the law of the sum with a jump, a block of one, on the grid of l, from the given point on.
-// Above, it sets q alone.
+// beside returns the distribution of the sum with a jump, a block of one step, on the grid of l. For an upper
+// distribution it sets only q.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))
@@ -399,7 +399,7 @@ func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	out.lo = max(l.lo, first)
 	out.q = make([]float64, max(l.last(), last)+int(math.Ln2/h)+4-out.lo)
 	out.p = make([]float64, len(out.q))
-	// A sum of points d steps apart is log1p(e^{-hd}) above the upper one.
+	// A sum of points d steps apart is log1p(e^{-hd}) above the upper point.
 	far := max(last-l.lo, l.last()-first)
 	steps, share := make([]int32, far+1), make([]float64, far+1)
 	unit := math.Expm1(h)

@@ -2,35 +2,36 @@ package pld
 
 import "math"
 
-// A sumLaw bounds the law of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2 sigma^2)}, z ~
-// N(0,1), of Gaussian noise and its shift. A record that takes part in one uniformly random step of t has
-// the pair
+// A sumLaw bounds the distribution of a sum of m independent likelihood ratios of Gaussian noise and its
+// shift, r = e^{z/sigma - 1/(2 sigma^2)} with z ~ N(0,1). A record in one uniformly random step of t has on
+// the t outputs the pair Q = N(0, sigma^2 I), P = mean over i of N(e_i, sigma^2 I), with P/Q = (r_1 + .. +
+// r_t)/t.
 //
-//	Q = N(0, sigma^2 I),   P = mean over i of N(e_i, sigma^2 I),   P/Q = (r_1 + .. + r_t)/t
+// The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. They are means
+// of convex functions of the sum. The same holds for compositions with any other pair. So a distribution that
+// is larger in the convex order dominates, and a smaller one is dominated. Splitting mass between two points
+// with the same mean makes a distribution larger. Merging points into their mean makes it smaller. Sums of
+// independent terms keep the order.
 //
-// on the t outputs. The hockey-stick divergences of both orders, E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+, are
-// means of convex functions of the sum, and so are the divergences of the composition with any other pair.
-// So a law above in the convex order (mass split between two points with the same mean) dominates, and one
-// below (points merged into their mean) is dominated; and sums of independent terms keep the order.
-//
-// Point i is at e^{h (lo+i)}. Above, masses lie on the points; below, they lie near, at m p/q.
+// Point i is at e^{h (lo+i)}. Masses of an upper sumLaw are on the points. Masses of a lower sumLaw are
+// nearby, at m p/q.
 type sumLaw struct {
 	m    float64
 	h    float64
 	lo   int
 	q    []float64 // masses under Q
-	p    []float64 // masses under P, of the block of m that the record is in: q times the sum, over m
-	zero float64   // q-mass at 0; above only
-	inf  float64   // p-mass at infinity; above only
+	p    []float64 // masses under P for a record in this block of m: q times the sum, over m
+	zero float64   // q-mass at 0; upper only
+	inf  float64   // p-mass at infinity; upper only
 	up   bool
-	// slack bounds the relative error of a mass, of q and p alike; the sum at which it lies is good to
-	// place, relative.
+	// slack bounds the relative error of the masses q and p. place bounds the relative error of the sum at
+	// which a mass lies.
 	slack, place float64
 }
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the law of one ratio. On either side it cuts a tail of probability tail at most.
+// ratioLaw returns the distribution of one ratio. On either side it cuts a tail of probability at most tail.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -63,7 +64,8 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	}
 	l.slack += 0x1p-49
 	l.place = h*l.slack + 0x1p-50
-	// The mass below keeps its mean at 0 and the first point, the mass above at the last and infinity.
+	// The mass below keeps its mean at 0 and the first point. The mass above keeps its mean at the last point
+	// and infinity.
 	belowP, belowQ := math.Exp(c.leftP), math.Exp(c.leftQ)
 	aboveP, aboveQ := math.Exp(c.rightP), math.Exp(c.rightQ)
 	if up {
@@ -77,7 +79,7 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	return l, nil
 }
 
-// finer returns the same law on a grid whose step is h/r.
+// finer returns the same distribution on a grid of step h/r.
 func (l *sumLaw) finer(r int) *sumLaw {
 	if r == 1 {
 		return l
@@ -91,9 +93,9 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus returns the law of the sum of two independent ones, on a grid of step h, of which both of their
-// steps are multiples by powers of two. It cuts tails of probability tail on either side. Work counts the
-// products it takes.
+// plus returns the distribution of the sum of two independent terms, on a grid of step h. Both steps must be
+// multiples of h by powers of two. It cuts tails of probability tail on either side. work counts the
+// products.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -111,8 +113,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 		out.add(b, l, 1, false, work)
 	}
 	if out.up {
-		// Where one of the two is 0 the sum is the other, or, with the same mean, the first point or 0; the
-		// infinite share of the mean is theirs.
+		// If one term is 0, the sum is the other term. Below the grid it is split between the first point and
+		// 0, with the same mean. The infinite part of the mean comes from both terms.
 		for _, pair := range [2][2]*sumLaw{{l, b}, {b, l}} {
 			none, other := pair[0], pair[1]
 			for i := range other.q {
@@ -133,18 +135,18 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	rounding := float64(4*(len(l.q)+len(b.q))+64) * 0x1p-53
 	out.slack = l.slack + b.slack + rounding
 	out.place = math.Max(l.place, b.place) + rounding
-	if out.up { // on the grid, but for the rounding of weights
+	if out.up { // on the grid, except for the rounding of weights
 		out.place = math.Max(l.place, b.place) + 0x1p-49
 	}
 	out.cut(tail)
 	return out
 }
 
-// add adds the sums of a point of big and one of small that is from or more steps below it; of big and
-// itself if same, where each pair is met once and counts twice. A sum of points d steps apart is
-// log1p(e^{-hd}) above the upper one, whatever that is, so its place on the grid and the weights of the two
-// points around it depend on d alone. Weights keep the mean: above, the mass moves to the points; below, it
-// stays where it is, and is only merged with what lies near the same point.
+// add adds the sums of a point of big and a point of small that is from or more steps lower. If same is set,
+// small is big, and each pair is visited once and counts twice. A sum of points d steps apart is
+// log1p(e^{-hd}) above the upper point. So its place on the grid and the weights of the two points around it
+// depend only on d. Weights keep the mean. In an upper distribution the mass moves to the points. In a lower
+// distribution the mass stays, and merges with the mass near the same point.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
@@ -195,8 +197,8 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar does what add does for points so far apart that their sum is less than half a step above the upper
-// one: the right weight is e^{-hd}/(e^fine - 1), a geometric series.
+// addFar is add for points so far apart that their sum is less than half a step above the upper point. The
+// right weight is e^{-hd}/(e^fine - 1), a geometric series.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
@@ -235,9 +237,9 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut shortens the grid where tails have probability tail at most, below under Q and above under P. Above
-// in the order, the mass below the first point is split between it and 0, and the mass above the last one
-// between it and infinity; below, it is merged.
+// cut shortens the grid where tails have probability at most tail, below under Q and above under P. In an
+// upper distribution the mass below the first point is split between this point and 0. The mass above the
+// last point is split between this point and infinity. In a lower distribution the mass is merged.
 func (l *sumLaw) cut(tail float64) {
 	first, last := 0, len(l.q)-1
 	for sum := l.q[0]; first < last && sum <= tail; sum += l.q[first] {

@@ -6,29 +6,27 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ..., stored as the probability law
-// proportional to e^{lambda*loss} times it:
+// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ... It is stored as the probability
+// distribution that is proportional to e^{lambda*loss} times the measure. Point k has mass p[k-lo] * e^{logM
+// - lambda*loss(k)}.
 //
-//	mass of point k = p[k-lo] * e^{logM - lambda*loss(k)}
-//
-// All laws of one composition share lambda. Near its own mean the tilted law is accurate to rounding
-// however small the probabilities it stands for (exponential tilting; Chernoff's change of measure).
+// All distributions of a composition share lambda. Near its mean a tilted distribution is accurate to
+// rounding, for probabilities of any size (exponential tilting; Chernoff's change of measure).
 type tilted struct {
 	h, off float64
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds the sum of |p - truth| over the lattice; the truth is what exact arithmetic would have
-	// given.
+	// err bounds the sum of |p - truth| over the lattice. truth is the result of exact arithmetic.
 	err float64
-	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error, the noise of transforms,
-	// which is spread over the whole window.
+	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error. This part is the noise of
+	// transforms, which is spread over the whole window.
 	noise float64
-	// most bounds one |p - truth| of that part, of what the last convolution did.
+	// most bounds |p - truth| of this part at each point, for the last convolution.
 	most   float64
-	length int // of the window of that convolution
-	pieces int // of the integrals of one step
-	// inf is mass at infinite loss, not tilted, not part of p.
+	length int // length of the window of the last convolution
+	pieces int // pieces of the integration of one step
+	// inf is the mass at infinite loss. It is not tilted and not part of p.
 	inf float64
 	// lossError bounds the rounding error of one loss.
 	lossError float64
@@ -36,8 +34,7 @@ type tilted struct {
 	mean, variance float64
 }
 
-// sound reports whether all numbers of a law are finite, which parameters beyond the range of float64
-// prevent.
+// sound reports whether all values are finite. Parameters beyond the range of float64 make them infinite.
 func (t *tilted) sound() bool {
 	return mathx.IsFinite(t.logM + t.mean + t.variance + t.err + t.noise + t.lossError + t.h)
 }
@@ -54,7 +51,7 @@ func (t *tilted) normalise() {
 		last--
 	}
 	t.p, t.lo = t.p[first:last], t.lo+first
-	var sums [4]float64 // that need not wait for each other
+	var sums [4]float64 // independent sums run in parallel
 	p := t.p
 	for ; len(p) >= 4; p = p[4:] {
 		sums[0] += p[0]
@@ -84,7 +81,7 @@ func (t *tilted) normalise() {
 	t.err += 0x1p-51
 }
 
-// trim drops at most mass from either end.
+// trim drops at most mass from each end.
 func (t *tilted) trim(mass float64) {
 	first, last, sum := 0, len(t.p), 0.0
 	for ; first < last-1 && sum+t.p[first] <= mass; first++ {
@@ -98,7 +95,7 @@ func (t *tilted) trim(mass float64) {
 	t.err += sum + up
 }
 
-// cumulant returns log of the mean of e^{s (loss - mean)}, +Inf if it overflows.
+// cumulant returns the log of the mean of e^{s (loss - mean)}, or +Inf if it overflows.
 func (t *tilted) cumulant(s float64) float64 {
 	ratio := math.Exp(s * t.h)
 	at := int(math.Round((t.mean - t.loss(0)) / t.h))
@@ -119,10 +116,10 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin returns the law of the distance from the mean, roughly: points are merged that lie together as seen
-// from there. No claim rests on it.
+// thin returns an approximate distribution of the distance from the mean. Points that are close together
+// relative to this distance are merged. No bound depends on it.
 func (t *tilted) thin() roughLaw {
-	const fine = 16 // a run is as long as this part of its distance from the mean
+	const fine = 16 // a run is as long as this fraction of its distance from the mean
 	var s roughLaw
 	at := (t.mean - t.loss(0)) / t.h
 	for i := 0; i < len(t.p); {
@@ -145,10 +142,10 @@ func (t *tilted) thin() roughLaw {
 	return s
 }
 
-// upper returns the law on the grid that dominates the cells: the mass of a cell is split between its two
-// ends so that P and Q keep their masses (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
-// 2022). What lies outside the cells goes to a point no loss there exceeds, infinity if need be. Every mass
-// is rounded up, so the error of the arithmetic is on the safe side.
+// upper returns a distribution on the grid that dominates the cells. It splits the mass of a cell between its
+// two ends so that P and Q keep their masses (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
+// 2022). The mass outside the cells moves to a point that no loss there exceeds, or to infinity. Every mass
+// is rounded up, so arithmetic errors are on the safe side.
 func (c *cells) upper(lambda float64) *tilted {
 	t := c.empty()
 	base := c.unit(lambda)
@@ -158,7 +155,7 @@ func (c *cells) upper(lambda float64) *tilted {
 		}
 	}
 	unit := func(g int, scale float64) float64 { return math.Exp(scale + lambda*(c.off+c.h*float64(g)) - base) }
-	var d, toRight, toLeft, rise float64 // most cells are as wide as the one before
+	var d, toRight, toLeft, rise float64 // most cells have the width of the previous cell
 	for i := range len(c.grid) - 1 {
 		if w := c.width(i); w != d {
 			d, toRight, toLeft, rise = w, -1/math.Expm1(-w), -1/math.Expm1(w), math.Exp(lambda*w)
@@ -169,7 +166,7 @@ func (c *cells) upper(lambda float64) *tilted {
 			}
 			left := unit(c.grid[i], s.scale)
 			right := left * rise
-			if !(left > 1e-290 && rise < 1e300) { // of no full accuracy
+			if !(left > 1e-290 && rise < 1e300) { // not fully accurate
 				right = unit(c.grid[i+1], s.scale)
 			}
 			add(c.grid[i], s.right*toLeft, s.slack, left)
@@ -204,8 +201,7 @@ func (c *cells) tiltError(lambda, base float64) float64 {
 	return 0x1p-51 * (math.Abs(base) + lambda*far)
 }
 
-// unit returns the largest of the units of all half cells, tilted, as a log: none of their tilted masses is
-// much larger.
+// unit returns the log of the largest tilted unit of all half cells. No tilted mass is much larger.
 func (c *cells) unit(lambda float64) float64 {
 	base := math.Inf(-1)
 	for j := range c.halfs {
@@ -216,9 +212,9 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a law on the grid that the cells dominate: outputs whose loss is nearest one grid point are
-// merged, and the merged points are then mixed until each has exactly a grid loss. Both are
-// post-processing. What lies outside the grid is dropped.
+// lower returns a distribution on the grid that the cells dominate. Outputs whose loss is nearest the same
+// grid point are merged. Then the merged points are mixed until each has exactly a grid loss. Both steps are
+// post-processing. The mass outside the grid is dropped.
 func (c *cells) lower(lambda float64) *tilted {
 	t := c.empty()
 	base := c.unit(lambda)
@@ -249,8 +245,8 @@ func (c *cells) lower(lambda float64) *tilted {
 		a, b := &c.halfs[2*i], &c.halfs[2*i+1]
 		d := lambda * c.width(i)
 		ratio := b.mass / a.mass * math.Exp(b.scale-a.scale+d/2) // tilted, of the halves
-		// Where the law is steep, a cell goes to its end away from the thin side, which will have something
-		// to mix with; so do the outermost.
+		// If the distribution is steep, a cell goes to its end away from the thin side, which has mass to mix
+		// with. The outermost cells do the same.
 		leftTo, rightTo := i, i+1
 		switch {
 		case c.lowest > i:
