@@ -1,5 +1,5 @@
-// Command channel labels queries as they arrive on a channel: a service that asks its
-// teachers about one record at a time, and releases an answer or declines.
+// Command channel labels queries as they arrive on a channel. For each record, the service counts the votes
+// of teachers, and releases an answer or declines.
 //
 //	go run ./examples/channel
 package main
@@ -24,7 +24,7 @@ const (
 	classes  = 4
 )
 
-// query is a public record that was asked about, and what each teacher says of it.
+// query is a public record with the vote of each teacher.
 type query struct {
 	id    uint64
 	votes []int
@@ -40,20 +40,20 @@ func main() {
 	}
 }
 
-// serve charges for all the answers there may be, and then answers what arrives.
+// serve charges for the maximum number of answers, and then labels queries as they arrive.
 func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key) error {
 	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
 	if err != nil {
 		return err
 	}
-	budget, err := ledger.New(ledger.Config{ // a path keeps it on disk
+	budget, err := ledger.New(ledger.Config{ // add a path to keep the ledger on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
 	})
 	if err != nil {
 		return err
 	}
 	defer budget.Close()
-	charge, err := budget.Reserve(mechanism.Event()) // before any vote is looked at
+	charge, err := budget.Reserve(mechanism.Event()) // before any vote is used
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 				answer, err := session.Ask(q.id, histogram)
 				switch {
 				case errors.Is(err, aggregate.ErrExhausted):
-					// What was charged for is used up: this query and all others stay unanswered.
+					// The charge is used up. This query and all later queries remain unanswered.
 				case err != nil:
 					return err
 				case answer.Answered:
@@ -98,7 +98,7 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 	}
 }
 
-// arriving makes queries on which most teachers agree, and every fourth on which they do not.
+// arriving returns n queries. Teachers disagree on every fourth query, and mostly agree on all others.
 func arriving(n int) <-chan query {
 	queries := make(chan query, n)
 	rnd := rand.New(rand.NewPCG(1, 2))

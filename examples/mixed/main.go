@@ -1,5 +1,5 @@
-// Command mixed spends one budget twice: first on labels by PATE, then, with what is left, on
-// a model by DP-SGD. One ledger holds both, and one claim covers them together.
+// Command mixed uses one budget twice: first for labels by PATE, then for a model by DP-SGD. One ledger holds
+// both charges, and one guarantee covers both releases.
 //
 //	go run ./examples/mixed
 package main
@@ -32,10 +32,9 @@ func main() {
 	}
 }
 
-// spend opens a ledger on which the second cost may be chosen after the first answers were
-// seen: a filter.
+// spend uses a ledger of mode Filter, which allows choosing the second charge after seeing the first release.
 func spend(ctx context.Context, out io.Writer, key rng.Key) error {
-	budget, err := ledger.New(ledger.Config{ // a path keeps it on disk
+	budget, err := ledger.New(ledger.Config{ // add a path to keep the ledger on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Mode: ledger.Filter,
 	})
 	if err != nil {
@@ -60,7 +59,7 @@ func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	return err
 }
 
-// labels asks 250 teachers about 20 records. The labels leave when they are committed.
+// labels gets labels for 20 records from 250 teachers, and releases the labels after the commit.
 func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	mechanism, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 30, Queries: 20})
 	if err != nil {
@@ -97,7 +96,7 @@ func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	return err
 }
 
-// model trains on 1,000 records of the same patients with the least noise that is affordable.
+// model trains on 1,000 records of the same patients with the least noise that fits the budget.
 func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
 	for i := range data.Y { // the class is the larger feature

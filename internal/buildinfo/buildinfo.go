@@ -10,20 +10,19 @@ import (
 // Module is the import path of the project.
 const Module = "github.com/pate-go/pate"
 
-// The linker sets these (-X) in a release built from a copy without git. Values that Go recorded take
-// precedence.
+// The linker sets these by -X in a release built from a copy without git. Values recorded by Go have
+// priority.
 var version, commit string
 
-// Info describes a build.
 type Info struct {
 	Version  string `json:"version"`            // a tag, a pseudo-version, or "(devel)"
-	Commit   string `json:"commit,omitempty"`   // empty if the build did not record it
+	Commit   string `json:"commit,omitempty"`   // empty if not recorded
 	Modified bool   `json:"modified,omitempty"` // the work tree differed from Commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"` // GOOS/GOARCH
 }
 
-// Read returns the build of the running program, in which the project may be the main module or a dependency.
+// Read returns the build of the running program. The project may be the main module or a dependency.
 func Read() Info {
 	info := Info{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
@@ -31,7 +30,7 @@ func Read() Info {
 		return info
 	}
 	if i := slices.IndexFunc(build.Deps, func(m *debug.Module) bool { return m.Path == Module }); i >= 0 {
-		info.Version = build.Deps[i].Version // commit and changes are those of the other project
+		info.Version = build.Deps[i].Version // commit and changes would describe the other module
 		return info
 	}
 	info.Version = build.Main.Version
@@ -46,7 +45,7 @@ func Read() Info {
 	return linked(info)
 }
 
-// linked fills in the values that Go did not record.
+// linked fills in values that Go did not record.
 func linked(info Info) Info {
 	if version != "" && (info.Version == "" || info.Version == "(devel)") {
 		info.Version = version
@@ -57,7 +56,7 @@ func linked(info Info) Info {
 	return info
 }
 
-// String returns "VERSION" or "VERSION COMMIT", with "+" after the commit if the work tree was modified.
+// String returns "VERSION" or "VERSION COMMIT". A "+" after the commit means a modified work tree.
 func (i Info) String() string {
 	if i.Commit == "" {
 		return i.Version

@@ -1,5 +1,5 @@
-// Package filekind recognises a file by its first bytes, so that a message can report a file of the wrong
-// kind instead of a broken file of the expected kind.
+// Package filekind recognises files by their first bytes. A message can then name the actual kind of a file
+// instead of calling the file broken.
 //
 //	if is := filekind.Of(path); is != filekind.Unknown {
 //		fmt.Printf("%s is %s\n", path, is)
@@ -7,7 +7,7 @@
 //
 // # Caveats
 //
-// It reads 4 KiB. The result explains an error to people and never determines how a file is read.
+// Of reads at most 4 KiB. The kind is for error messages only. It never determines how a file is read.
 package filekind
 
 import (
@@ -18,10 +18,10 @@ import (
 	"strings"
 )
 
-// Kind is a kind of file as text: "a Parquet file".
+// Kind describes a kind of file, such as "a Parquet file".
 type Kind string
 
-// Kinds of files that users mix up.
+// These kinds are often confused by users.
 const (
 	Unknown   Kind = ""
 	Empty     Kind = "an empty file"
@@ -49,10 +49,10 @@ const (
 	Binary    Kind = "a binary file"
 )
 
-// most is the number of bytes that are read.
+// most is the number of bytes that Of reads.
 const most = 4096
 
-// magic lists the kinds that begin with fixed bytes. Longer prefixes come first.
+// magic lists kinds of files that begin with fixed bytes. Longer prefixes come first.
 var magic = []struct {
 	start string
 	kind  Kind
@@ -79,8 +79,8 @@ var magic = []struct {
 	{"\x00\x00\x08\x01", IDX}, {"\x00\x00\x08\x03", IDX},
 }
 
-// Of returns the kind of the file at a path; Unknown for files that are not recognised, such as plain text,
-// or cannot be opened. It does not wait for pipes.
+// Of returns the kind of the file at path. It returns Unknown if the file cannot be opened or is not
+// recognised, like plain text. It does not wait for pipes.
 func Of(path string) Kind {
 	info, err := os.Stat(path)
 	switch {
@@ -104,7 +104,7 @@ func Of(path string) Kind {
 	return OfBytes(start[:n])
 }
 
-// OfBytes returns the kind of a file that begins with these bytes.
+// OfBytes returns the kind of a file with these first bytes.
 func OfBytes(start []byte) Kind {
 	if len(start) == 0 {
 		return Empty
@@ -134,12 +134,12 @@ func OfBytes(start []byte) Kind {
 	return Unknown
 }
 
-// ofJSON distinguishes JSON files of this program by their schema.
+// ofJSON distinguishes the JSON files of this program.
 func ofJSON(text string) Kind {
 	const ledgerStart = `{"line":1,"schema":"pate.ledger/`
 	compact := strings.NewReplacer(" ", "", "\n", "", "\t", "", "\r", "").Replace(text)
 	if strings.HasPrefix(ledgerStart, text) || strings.Contains(text, `"prev":"`) && strings.Contains(text, `"check":"`) {
-		return Ledger // damaged, but no other kind
+		return Ledger // perhaps a damaged ledger, but no other kind
 	}
 	for _, s := range []struct {
 		part string
@@ -155,5 +155,5 @@ func ofJSON(text string) Kind {
 	return JSON
 }
 
-// head is LINES:HASH.
+// head matches LINES:HASH.
 var head = regexp.MustCompile(`^[0-9]+:[0-9a-f]{64}(\n|$)`)

@@ -1,5 +1,5 @@
-// Package keyfile keeps the key of a run in a file that only its owner can read. The run may have to be
-// resumed, so the file is kept until the run is complete.
+// Package keyfile stores the key of a run in a file that only its owner can read. The file exists until the
+// run is complete, because an interrupted run needs the key to resume.
 package keyfile
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// destroyed is the byte that a key is overwritten with.
+// destroyed is the byte that overwrites a key.
 const destroyed = '-'
 
-// Read returns the key in a file. ok is false if there is no such file, or if a process was killed while it
-// destroyed the key. A file that other users may have read or written is an error; see [durable.ReadSecret].
+// Read returns the key in a file. ok is false if the file does not exist, or if a killed process had
+// overwritten the key. A file that other users can read or write is an error (see [durable.ReadSecret]).
 func Read(path string) (key rng.Key, ok bool, err error) {
 	text, err := durable.ReadSecret(path)
 	switch {
@@ -35,7 +35,7 @@ func Read(path string) (key rng.Key, ok bool, err error) {
 	return key, true, nil
 }
 
-// Write writes the key to a file that only its owner can read. It returns when the key is on disk.
+// Write writes the key to a file with mode 0600. It returns when the file is on disk.
 func Write(path string, key rng.Key) error {
 	text, err := key.MarshalText()
 	if err == nil {
@@ -47,14 +47,14 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes the key file, or another secret, if it exists. It cannot remove copies in a
-// disk, a snapshot or a backup.
+// Destroy overwrites and removes a secret file, if the file exists. It cannot remove copies in snapshots and
+// backups.
 func Destroy(path string) error {
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && is.Mode().IsRegular() { // the target of a link is not this file
+	if err == nil && is.Mode().IsRegular() { // do not overwrite the target of a link
 		err = overwrite(path)
 	}
 	err = errors.Join(err, os.Remove(path))
@@ -67,7 +67,6 @@ func Destroy(path string) error {
 	return nil
 }
 
-// overwrite replaces the bytes of a key.
 func overwrite(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

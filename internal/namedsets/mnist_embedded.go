@@ -12,5 +12,4 @@ var embedded embed.FS
 
 var mnist = Named{Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated", open: openMNIST}
 
-// mnistFiles returns the four files of MNIST.
 func mnistFiles(Named) (fs.FS, error) { return fs.Sub(embedded, "mnist") }

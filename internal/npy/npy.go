@@ -1,5 +1,5 @@
 // Package npy reads and writes headers and elements of NPY files, NumPy's format for one array. Headers are
-// not trusted: parsing is bounded, and the caller has to compare sizes with the actual number of bytes.
+// untrusted and parsing is bounded. The caller must compare sizes with the actual number of bytes.
 package npy
 
 import (
@@ -15,24 +15,24 @@ import (
 	"unicode/utf8"
 )
 
-// Header is the header of an NPY file (NumPy's format 1.0 to 3.0, numpy.lib.format).
+// Header is the header of an NPY file, format 1.0 to 3.0 (numpy.lib.format).
 type Header struct {
 	Type    string // such as "<i2"
-	Fortran bool   // the first index varies fastest
+	Fortran bool   // Fortran order: the first index varies fastest
 	Shape   []int
 }
 
 const (
 	// Magic is the beginning of every NPY file.
 	Magic = "\x93NUMPY"
-	// MaxHeader is the number of bytes that suffice for the header of any file that [ReadHeader] accepts.
+	// MaxHeader is the maximum size of a header that [ReadHeader] accepts.
 	MaxHeader = maxText + 12
-	// maxText is the largest length of the header's text; NumPy writes about 120 bytes for a matrix and
-	// refuses more than 10,000.
+	// maxText is the maximum length of the header's text, like in NumPy. NumPy writes about 120 bytes for a
+	// matrix.
 	maxText = 10_000
 )
 
-// WriteHeader writes the header of a file, version 1.0. The elements follow.
+// WriteHeader writes the header of a file of version 1.0. The caller writes the elements.
 func WriteHeader(w io.Writer, h Header) error {
 	order := "False"
 	if h.Fortran {
@@ -43,7 +43,7 @@ func WriteHeader(w io.Writer, h Header) error {
 		text += fmt.Sprintf("%d, ", n)
 	}
 	text += "), }"
-	// Padded with spaces and a newline so that the data start at a multiple of 64.
+	// Pad with spaces and a newline, so that the data start at a multiple of 64.
 	fixed := len(Magic) + 2 + 2
 	text += strings.Repeat(" ", (64-(fixed+len(text)+1)%64)%64) + "\n"
 	head := append([]byte(Magic), 1, 0)
@@ -52,7 +52,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header of the file that begins with raw and returns its length.
+// ReadHeader reads the header at the start of raw and returns its length as used.
 func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used = len(Magic) + 2
 	if len(raw) < used || string(raw[:len(Magic)]) != Magic {
@@ -68,7 +68,7 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 	if len(raw) < used+length {
 		return h, 0, errors.New("the header is cut off")
 	}
-	var number [8]byte // little-endian
+	var number [8]byte // in little-endian order
 	copy(number[:], raw[used:used+length])
 	size := binary.LittleEndian.Uint64(number[:])
 	used += length
@@ -82,7 +82,7 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 	return h, used + int(size), err
 }
 
-// parseHeader reads the dictionary of the header: exactly the three keys, in any order.
+// parseHeader reads the dictionary of the header: exactly three keys in any order.
 func parseHeader(text string) (Header, error) {
 	var h Header
 	seen := map[string]bool{}
@@ -128,7 +128,7 @@ func parseHeader(text string) (Header, error) {
 	return h, s.err
 }
 
-// scanner reads tokens; after the first error, which is kept, all later calls return nothing.
+// scanner reads tokens. After an error, all calls return zero values.
 type scanner struct {
 	rest string
 	err  error
@@ -188,14 +188,14 @@ func (s *scanner) number() int {
 	return n
 }
 
-// Type is the type of the elements of a file.
+// Type is the type of the elements of an array.
 type Type struct {
-	Kind byte // 'i', 'u', 'f' or 'b', and for text 'U' or 'S', as in NumPy
-	Size int  // bytes
+	Kind byte // 'i', 'u', 'f', 'b', 'U' or 'S', as in NumPy
+	Size int  // bytes per element
 	Big  bool // big-endian
 }
 
-// TypeOf reads a type such as "<i2". ok is false for types that are not numbers.
+// TypeOf reads a type of numbers such as "<i2". For other types ok is false.
 func TypeOf(descr string) (t Type, ok bool) {
 	order := byte('|')
 	if len(descr) == 3 {
@@ -212,7 +212,7 @@ func TypeOf(descr string) (t Type, ok bool) {
 	return t, slices.Contains(sizes[t.Kind], t.Size)
 }
 
-// Floats reads floating-point numbers of 2, 4 or 8 bytes, little-endian.
+// Floats reads little-endian floats of size 2, 4 or 8 bytes.
 func Floats(dst []float64, raw []byte, size int) {
 	le := binary.LittleEndian
 	switch size {
@@ -231,14 +231,14 @@ func Floats(dst []float64, raw []byte, size int) {
 	}
 }
 
-// SwapBytes turns big-endian elements of size bytes into little-endian ones.
+// SwapBytes reverses the byte order of elements of size bytes.
 func SwapBytes(raw []byte, size int) {
 	for ; len(raw) >= size; raw = raw[size:] {
 		slices.Reverse(raw[:size])
 	}
 }
 
-// halfFloat returns the number that is represented by 16 bits in IEEE 754.
+// halfFloat converts an IEEE 754 float of 16 bits.
 func halfFloat(b uint16) float64 {
 	exp, frac := int(b>>10&0x1f), float64(b&0x3ff)
 	var v float64
@@ -258,10 +258,10 @@ func halfFloat(b uint16) float64 {
 	return v
 }
 
-// Whole reads the integer or truth value at the start of raw, little-endian. Only the result for the type's
-// sign is meaningful.
+// Whole reads the little-endian integer or boolean at the start of raw. Use signed for kind 'i' and unsigned
+// for all other kinds.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
-	switch t.Size { // a loop over bytes would be several times slower
+	switch t.Size { // a loop over bytes is several times slower
 	case 1:
 		unsigned = uint64(raw[0])
 	case 2:
@@ -275,12 +275,11 @@ func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	return int64(unsigned<<shift) >> shift, unsigned
 }
 
-// MaxText is the largest number of characters of a string.
+// MaxText is the maximum number of characters in a string element.
 const MaxText = 1024
 
-// TextOf reads a type such as "<U12", strings of 12 characters of 4 bytes each, or "|S12", strings of 12
-// bytes. Their kinds are 'U' and 'S'. ok is false for other types, and for strings without characters or with
-// more than [MaxText].
+// TextOf reads a type of strings, such as "<U12" with 12 characters of 4 bytes, or "|S12" with 12 bytes. The
+// kind is 'U' or 'S'. For other types, and for fewer than 1 or more than [MaxText] characters, ok is false.
 func TextOf(descr string) (t Type, ok bool) {
 	if len(descr) < 3 {
 		return t, false
@@ -299,11 +298,10 @@ func TextOf(descr string) (t Type, ok bool) {
 	return t, false
 }
 
-// IsText reports whether elements are strings.
 func (t Type) IsText() bool { return t.Kind == 'U' || t.Kind == 'S' }
 
-// AppendText appends a string to buf, in UTF-8, without the zeros that pad it. Invalid characters become
-// U+FFFD.
+// AppendText appends a string element to buf as UTF-8, without padding zeros. An invalid character of kind
+// 'U' becomes U+FFFD.
 func AppendText(buf, raw []byte, t Type) []byte {
 	if t.Kind == 'S' {
 		return append(buf, bytes.TrimRight(raw, "\x00")...)

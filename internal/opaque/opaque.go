@@ -1,19 +1,19 @@
-// Package opaque holds numbers that leave this module as text alone. A package outside can keep a Number
-// and hand it on, but cannot read it, since it may not import Open. So a figure that looks like an epsilon
-// and is none cannot be used as one.
+// Package opaque hides numbers from users of this module. Other modules can store a Number and pass it on,
+// but cannot import Open to read the Number. So a figure that looks like an epsilon cannot be used as an
+// epsilon.
 package opaque
 
-// Number is a number that has no arithmetic, no comparison by size and no text.
+// Number is a number without arithmetic, order or text.
 type Number struct{ x float64 }
 
 // Of returns the Number of x.
 func Of(x float64) Number { return Number{x} }
 
-// Open returns the number. A test of internal/arch lists the packages that call it.
+// Open returns the number. A test of internal/arch lists the packages that may call it.
 func Open(n Number) float64 { return n.x }
 
-// String returns a redacted word.
+// String returns a fixed text.
 func (Number) String() string { return "opaque" }
 
-// GoString returns a redacted word.
+// GoString returns a fixed text.
 func (Number) GoString() string { return "opaque" }

@@ -1,35 +1,35 @@
-// Package parquet reads flat Parquet tables row by row, as texts, and writes small ones.
+// Package parquet reads flat Parquet tables row by row as text, and writes small tables.
 //
 //	file, err := parquet.Open(r, size, "rows.parquet")
 //	rows, err := file.Rows(nil)
 //	for cells, err := rows.Next(); err != io.EOF; cells, err = rows.Next() { ... }
 //
-// A cell is the text that pandas writes in CSV for the same table: a missing value is empty, a truth value is
-// True or False, a date is 2006-01-02. Floats are the shortest text that reads back as the same value, and
-// whole floats have no decimal point: programs turn a column of integers into floats if one row has no value,
-// and that row must not rename other rows.
+// A cell is the text that pandas writes to CSV for the same table. A missing value is empty, a boolean is
+// True or False, a date is 2006-01-02. A float is the shortest text that parses to the same value. A whole
+// float has no decimal point, because one missing value turns a column of integers into floats. This must not
+// change the other cells.
 //
 // # Types and encodings
 //
-// Columns of strings, integers, floats, truth values and dates, with or without missing values and
-// dictionaries, in every encoding of the format but the obsolete bit-packed levels; pages of version 1 and 2,
-// plain or compressed by Snappy, gzip, Zstandard or LZ4. Reading other columns is an error ([Column].Refused
-// describes their content).
+// Columns hold strings, integers, floats, booleans or dates. Missing values and dictionaries are supported,
+// as are all encodings except the obsolete bit-packed levels. Pages have version 1 or 2. They are
+// uncompressed, or compressed by Snappy, gzip, Zstandard or LZ4. Reading another column is an error.
+// [Column].Refused describes the content of such a column.
 //
-// Statistics, indexes and metadata of the program that wrote the file are skipped: they depend on rows, and
-// the cells of a row must depend on nothing else. The division into row groups and pages has no effect.
+// Statistics, indexes and metadata are skipped, because they depend on several rows. The cells of a row must
+// depend only on the row. Row groups and pages have no effect on cells.
 //
 // # Guarantee
 //
-// No size in a file is trusted before its bytes have been read. Memory is at most 512 MiB of pages, a footer
-// of at most 16 MiB, and about 70 MiB for the entries of the footer, whatever the sizes in a file. Nothing
-// panics, and an error contains the file, the row group and the column. The number of rows is not bounded,
-// since a page of few bytes may hold a million equal rows: callers limit the number of rows that they keep.
+// No size in a file is trusted before the bytes are read. Memory is at most 512 MiB for pages, 16 MiB for the
+// footer, and about 70 MiB for the entries of the footer. Nothing panics. Errors contain file, row group and
+// column. The number of rows is not bounded, because a small page may hold a million equal rows. Callers must
+// limit the number of rows that they store.
 //
-// # Why pages are read here
+// # Why this package reads pages
 //
-// Structures of the format are read and written by parquet-go's Thrift package, behind the checks in
-// thrift.go. Its readers of pages are not used: they neither limit the unpacked size of a page nor the number
-// of repetitions of a value, which three bytes can set. Its package for whole files makes a program 6 MB
-// larger.
+// The Thrift package of parquet-go reads and writes structures of the format, behind the checks in thrift.go.
+// The page readers of parquet-go are not used. They limit neither the unpacked size of a page nor the number
+// of repetitions of a value. Three bytes can set this number. The package of parquet-go for whole files would
+// make a program 6 MB larger.
 package parquet

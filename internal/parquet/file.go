@@ -9,30 +9,30 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Magic is the beginning and end of every Parquet file.
+// Magic is at the beginning and at the end of every Parquet file.
 const Magic = "PAR1"
 
 const maxFooter = 16 << 20
 
-// File is an open Parquet file. It holds the entries of the footer and no rows.
+// File is an open Parquet file. It holds the entries of the footer, but no rows.
 type File struct {
 	r       io.ReaderAt
 	name    string
 	columns []Column
-	leaves  int // number of columns, including nested columns
+	leaves  int // number of columns, also nested
 	groups  []rowGroup[chunkData]
 	rows    int64
 }
 
-// damaged returns an error about the file as a whole.
+// damaged returns an error about the whole file.
 func (f *File) damaged(what string, err error) *fault.Error {
 	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }
 
-// Open reads the footer of a file; name is for messages.
+// Open reads the footer of a file. Messages refer to the file by name.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{r: r, name: name}
-	const ends = len(Magic) + 4 + len(Magic) // the shortest file: magic, length and magic
+	const ends = len(Magic) + 4 + len(Magic) // the shortest file has magic, length and magic
 	if size < int64(ends) {
 		return nil, f.damaged("is too short to be Parquet", nil)
 	}
@@ -79,7 +79,6 @@ func (c *columnChunk[Data]) there() bool {
 	return c.Data != nil && c.ElsewhereIn == nil && c.Encrypted == nil
 }
 
-// span returns the start and end of the pages of a chunk.
 func (c *chunkData) span() (from, to int64) {
 	from = c.Page
 	if c.Dictionary > 0 && c.Dictionary < from {
@@ -88,7 +87,7 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check compares the values of the footer with each other and with the file, whose pages end at end.
+// check compares the values of the footer with each other and with the file. All pages end before end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
@@ -124,22 +123,21 @@ func (f *File) check(end int64) error {
 	return nil
 }
 
-// inGroup returns an error about a row group, with index i from 0 as in other programs.
+// inGroup returns an error about row group i, counted from 0.
 func (f *File) inGroup(i int, what string) *fault.Error {
 	return f.damaged(fmt.Sprintf("row group %d %s", i, what), nil)
 }
 
-// inColumn returns an error about a column of a row group.
 func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 	return f.inGroup(i, fmt.Sprintf("column %q %s", c.Name, what))
 }
 
 func (f *File) Columns() []Column { return f.columns }
 
-// Len returns the number of rows stated in the file. It must not determine allocations.
+// Len returns the number of rows that the file states. Do not use it for allocations.
 func (f *File) Len() int64 { return f.rows }
 
-// maxRow is the largest number of bytes in a row, as for a line of CSV.
+// maxRow is the maximum number of bytes in a row, as in a line of CSV.
 const maxRow = 1 << 20
 
 // Rows iterates over the rows of a file.
@@ -149,15 +147,15 @@ type Rows struct {
 	unpack  unpacker
 	live    int64
 
-	group int   // next row group
-	left  int64 // remaining rows of the previous row group
+	group int   // index of the next row group
+	left  int64 // remaining rows of the current row group
 	text  []byte
 	ends  []int
 	cells []string
 }
 
-// Rows starts to read the columns with these indices, or all columns if there are none. A column that cannot
-// be read is an error that contains its name.
+// Rows starts to read the columns with these indices, or all columns for nil. The error for a column that
+// cannot be read contains the column's name.
 func (f *File) Rows(columns []int) (*Rows, error) {
 	if columns == nil {
 		columns = make([]int, len(f.columns))
@@ -178,8 +176,8 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the cells of the next row, or nil and io.EOF. The slice is valid until the next call; its
-// texts remain valid.
+// Next returns the cells of the next row. At the end it returns nil and io.EOF. The slice is valid until the
+// next call. The strings remain valid.
 func (r *Rows) Next() ([]string, error) {
 	for r.left == 0 {
 		if r.group == len(r.f.groups) {
@@ -216,7 +214,7 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint is the fault of a column, printed after its name.
+// complaint describes what is wrong with a column. An error prints it after the column's name.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// largest unpacked size of a page; programs write about 1 MiB
+	// maxPage is the maximum unpacked size of a page. Programs usually write about 1 MiB.
 	maxPage = 64 << 20
-	// maxLive is the largest size of the pages and dictionaries of all columns in memory at a time.
+	// maxLive bounds the memory for pages and dictionaries of all columns together.
 	maxLive = 512 << 20
 )
 
-// cursor iterates over the values of one column in one row group.
 type cursor struct {
 	c      Column
 	codec  format.CompressionCodec
-	at, to int64 // the next page, and the end of all pages
+	at, to int64 // next page, and end of all pages
 	unread int64 // values in later pages
 
 	left    int64 // remaining values of the page, including missing values
-	present runs  // which values are present
+	present runs  // marks the values that are not missing
 	all     bool  // no value is missing
 	value   func(dst []byte) ([]byte, error)
 	dict    *dictionary
@@ -38,7 +37,7 @@ type cursor struct {
 	live           *int64
 }
 
-// start moves to the pages of a row group.
+// start moves to the pages of the next row group.
 func (c *cursor) start(d *chunkData) {
 	if c.dict != nil {
 		*c.live -= 4 * int64(len(c.dict.ends))
@@ -47,7 +46,7 @@ func (c *cursor) start(d *chunkData) {
 	c.at, c.to = d.span()
 }
 
-// next appends the text of the next value, nothing for a missing value.
+// next appends the text of the next value. For a missing value it appends nothing.
 func (c *cursor) next(f *File, u *unpacker, dst []byte) ([]byte, error) {
 	for c.left == 0 {
 		if c.unread == 0 {
@@ -100,7 +99,7 @@ func (c *cursor) page(f *File, u *unpacker) error {
 	case kind == format.DictionaryPage || kind == format.DataPage || kind == format.DataPageV2:
 		return errForeign
 	}
-	return nil // an index
+	return nil // an index page
 }
 
 func (c *cursor) begin(n int32) error {
@@ -125,7 +124,7 @@ func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// data2 starts a page of version 2, whose levels are never compressed.
+// data2 starts a page of version 2. Its levels are never compressed.
 func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	n := h.DataV2.LevelBytes
 	if h.DataV2.Repeats != 0 || n < 0 || int(n) > len(body) || n > h.Full {
@@ -135,7 +134,7 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	if packed := h.DataV2.Compressed; packed != nil && !*packed {
 		codec = format.Uncompressed
 	}
-	levels := append([]byte(nil), body[:n]...) // the next column reuses the memory of body
+	levels := append([]byte(nil), body[:n]...) // copied, because the next column reuses the memory of body
 	body = body[n:]
 	c.room = c.room[:0]
 	if full := h.Full - n; full > 0 || len(body) > 0 {
@@ -148,7 +147,7 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// unpack unpacks a page into the memory of room, within the limit for all columns.
+// unpack unpacks a page into room, within the memory limit of all columns.
 func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.CompressionCodec, size int32) ([]byte, error) {
 	full := int64(size)
 	if full > maxPage {
@@ -172,10 +171,9 @@ func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.Compression
 	return room, err
 }
 
-// read reads the head and the body of the next page.
 func (c *cursor) read(f *File, u *unpacker) (h pageHead, body []byte, err error) {
 	left := c.to - c.at
-	for size := int64(1 << 10); ; size *= 32 { // statistics may make a head long
+	for size := int64(1 << 10); ; size *= 32 { // statistics can make a head long
 		head, err := u.readAt(f, c.at, min(size, left))
 		if err != nil {
 			return h, nil, err
@@ -204,7 +202,7 @@ func (c *cursor) read(f *File, u *unpacker) (h pageHead, body []byte, err error)
 	return h, body, nil
 }
 
-// readAt reads n bytes, which must be within the file.
+// readAt reads n bytes, which must be inside the file.
 func (u *unpacker) readAt(f *File, at, n int64) ([]byte, error) {
 	if int64(cap(u.raw)) < n {
 		u.raw = make([]byte, n)
@@ -216,24 +214,24 @@ func (u *unpacker) readAt(f *File, at, n int64) ([]byte, error) {
 	return part, nil
 }
 
-// otherCodecs are the names for refusals.
+// otherCodecs maps unsupported codecs to names for errors.
 var otherCodecs = map[format.CompressionCodec]string{format.LZO: "LZO", format.Brotli: "Brotli", format.Lz4: "the old LZ4"}
 
-// unpacker unpacks pages. It reuses its memory.
+// unpacker unpacks pages and reuses memory.
 type unpacker struct {
 	gzip *gzip.Reader
 	zstd *zstd.Decoder
-	raw  []byte // the page as in the file
+	raw  []byte // packed page
 }
 
-// unpack returns the want unpacked bytes of a page, in the memory of dst if it is large enough. It allocates
-// as bytes are unpacked, or at once if want is plausible for the size of src.
+// unpack unpacks a page to exactly want bytes, if possible in the memory of dst. It allocates all memory at
+// once only if want is plausible for the size of src.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {
 	case format.Snappy:
 		n, err := snappy.DecodedLen(src)
-		// Three bytes encode at most 64.
+		// Three bytes of Snappy expand to at most 64 bytes.
 		if err != nil || n != want || want > 24*len(src)+64 {
 			return nil, complain("claims to unpack %d bytes to %d", len(src), want)
 		}
@@ -253,7 +251,7 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 		dst, err = fill(dst, u.gzip, want)
 	case format.Zstd:
 		if u.zstd == nil {
-			// One goroutine: none remains when reading ends early.
+			// With one goroutine, none remains if reading ends early.
 			u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 				zstd.WithDecoderMaxMemory(maxPage))
 			if err != nil {
@@ -278,16 +276,16 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 	return dst, err
 }
 
-// fill reads exactly want bytes, followed by the end of r.
+// fill reads all of r. It stops after want+1 bytes, so that the caller detects longer data.
 func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	out := bytes.NewBuffer(dst[:0])
 	_, err := out.ReadFrom(io.LimitReader(r, int64(want)+1))
 	return out.Bytes(), err
 }
 
-// unpackLZ4 unpacks a block of LZ4: literals, and copies of earlier output.
+// unpackLZ4 unpacks an LZ4 block, which consists of literals and copies of earlier output.
 func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
-	length := func(n int) (int, error) { // continues a length of 15
+	length := func(n int) (int, error) { // extends a length of 15
 		for n >= 15 {
 			if len(src) == 0 {
 				return 0, errShort
@@ -312,7 +310,7 @@ func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 		}
 		dst, src = append(dst, src[:n]...), src[n:]
 		if len(src) == 0 {
-			break // no copy follows the last literals
+			break // the last literals have no copy
 		}
 		if len(src) < 2 {
 			return dst, errShort
@@ -326,7 +324,7 @@ func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 		if back == 0 || back > len(dst) || len(dst)+n > want {
 			return dst, errForeign
 		}
-		for n > 0 { // a copy may overlap with its own output
+		for n > 0 { // a copy may overlap with its output
 			part := dst[len(dst)-back:]
 			part = part[:min(len(part), n)]
 			dst = append(dst, part...)

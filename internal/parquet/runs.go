@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width bits, at most 64, from a bit of buf on, the lowest first. They must exist.
+// readBits reads width bits, at most 64, from position bit on, least significant bit first. All bits must
+// exist.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -22,13 +23,13 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 	return v
 }
 
-// runs reads the encoding RLE, with values of at most 32 bits: runs of one value, and runs of packed bits.
+// runs decodes the RLE encoding of values with at most 32 bits: runs of one value, and runs of packed bits.
 type runs struct {
 	buf    []byte
 	width  uint
 	left   uint64 // remaining values of the run
 	value  uint32 // value of a run of one value
-	packed []byte // start of a packed run; nil in a run of one value
+	packed []byte // start of a run of packed bits, otherwise nil
 	bit    uint64 // position in packed
 }
 
@@ -66,7 +67,7 @@ func (r *runs) start() error {
 	}
 	width := uint64(r.width)
 	if width > 0 && r.left > uint64(len(r.buf))/width || r.left > 1<<40 {
-		// Some programs truncate the last group if nothing follows.
+		// Some programs truncate the last group.
 		r.left = uint64(len(r.buf)) * 8 / max(1, width)
 		r.packed, r.buf, r.bit = r.buf, nil, 0
 		if r.left == 0 {
@@ -80,25 +81,25 @@ func (r *runs) start() error {
 	return nil
 }
 
-// deltas reads the encoding DELTA_BINARY_PACKED: differences in blocks of packed bits.
+// deltas decodes DELTA_BINARY_PACKED: differences in blocks of packed bits.
 type deltas struct {
 	buf   []byte
-	left  uint64 // number of remaining values
-	value int64  // the next value
+	left  uint64 // remaining values
+	value int64  // next value
 	first bool   // the next value is the first
 
 	perBlock, perPart uint64
-	least             int64  // least difference of a block
-	widths            []byte // widths of the remaining parts of a block
-	bit               uint64 // position in the part at the start of buf
+	least             int64  // least difference of the block
+	widths            []byte // bit widths of the remaining parts of the block
+	bit               uint64 // position in the part, which starts at buf
 	inPart            uint64 // remaining values of the part
 	width             uint
 }
 
-// maxBlock is the largest number of differences of a block; programs write 128 to 2048.
+// maxBlock is the maximum number of differences in a block. Programs write 128 to 2048.
 const maxBlock = 1 << 16
 
-// cut removes a number from the start of buf and returns it.
+// cut reads a number at the start of buf and removes it.
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	v, n := read(*buf)
 	switch {
@@ -111,7 +112,7 @@ func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	return v, nil
 }
 
-// newDeltas reads a head. Some programs write nothing if all values are missing.
+// newDeltas reads the head. An empty buf means that all values are missing.
 func newDeltas(buf []byte) (deltas, error) {
 	var d deltas
 	if len(buf) == 0 {
@@ -180,7 +181,7 @@ func (d *deltas) start() error {
 	return nil
 }
 
-// leave skips the rest of the current part, including its padding.
+// leave skips the rest of the current part, with its padding.
 func (d *deltas) leave() {
 	if d.bit > 0 {
 		d.buf = d.buf[d.perPart/8*uint64(d.width):]
@@ -188,7 +189,7 @@ func (d *deltas) leave() {
 	d.bit, d.inPart = 0, 0
 }
 
-// deltasAnd reads differences and returns the bytes after the last difference.
+// deltasAnd returns the differences, and the bytes after the last difference.
 func deltasAnd(buf []byte) (deltas, []byte, error) {
 	d, err := newDeltas(buf)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 type Column struct {
 	Name    string
-	Refused string // the content of a column that cannot be read: "timestamps"; empty for other columns
+	Refused string // content of a column that cannot be read, such as "timestamps", otherwise ""
 
 	kind     kind
 	physical format.Type
@@ -20,7 +20,7 @@ type Column struct {
 	leaf     int // index among the columns of a row group
 }
 
-// kind determines how a value is converted to text.
+// kind determines how values are converted to text.
 type kind int
 
 const (
@@ -31,7 +31,7 @@ const (
 	kindDate
 )
 
-// setColumns finds the columns of the schema, which lists a tree from its root.
+// setColumns finds the columns in the schema, which lists a tree from its root.
 func (f *File) setColumns(schema []element) error {
 	if len(schema) == 0 || schema[0].Children < 1 {
 		return f.damaged("has no columns", nil)
@@ -44,7 +44,7 @@ func (f *File) setColumns(schema []element) error {
 		c := columnOf(rest[0])
 		c.leaf = f.leaves
 		f.columns = append(f.columns, c)
-		// A column includes the elements below it.
+		// Skip the children of the column.
 		for open := 1; open > 0; open-- {
 			if len(rest) == 0 || rest[0].Children < 0 || int(rest[0].Children) > len(rest) {
 				return f.damaged("has a damaged footer", errForeign)
@@ -62,7 +62,7 @@ func (f *File) setColumns(schema []element) error {
 	return nil
 }
 
-// Meanings of values, as text for a refusal if they cannot be read.
+// These are the meanings of values, with texts for errors.
 const (
 	meansNothing  = ""
 	meansText     = "text"
@@ -79,7 +79,7 @@ const (
 	meansBytes    = "bytes of which the file does not say that they are text"
 )
 
-// convertedMeans is the older way to state the meaning of values, from UTF8 on.
+// convertedMeans maps codes of the older ConvertedType, from UTF8 on, to meanings.
 var convertedMeans = [...]string{
 	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
 	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,
@@ -159,11 +159,11 @@ func refusal(physical format.Type, means string) string {
 	return meansOther
 }
 
-// Truth reports whether the values are truth values.
+// Truth reports whether the column holds booleans.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns a line of pandas that converts a refused column to a supported type. It is empty for other
-// columns.
+// Convert returns a line of pandas that converts a refused column to a supported type. For other columns it
+// returns "".
 func (c Column) Convert() string {
 	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",
 		meansDecimal: "astype('float64')", meansHalf: "astype('float64')",

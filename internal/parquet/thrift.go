@@ -12,7 +12,7 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// A real column of a row group takes more than 32 bytes of a footer; a forged column takes 1.
+	// A real column of a row group takes more than 32 bytes of the footer, but a forged column can take 1.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )
@@ -22,26 +22,26 @@ var (
 	errForeign = errors.New("it is not what the format has there")
 )
 
-// reader checks the input of the library: no list has more elements than remaining bytes, no footer lists
-// more columns or row groups than their limits, and the nesting depth of structures and lists is bounded.
+// reader checks the input of the Thrift library. A list has no more elements than there are remaining bytes.
+// The numbers of columns and row groups and the nesting depth are bounded.
 type reader struct {
 	wire
 	size  int
 	open  []frame
-	parts int // number of row groups, and of columns of all row groups
+	parts int // number of row groups and of their columns
 	err   error
 }
 
-// wire is the reader of the library.
+// wire is the reader of the Thrift library.
 type wire = thrift.Reader
 
-// frame is a structure that is being read.
+// frame is a structure being read.
 type frame struct {
-	field int16 // that was begun last
-	more  int32 // remaining structures of a list, including this one
+	field int16 // number of the current field
+	more  int32 // remaining structures of a list, with this structure
 }
 
-// decode reads the structure at the start of raw into v, which may keep raw, and returns its length.
+// decode reads the structure at the start of raw into v and returns its length. The value v may refer to raw.
 func decode(raw []byte, v any) (used int, err error) {
 	defer func() {
 		if recover() != nil {
@@ -66,7 +66,7 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-// begin begins n structures in sequence.
+// begin begins n consecutive structures.
 func (r *reader) begin(n int32) error {
 	if len(r.open) == maxDepth {
 		return r.fail(errForeign)
@@ -104,7 +104,7 @@ func (r *reader) ReadList() (thrift.List, error) {
 	if err != nil {
 		return l, err
 	}
-	in := r.open[0].field // field of the footer: the schema is 2, row groups are 4
+	in := r.open[0].field // field of the footer: 2 is the schema, 4 are the row groups
 	switch {
 	case int(l.Size) > r.size-r.BytesRead():
 		return l, r.fail(errShort)
@@ -133,15 +133,14 @@ func (r *reader) ReadSet() (thrift.Set, error) {
 	return thrift.Set(l), err
 }
 
-// ReadMap fails: the format has no maps.
+// ReadMap fails, because the format has no maps.
 func (r *reader) ReadMap() (thrift.Map, error) { return thrift.Map{}, r.fail(errForeign) }
 
-// Discard skips bytes.
 func (r *reader) Discard(n int) (int, error) {
 	return r.wire.(interface{ Discard(int) (int, error) }).Discard(n)
 }
 
-// Structures of the format, with the fields that are read or written.
+// These are the structures of the format, with the fields that this package uses.
 type (
 	fileMetaData[Data any] struct {
 		Version   int32            `thrift:"1"`
@@ -151,17 +150,16 @@ type (
 		CreatedBy string           `thrift:"6"`
 	}
 
-	// element is a column, or a parent of columns.
 	element struct {
-		Physical   *int32   `thrift:"1"` // nil: it has children
+		Physical   *int32   `thrift:"1"` // nil if it has children
 		Repetition *int32   `thrift:"3"`
 		Name       string   `thrift:"4"`
 		Children   int32    `thrift:"5"`
-		Converted  *int32   `thrift:"6"` // the older way to state the meaning of values
+		Converted  *int32   `thrift:"6"` // older form of Logical
 		Logical    *logical `thrift:"10"`
 	}
 	empty   struct{}
-	logical struct { // at most one is present
+	logical struct { // at most one field is set
 		String  *empty `thrift:"1"`
 		Enum    *empty `thrift:"4"`
 		Decimal *empty `thrift:"5"`
@@ -195,7 +193,7 @@ type (
 		Page       int64 `thrift:"9,required"`
 		Dictionary int64 `thrift:"11"`
 	}
-	// writtenData is a chunkData with the other fields that a file must have.
+	// writtenData is chunkData with all fields that a file must have.
 	writtenData struct {
 		Physical  int32    `thrift:"1"`
 		Encodings []int32  `thrift:"2"`

@@ -9,10 +9,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// plainDictionary is the code of older writers for dictionary pages and the pages that refer to them.
+// plainDictionary is an older code for dictionary pages and for pages that refer to them.
 const plainDictionary format.Encoding = 2
 
-// appending returns a function that appends the text of the next value in each call.
+// appending returns a function that appends the text of the next value.
 func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		v, err := next()
@@ -25,7 +25,7 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends, in each call, the text of the next non-missing value in a page.
+// values returns a function that appends the text of the next value in a page that is not missing.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -42,7 +42,7 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 			return uint32(readBits(buf, bit-1, 1)), nil
 		}, appendBool), nil
 	case e == format.RLE && col.kind == kindBool:
-		r := runs{buf: buf[min(4, len(buf)):], width: 1} // after their length
+		r := runs{buf: buf[min(4, len(buf)):], width: 1} // skip the length
 		return appending(r.next, appendBool), nil
 	case e == format.Plain && col.kind == kindText:
 		return appending(func() (text []byte, err error) {
@@ -58,7 +58,7 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 			buf = buf[width:]
 			return raw, nil
 		}, col.appendFixed), nil
-	case e == format.ByteStreamSplit && width > 0: // all first bytes, all second bytes, ..
+	case e == format.ByteStreamSplit && width > 0: // all first bytes, then all second bytes, ...
 		at, n := 0, len(buf)/width
 		raw := make([]byte, width)
 		return appending(func() ([]byte, error) {
@@ -89,7 +89,7 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 	return nil, complain("has encoding %d, which is not read", encoding)
 }
 
-// cutText removes from buf a text in the plain encoding, preceded by four bytes of length.
+// cutText removes a text, which follows its length in four bytes, from the start of buf.
 func cutText(buf []byte) (text, rest []byte, err error) {
 	if len(buf) < 4 || uint64(binary.LittleEndian.Uint32(buf)) > uint64(len(buf)-4) {
 		return nil, nil, errShort
@@ -98,7 +98,7 @@ func cutText(buf []byte) (text, rest []byte, err error) {
 	return buf[4:n], buf[n:], nil
 }
 
-// textsByLength returns a function that returns the next text in each call: all lengths come first.
+// textsByLength returns a function that returns the next text. In buf, all lengths precede the texts.
 func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	lengths, text, err := deltasAnd(buf)
 	return func() ([]byte, error) {
@@ -115,7 +115,7 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix returns a function that returns texts which share a prefix with the text before.
+// textsByPrefix returns a function that returns the next text. A text begins with a prefix of the last text.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {
@@ -143,13 +143,13 @@ func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// dictionary holds the values of a column, to which pages refer by index.
+// dictionary holds the values of a column. Pages refer to them by index.
 type dictionary struct {
 	c     Column
 	buf   []byte
 	n     int
 	width int
-	ends  []uint32 // ends of texts, each of which follows the four bytes of its length
+	ends  []uint32 // ends of texts in buf; each text follows its length in four bytes
 }
 
 func newDictionary(c Column, n int, buf []byte) (*dictionary, error) {
@@ -190,13 +190,13 @@ func (d *dictionary) append(dst []byte, i int) ([]byte, error) {
 	return append(dst, d.buf[from:d.ends[i]]...), nil
 }
 
-// picked returns a function that appends values of a dictionary, whose indices are in buf.
+// picked returns a function that appends the dictionary value with the next index in buf.
 func picked(d *dictionary, buf []byte) (func(dst []byte) ([]byte, error), error) {
 	if d == nil {
 		return nil, complain("needs a dictionary and has none")
 	}
 	var r runs
-	if len(buf) > 0 { // otherwise all values are missing
+	if len(buf) > 0 { // if empty, all values are missing
 		if buf[0] > 32 {
 			return nil, complain("packs values in %d bits", buf[0])
 		}
@@ -211,7 +211,7 @@ func picked(d *dictionary, buf []byte) (func(dst []byte) ([]byte, error), error)
 	}, nil
 }
 
-// width returns the number of bytes of a value in the plain encoding, 0 if it varies.
+// width returns the size of a plain value in bytes, or 0 if sizes vary.
 func (c Column) width() int {
 	switch c.physical {
 	case format.Int32, format.Float:
@@ -222,7 +222,6 @@ func (c Column) width() int {
 	return 0
 }
 
-// appendFixed appends a value of fixed width as text.
 func (c Column) appendFixed(dst, raw []byte) []byte {
 	le := binary.LittleEndian
 	switch c.physical {
@@ -236,7 +235,7 @@ func (c Column) appendFixed(dst, raw []byte) []byte {
 	return c.appendWhole(dst, int64(le.Uint64(raw)))
 }
 
-// appendWhole appends an integer or a date, given with its sign extended.
+// appendWhole appends an integer or date. The argument v is sign-extended.
 func (c Column) appendWhole(dst []byte, v int64) []byte {
 	switch {
 	case c.kind == kindDate:
@@ -249,8 +248,8 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// appendFloat appends the shortest text that reads back as v: nothing for NaN, which pandas uses for a
-// missing number, and no decimal point for a whole number.
+// appendFloat appends the shortest text that parses to v, without a decimal point for a whole number. For
+// NaN, which pandas uses for missing numbers, it appends nothing.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -267,7 +266,7 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, form, -1, bits)
 }
 
-// appendBool appends a truth value as pandas does.
+// appendBool appends True or False, like pandas.
 func appendBool(dst []byte, v uint32) []byte {
 	if v == 1 {
 		return append(dst, "True"...)

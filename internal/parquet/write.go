@@ -10,12 +10,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values are a column to be written: Ints or Texts, one for each row.
+// Values are a column to write. Either Ints or Texts has a value for each row.
 type Values struct {
 	Name  string
 	Ints  []int64
 	Texts []string
-	// Missing is true for each row without a value; nil if every row has a value.
+	// Missing is true for each row without a value. It is nil if no value is missing.
 	Missing []bool
 }
 
@@ -45,10 +45,10 @@ func (v Values) element() element {
 	return e
 }
 
-// groupRows is the number of rows in a row group, and in its page.
+// groupRows is the number of rows in a row group. Each column of a group is one page.
 const groupRows = 1 << 16
 
-// Write writes a table, as plain pages without compression. Equal tables give equal bytes.
+// Write writes a table as plain pages without compression. Equal tables give equal bytes.
 func Write(w io.Writer, columns []Values) error {
 	if len(columns) == 0 {
 		return fmt.Errorf("parquet: a table without columns")
@@ -88,7 +88,7 @@ func Write(w io.Writer, columns []Values) error {
 	return out.err
 }
 
-// counted counts the bytes written and keeps the first error.
+// counted counts written bytes and keeps the first error.
 type counted struct {
 	w   io.Writer
 	n   int64
@@ -108,7 +108,7 @@ func encode(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// chunk writes the page of a column in a row group, and returns its place.
+// chunk writes the page of a column in a row group and returns its position.
 func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error) {
 	body := v.page(from, to)
 	size, n, rle := int32(len(body)), int32(to-from), int32(format.RLE)
@@ -123,7 +123,7 @@ func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error
 	}}, err
 }
 
-// page returns the body of a page: bits that mark present values, followed by these values.
+// page returns the body of a page: bits that mark present values, and then these values.
 func (v Values) page(from, to int) []byte {
 	le := binary.LittleEndian
 	var body []byte

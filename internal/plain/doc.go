@@ -1,12 +1,12 @@
-// Package plain holds fitted models as data: numbers that a file or JSON can store and that a program in any
-// language can evaluate from their description alone.
+// Package plain holds fitted models as numbers. A file or JSON can store them, and a program in any language
+// can evaluate them from their description.
 //
 // A [Model] has exactly one part: a constant, a softmax regression, a kernel regression on landmarks, trees,
-// or the mean of several models. Numbers and arithmetic are float64, so that another program agrees up to
-// rounding. Features are float32, and trees compare them as float32.
+// or a mean of models. Numbers and arithmetic are float64, so other programs agree up to rounding. Features
+// are float32, and trees compare them as float32.
 //
 // # Guarantee
 //
-// [Model.Check] accepts a model only if every index is in range, every number is finite and every walk down a
-// tree ends. An accepted model never panics, for any rows.
+// [Model.Check] accepts a model only if all indices are in range, all numbers are finite, and every path down
+// a tree ends at a leaf. An accepted model does not panic on any rows.
 package plain

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Model gives each row of features a score for each class. Exactly one part is set.
+// Model scores each class for each row of features. Exactly one part is set.
 type Model struct {
 	Constant *Constant `json:"constant,omitempty"`
 	Linear   *Linear   `json:"linear,omitempty"`
@@ -17,46 +17,45 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is implemented by fitted classifiers with a plain form. Its scores equal the classifier's up to
-// rounding and to the comment of each part.
+// Describer is a fitted classifier with a plain form. Scores of the plain form equal the classifier's scores
+// up to rounding and up to the comments on the parts.
 type Describer interface {
 	Plain() *Model
 }
 
-// Constant has the score 1 for one class.
+// Constant gives score 1 to one class.
 type Constant struct {
 	Class int `json:"class"`
 }
 
-// Linear is softmax regression: the scores are the softmax of weights·x + bias.
+// Linear is softmax regression. The scores are the softmax of Weights·x + Bias.
 type Linear struct {
-	Classes []int       `json:"classes"` // classes of the rows of Weights, ascending; other classes score 0
+	Classes []int       `json:"classes"` // class of each row of Weights, ascending; other classes score 0
 	Weights [][]float64 `json:"weights"` // classes x features
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the probabilities of models. Scores become probabilities as follows: they are
-// clipped to [0, 1] and divided by their sum, if that is above 0; each p becomes (p + Doubt)^power; and they
-// are divided by their sum again.
+// Mean is a weighted mean of the probabilities of models. For each model, scores are clipped to [0, 1] and
+// normalised to sum 1. Each p becomes (p + Doubt)^Power. The result is normalised again. Scores that are all
+// 0 are not normalised.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
 }
 
-// Member is one model of a mean.
 type Member struct {
-	Name   string  `json:"name"`   // for people
+	Name   string  `json:"name"`   // for display
 	Power  float64 `json:"power"`  // below 1 for an overconfident model
-	Weight float64 `json:"weight"` // weight in the mean; the weights add up to 1
+	Weight float64 `json:"weight"` // weights add up to 1
 	Model  Model   `json:"model"`
 }
 
 const (
 	maxMembers = 64
-	maxDepth   = 4 // of means of means
+	maxDepth   = 4 // of nested means
 )
 
-// Check reports the first part of a model that is invalid for this number of features and of classes.
+// Check returns an error if a part is invalid for this number of features and classes.
 func (m *Model) Check(features, classes int) error {
 	if features < 1 || classes < 2 {
 		return fmt.Errorf("plain: %d features and %d classes", features, classes)
@@ -129,7 +128,7 @@ func (m *Mean) check(features, classes, depth int) error {
 	return nil
 }
 
-// checkClasses reports classes that do not ascend or are out of range.
+// checkClasses refuses classes that do not ascend or are out of range.
 func checkClasses(of []int, classes int) error {
 	last := -1
 	for _, c := range of {
@@ -168,7 +167,7 @@ func checkNumbers(name string, v []float64, n int) error {
 	return nil
 }
 
-// Widen returns the rows of a float32 matrix with this stride.
+// Widen converts the rows of a float32 matrix with this stride.
 func Widen(data []float32, rows, cols, stride int) [][]float64 {
 	out := make([][]float64, rows)
 	for i := range out {
@@ -192,13 +191,13 @@ func Wide(v []float32) []float64 {
 //
 // Without Centre, z is x.
 type Kernel struct {
-	Classes      []int       `json:"classes"`              // classes of the columns of Coefficients; other classes score 0
-	Centre       []float64   `json:"centre,omitempty"`     // of each feature
-	Scale        float64     `json:"scale,omitempty"`      // of all
-	Limit        float64     `json:"limit,omitempty"`      // limit for features far from all landmarks
+	Classes      []int       `json:"classes"`              // class of each column of Coefficients; other classes score 0
+	Centre       []float64   `json:"centre,omitempty"`     // one for each feature
+	Scale        float64     `json:"scale,omitempty"`      // one for all features
+	Limit        float64     `json:"limit,omitempty"`      // bound on scaled features, for rows far from all landmarks
 	Directions   [][]float64 `json:"directions,omitempty"` // features x components
 	Gamma        float64     `json:"gamma"`
-	Landmarks    [][]float64 `json:"landmarks"`    // each with as many components
+	Landmarks    [][]float64 `json:"landmarks"`    // landmarks x components
 	Coefficients [][]float64 `json:"coefficients"` // landmarks x classes
 	Intercept    []float64   `json:"intercept"`
 }
@@ -227,23 +226,24 @@ func (k *Kernel) check(features, classes int) error {
 		checkMatrix("coefficients", k.Coefficients, len(k.Landmarks), len(k.Classes)), checkNumbers("intercept", k.Intercept, len(k.Classes)))
 }
 
-// Trees are decision trees, all in the same arrays, each in preorder. From node i a row goes to node i+1 if
-// its feature Column_i, as float32, is at most Threshold_i, else to node Right_i. A node whose column is -1
-// is a leaf.
+// Trees are decision trees. All trees are in the same arrays, each in preorder. A row goes from node i to
+// node i+1 if its feature Column_i, as float32, is at most Threshold_i. Otherwise it goes to node Right_i. A
+// node with column -1 is a leaf.
 //
-// In a forest, Right of a leaf is its index k, and its classes are the entries from Ends[k-1] (0 for k = 0)
-// to Ends[k]. The score of a class is its share in the leaf, averaged over the trees. In boosted trees, which
-// have a Prior, the Threshold of a leaf is its value: tree t adds it to logit t modulo the number of logits,
-// which start at Prior, and the scores are the softmax of the logits. A single logit is the log odds of the
-// second class against the first.
+// In a forest, Right of a leaf is the leaf's index k. The classes of leaf k are the entries from Ends[k-1] (0
+// for k = 0) to Ends[k]. The score of a class is Share in the leaf, averaged over the trees.
+//
+// Boosted trees have a Prior. The Threshold of a leaf is a value. Tree t adds the value to logit t modulo the
+// number of logits. Logits start at Prior, and scores are the softmax of the logits. A single logit is the
+// log odds of the second class.
 type Trees struct {
-	Classes   []int     `json:"classes"` // classes of shares and logits; other classes score 0
+	Classes   []int     `json:"classes"` // classes of LeafClass and Prior; other classes score 0
 	Roots     []int     `json:"roots"`   // root node of each tree, ascending from 0
 	Column    []int     `json:"column"`
 	Threshold []float64 `json:"threshold"`
 	Right     []int     `json:"right"`
 	Ends      []int     `json:"ends,omitempty"`       // end of each leaf of a forest
-	LeafClass []int     `json:"leaf_class,omitempty"` // index into Classes
+	LeafClass []int     `json:"leaf_class,omitempty"` // indices into Classes
 	Share     []float64 `json:"share,omitempty"`
 	Prior     []float64 `json:"prior,omitempty"`
 }
@@ -282,7 +282,7 @@ func (t *Trees) check(features, classes int) error {
 	return nil
 }
 
-// checkNodes reports nodes of one tree from which a walk would not advance to a leaf.
+// checkNodes refuses nodes of a tree from which a path does not reach a leaf.
 func (t *Trees) checkNodes(from, to, features int) error {
 	for i := from; i < to; i++ {
 		column, right := t.Column[i], t.Right[i]

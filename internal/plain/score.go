@@ -13,11 +13,11 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// blockRows is the number of rows scored together, which limits the memory.
+// blockRows is the number of rows scored together. It bounds the memory.
 const blockRows = 256
 
-// Scores returns the scores of every row of x, x.Rows x classes without gaps. The model must have passed
-// Check for the features of x. It uses all processors, until ctx is done.
+// Scores returns the scores of every row of x as a dense x.Rows x classes matrix. The model must have passed
+// Check. Scores uses all processors, and stops with an error if ctx is done.
 func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
 	out := make([]float64, x.Rows*classes)
 	ready := m.prepare()
@@ -36,7 +36,7 @@ func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]floa
 // scorer writes the scores of a few rows to dst, which must be zero.
 type scorer func(dst []float64, x dense.Matrix, classes int)
 
-// prepare returns the scorer of a model. Several goroutines may call it.
+// prepare returns a scorer that several goroutines may call.
 func (m *Model) prepare() scorer {
 	switch {
 	case m.Constant != nil:
@@ -141,7 +141,7 @@ func (t *Trees) score(dst []float64, x dense.Matrix, classes int) {
 	}
 }
 
-// walk returns the leaf of a row.
+// walk returns the leaf that a row reaches from node i.
 func (t *Trees) walk(i int, row []float32) int {
 	for t.Column[i] != -1 {
 		if float64(row[t.Column[i]]) <= t.Threshold[i] {
@@ -174,7 +174,7 @@ func (m *Mean) prepare() scorer {
 	}
 }
 
-// temper turns scores into probabilities: see [Mean].
+// temper converts scores to probabilities (see [Mean]).
 func (m *Mean) temper(p []float64, power float64) {
 	for c, v := range p {
 		p[c] = max(0, min(1, v))
@@ -206,7 +206,7 @@ func softmax(v []float64) {
 	normalise(v)
 }
 
-// spread writes the scores of some classes to the columns of these classes.
+// spread writes the scores of the classes in of to the columns of these classes.
 func spread(dst, scores []float64, of []int) {
 	for k, c := range of {
 		dst[c] = scores[k]
@@ -217,7 +217,7 @@ func general(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// packed copies the rows of a matrix that is not empty.
+// packed copies a nonempty matrix.
 func packed(m [][]float64) blas64.General {
 	return blas64.General{Rows: len(m), Cols: len(m[0]), Stride: len(m[0]), Data: slices.Concat(m...)}
 }

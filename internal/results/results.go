@@ -1,9 +1,9 @@
 // Package results divides a folder of results into a public and a private half.
 //
-// DIR/public contains exactly the files that may be published: charged files with secret noise, without paths
-// of this machine, times of work on private rows or private numbers. Everything else is in DIR/private, which
-// only its owner can open: keys, votes, charged ledgers, the configuration of the run and, in
-// DIR/private/results, the results that must not be published, such as results of a seeded run.
+// DIR/public contains exactly the files that may be published. They are charged, have secret noise, and
+// contain no paths of this machine, no running times on private rows and no private numbers. All other files
+// are in DIR/private, which only its owner can open: keys, votes, ledgers and the configuration of the run.
+// Results that must not be published, such as results of a seeded run, are in DIR/private/results.
 package results
 
 import (
@@ -25,13 +25,13 @@ import (
 // Folder is the path of a folder of results.
 type Folder string
 
-// Public returns the path of a file that may be published.
+// Public returns the path of a public file.
 func (f Folder) Public(names ...string) string { return f.join("public", names) }
 
-// Private returns the path of a file that must not be published.
+// Private returns the path of a private file.
 func (f Folder) Private(names ...string) string { return f.join("private", names) }
 
-// Result returns the path of a result and its mode.
+// Result returns the path and the mode of a result.
 func (f Folder) Result(releasable bool, names ...string) (string, os.FileMode) {
 	if releasable {
 		return f.Public(names...), 0o644
@@ -43,11 +43,11 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the configuration of the run, which is the first file written after the key.
+// Config returns the path of the run's configuration. A run writes it first after the key.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files in both halves if no run has begun there: they belong to another user, or to a
-// run whose configuration is gone.
+// Strangers returns all files in both halves if no run has begun there. Such files belong to another user, or
+// to a run whose configuration is gone.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -59,7 +59,7 @@ func (f Folder) Strangers() (paths []string, err error) {
 	}
 	for _, half := range []string{f.Public(), f.Private()} {
 		err := filepath.WalkDir(half, func(at string, e fs.DirEntry, err error) error {
-			unnamed := strings.HasPrefix(filepath.Base(at), ".") && filepath.Ext(at) == ".tmp" // a process is writing it
+			unnamed := strings.HasPrefix(filepath.Base(at), ".") && filepath.Ext(at) == ".tmp" // another process is writing it
 			if err == nil && !e.IsDir() && !unnamed && !slices.Contains(first, at) {
 				paths = append(paths, at)
 			}
@@ -69,24 +69,24 @@ func (f Folder) Strangers() (paths []string, err error) {
 			return nil, fmt.Errorf("results: %w", err)
 		}
 	}
-	if begun, err = durable.Exists(f.Config()); err != nil || begun { // by another process, meanwhile
+	if begun, err = durable.Exists(f.Config()); err != nil || begun { // another process has begun a run meanwhile
 		return nil, err
 	}
 	return paths, nil
 }
 
-// ErrReleased is matched by the refusal of a second release if an earlier release is found.
+// ErrReleased is matched by errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns this refusal for a file, with the evidence that it belongs to another run.
+// Released returns the error for a released file that belongs to another run. Text but is the evidence.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
 		Why: "a second release would spend a second budget on the same people, and no ledger would add up the two",
 		Fix: "restore the private half, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
 }
 
-// Vacant refuses a folder with files but without a run. If a run released them and nothing else remains of
-// the run, a second release would have a second budget that no ledger adds to the first: see [Released].
+// Vacant refuses a folder that has files but no run. If a lost run released these files, a second release
+// would spend a second budget, and no ledger would add up both (see [Released]).
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {
@@ -101,13 +101,13 @@ func (f Folder) Vacant() error {
 		Why: "the file is not from this run, and is not overwritten; nothing was written", Fix: "move the file away, or choose another --out"}
 }
 
-// releasedFile reports whether a run released a file with this name, or kept it as a ledger.
+// releasedFile reports whether files with this name are releases or ledgers.
 func releasedFile(name string) bool {
 	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") ||
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
-// Place is like [Folder.Result], and also makes the folder of the file.
+// Place is like [Folder.Result]. It also creates the folder of the file.
 func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
 	path, mode := f.Result(releasable, names...)
 	if releasable {
@@ -116,7 +116,7 @@ func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, er
 	return path, mode, durable.PrivateFolder(filepath.Dir(path))
 }
 
-// Write writes a result to its place.
+// Write writes a result to the path of [Folder.Result].
 func (f Folder) Write(releasable bool, name string, write func(io.Writer) error) error {
 	path, mode, err := f.Place(releasable, name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f Folder) Write(releasable bool, name string, write func(io.Writer) error)
 	return durable.WriteFile(path, mode, write)
 }
 
-// Keep writes a file that must not be published.
+// Keep writes a private file.
 func (f Folder) Keep(name string, data []byte) error {
 	if err := durable.PrivateFolder(f.Private()); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (f Folder) Keep(name string, data []byte) error {
 	return durable.WriteBytes(f.Private(name), 0o600, data)
 }
 
-// Find returns the path of a result of a complete run.
+// Find returns the path of a result of a complete run, in either half.
 func (f Folder) Find(names ...string) (string, error) {
 	path, _ := f.Result(true, names...)
 	there, err := durable.Exists(path)
@@ -143,20 +143,20 @@ func (f Folder) Find(names ...string) (string, error) {
 	return path, err
 }
 
-// Sweep removes the temporary files of killed processes. No other process may be using the folder.
+// Sweep removes temporary files of killed processes. No other process may use the folder.
 func (f Folder) Sweep() {
 	for _, half := range []string{f.Public(), f.Private()} {
 		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
 				durable.SweepFolder(path)
 			}
-			return nil // unreadable folders stay
+			return nil // skip unreadable folders
 		})
 	}
 }
 
-// Settle gives all public files one time of modification, since differences would reveal the time of work on
-// private rows, and removes other users' rights to private files. It reports whether there are public files.
+// Settle sets one modification time for all public files, because differences would reveal running times on
+// private rows. It removes the rights of other users to private files. It reports whether public files exist.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
@@ -178,8 +178,8 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one for everything below a folder except links. Files that disappear meanwhile, because
-// another process has the folder, are skipped.
+// settle calls one for every file and folder below dir, except links. It skips files that another process
+// removes meanwhile.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {
@@ -192,7 +192,7 @@ func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	})
 }
 
-// WriteJSON writes a value to the place of a result.
+// WriteJSON writes a value as JSON to the path of [Folder.Result].
 func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	err := f.Write(releasable, name, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -205,7 +205,7 @@ func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	return nil
 }
 
-// ReadJSON reads a file written by WriteJSON in a complete run, if it has this schema.
+// ReadJSON reads a file that WriteJSON wrote in a complete run. It refuses another schema.
 func (f Folder) ReadJSON(name, schema string, v any) error {
 	path, err := f.Find(name)
 	if err != nil {
@@ -227,7 +227,7 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of a row. Only the file name marks a seeded run: the format cannot.
+// WriteAccount writes the charges of a row. The file name marks a seeded run, because the format cannot.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -235,7 +235,7 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	return f.WriteJSON(!seeded, filepath.Join("accounts", name+".json"), account)
 }
 
-// timesFile holds the running times of a run. They include work on private rows, so they stay private.
+// timesFile holds the running times of a run. They depend on private rows and stay private.
 const timesFile = "seconds.json"
 
 // KeepTimes stores the running times of the run and of every row in the private half.
@@ -250,7 +250,7 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns the times that KeepTimes stored for this number of rows; zeros if there are none.
+// Times returns the running times from KeepTimes, or zeros if there are none for this number of rows.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))

@@ -1,4 +1,4 @@
-// Package testledger opens budgets for tests that need one to start a mechanism.
+// Package testledger provides charged reservations for tests of mechanisms.
 package testledger
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// Reserve charges an event to a ledger in memory whose budget is above what tests spend.
+// Reserve charges an event to a ledger in memory with a huge budget.
 func Reserve(t require.TestingT, relation accountant.Relation, e accountant.Event) *ledger.Reservation {
 	l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1 - 1e-9})
 	require.NoError(t, err)
@@ -17,7 +17,7 @@ func Reserve(t require.TestingT, relation accountant.Relation, e accountant.Even
 	return r
 }
 
-// Account returns an account of one event.
+// Account returns an RDP account of one event.
 func Account(t require.TestingT, relation accountant.Relation, e accountant.Event) *accountant.RDP {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: relation})
 	require.NoError(t, err)

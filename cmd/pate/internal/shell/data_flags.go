@@ -23,17 +23,17 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DataFlags are the flags for the data of a command and how they are read.
+// DataFlags describe the data of a command and how to read them.
 type DataFlags struct {
 	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 
 	Classes       int
 	Quick         bool
-	Labels, Units string // files beside NPY or idx rows
+	Labels, Units string // files for NPY or idx rows
 	Columns       ColumnFlags
 }
 
-// Add registers the flags of commands that learn from the data.
+// Add adds the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
 	f.Columns.Add(flags)
 	f.AddReading(flags)
@@ -41,13 +41,13 @@ func (f *DataFlags) Add(flags *pflag.FlagSet) {
 		"kind": &f.Kind, "split": &f.Split, "quick": &f.Quick})
 }
 
-// AddReading registers the flags about the text of a file and about its classes.
+// AddReading adds the flags about the format of a file and about classes.
 func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 	Declare(flags, "reading", To{"header": &f.Header, "separator": &f.Separator, "classes": &f.Classes, "class-names": &f.ClassNames,
 		"other-labels": &f.OtherLabels})
 }
 
-// Names returns the flags of Add, in the order in which a repeated command line has them.
+// Names returns the flags of Add, in the order of a repeated command line.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
 		"labels", "units", "drop", "keep", "image-size"}
@@ -134,7 +134,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	return task, nil
 }
 
-// wrongKind returns an error with the kind of the file --data, if data cannot be read from such files.
+// wrongKind returns an error if --data is a file of a kind that cannot hold data.
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
@@ -147,7 +147,7 @@ func (f *DataFlags) wrongKind() error {
 		filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 
-// Where returns the data's identity: the name of a known set, or the absolute path.
+// Where returns the name of a known data set, or the absolute path of the data.
 func (f *DataFlags) Where() (string, error) {
 	if slices.Contains(namedsets.Names(), f.Data) {
 		return f.Data, nil
@@ -155,7 +155,6 @@ func (f *DataFlags) Where() (string, error) {
 	return WholePath(f.Data)
 }
 
-// WholePath returns the absolute path.
 func WholePath(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -164,9 +163,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text for the data and how they are read, different for different flags. The first
-// version joined four words with bars. That form is kept if no word has a bar and no later flag is given, so
-// that runs of the first version can still resume.
+// Identity returns a text for the data and the reading flags. Different flags give different texts. The first
+// version joined four words with bars. That form remains if no word has a bar and no newer flag is given, so
+// that runs of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {
@@ -186,12 +185,12 @@ func (f *DataFlags) Identity() (string, error) {
 	return string(text), err
 }
 
-// PairFlags are the flags for private and public rows and how they are read.
+// PairFlags describe private and public rows and how to read them.
 type PairFlags struct {
 	Public       string
-	PublicLabels string // for public NPY or idx rows
+	PublicLabels string // labels for public NPY or idx rows
 	UnitName     string
-	data         DataFlags // how the private file is read
+	data         DataFlags // how to read the private file
 	accept       bool
 }
 
@@ -203,7 +202,7 @@ func (f *PairFlags) Add(flags *pflag.FlagSet) {
 		"accept-differences": &f.accept})
 }
 
-// Pair returns the flags for private and public rows, for a command that can also read both from one file.
+// Pair returns PairFlags for a command that can also read both from one file.
 func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) PairFlags {
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
@@ -224,7 +223,7 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
 }
 
-// CheckApart refuses private and public files that are equal, even if one is compressed.
+// CheckApart refuses equal private and public files, even if one is compressed.
 func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
@@ -233,7 +232,7 @@ func (f *PairFlags) CheckApart(private string) error {
 	if same, err := durable.Same(private, f.Public); err != nil || !same {
 		a, err := unpack.Sum(private)
 		if err != nil {
-			return nil // reading it later reports the error
+			return nil // the later read reports the error
 		}
 		if b, err := unpack.Sum(f.Public); err != nil || a != b {
 			return nil
@@ -246,7 +245,7 @@ func (f *PairFlags) CheckApart(private string) error {
 
 func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }
 
-// Names returns the flags, in the order in which a repeated command line has them.
+// Names returns the flags in the order of a repeated command line.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
 		"drop", "keep", "image-size", "header", "classes", "accept-differences"}
@@ -275,7 +274,7 @@ func (f *ColumnFlags) parse() (drop, keep []string, size dataset.Shape, err erro
 	return drop, keep, size, nil
 }
 
-// commas splits a list like a CSV row, so that names with commas can be quoted.
+// commas splits a list like a CSV row and drops empty names.
 func commas(flag, text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -287,7 +286,7 @@ func commas(flag, text string) ([]string, error) {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete declares the values of the command's own flags and of its argument.
+// Complete declares the values of the command's flags and argument.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "private", nil)
 	CompleteArgs(cmd, Files("csv", "tsv", "gz", "zst", "parquet", "npy"))

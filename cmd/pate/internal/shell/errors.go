@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Exit codes, which are part of the stable command line interface.
+// These exit codes are part of the stable command line interface.
 const (
 	ExitDone         = 0
 	ExitFailure      = 1
@@ -34,25 +34,25 @@ const (
 	ExitInterrupted  = 130
 )
 
-// CommandError is an error as the user reads it: what, why, how to fix it, and where to read more.
+// CommandError is an error as printed for the user: what is wrong, why, how to fix it, and a help topic.
 type CommandError struct {
 	Code  int
 	What  error
-	Why   string // optional
-	Fix   string // optional
-	Topic string // optional, of `pate help TOPIC`
-	Cause error  // optional, the error from which What was made
+	Why   string
+	Fix   string
+	Topic string // topic of `pate help TOPIC`
+	Cause error  // error of a library from which What was made
 }
 
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
-// UsageError returns an error about flags or arguments; nothing was done.
+// UsageError returns an error about flags or arguments. Nothing was done.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
 
-// Usagef returns a UsageError with a formatted text.
+// Usagef is UsageError with a formatted text.
 func Usagef(topic, format string, args ...any) error {
 	return UsageError(topic, fmt.Errorf(format, args...))
 }
@@ -65,12 +65,12 @@ func If(broken bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Positive refuses a number of a flag that is not finite and above 0.
+// Positive refuses a value of a given flag that is not finite and above 0.
 func Positive(given bool, name string, x float64) error {
 	return If(given && !(x > 0 && x <= math.MaxFloat64), "--%s %v: must be a finite number above 0", name, x)
 }
 
-// Refuse returns the first error among the rules as a UsageError; nil if all rules are nil.
+// Refuse returns the first error in rules as a UsageError, or nil.
 func Refuse(topic string, rules ...error) error {
 	if err := cmp.Or(rules...); err != nil {
 		return UsageError(topic, err)
@@ -78,12 +78,12 @@ func Refuse(topic string, rules ...error) error {
 	return nil
 }
 
-// InputError returns an error about invalid data or parameters; nothing was written.
+// InputError returns an error about invalid data or parameters. Nothing was written.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
 
-// FaultError returns the [fault] in err as a CommandError with a help topic. It returns other errors
+// FaultError converts a [*fault.Error] in err to a CommandError with a help topic. It returns other errors
 // unchanged.
 func FaultError(err error, topic string) error {
 	words, found := fault.In(err)
@@ -97,11 +97,11 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// Remedy is the text for the user, and the exit code, for an error of a library.
+// Remedy is the exit code and the text for the user for an error of a library.
 type Remedy struct {
 	Of              error
 	Code            int
-	What            error // replaces the error's own text, if not nil
+	What            error // replaces the error's own text if not nil
 	Why, Fix, Topic string
 }
 
@@ -123,13 +123,13 @@ var remedies = []Remedy{
 
 const otherRun = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
 
-// Explain returns the exit code and the lines for stderr for an error of a command. what, why and fix are one
-// line each, without control characters: names of files and flags, and replies of a server, come from
+// Explain returns the exit code and the lines for stderr for an error of a command. Each part of the error
+// becomes one line. Control characters are escaped, because file names and replies of servers come from
 // outside.
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
-		err = FaultError(err, "ledger") // from package run; commands convert the faults of other packages
+		err = FaultError(err, "ledger") // faults of package run; commands convert faults of other packages
 	}
 	if err = Remedied(err, remedies); !errors.As(err, &ce) {
 		ce = &CommandError{Code: ExitFailure, What: err}
@@ -151,7 +151,7 @@ func Explain(command string, err error) (int, string) {
 	return ce.Code, fmt.Sprintln(strings.Join(lines, "\n"))
 }
 
-// trainings are the remedies for errors of a training.
+// trainings are the remedies for errors of training.
 var trainings = []Remedy{
 	{recipe.ErrSpent, ExitOverBudget, nil, "the charges to the ledger stay spent; nothing more was charged",
 		"choose another ledger, and add up the two budgets, or choose features that learn nothing from private rows", "privacy"},
@@ -164,10 +164,11 @@ var trainings = []Remedy{
 		"remove the checkpoint to train the same model again from the start, at no further cost", "dpsgd"},
 }
 
-// TrainingError adds to an error of a training what the user can do about it.
+// TrainingError adds a remedy to an error of training.
 func TrainingError(err error) error { return Remedied(err, trainings) }
 
-// Remedied returns err with the first remedy that matches; unchanged if none does or err already has one.
+// Remedied returns err with the first matching remedy. It returns err unchanged if none matches or err has a
+// remedy.
 func Remedied(err error, of []Remedy) error {
 	i := slices.IndexFunc(of, func(r Remedy) bool { return errors.Is(err, r.Of) })
 	if i < 0 || errors.As(err, new(*CommandError)) {
@@ -177,11 +178,11 @@ func Remedied(err error, of []Remedy) error {
 	return &CommandError{Code: r.Code, What: cmp.Or(r.What, err), Why: r.Why, Fix: r.Fix, Topic: r.Topic}
 }
 
-// general are fixes that are less specific than the fix for an operating system's error.
+// general lists fixes that are less specific than the fix for an error of the operating system.
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - and pipe them in"}
 
-// advise adds to an error of the operating system what the user can do.
+// advise adds advice for an error of the operating system.
 func (e *CommandError) advise() {
 	why, fix := adviceOn(cmp.Or(e.Cause, e.What))
 	if fix == "" {
@@ -193,7 +194,7 @@ func (e *CommandError) advise() {
 	e.Why = cmp.Or(e.Why, why)
 }
 
-// adviceOn explains an error of the operating system and its fix; it returns "" for other errors.
+// adviceOn returns advice on an error of the operating system, or "" for other errors.
 func adviceOn(err error) (why, fix string) {
 	var link *os.LinkError
 	switch {
@@ -222,32 +223,31 @@ func adviceOn(err error) (why, fix string) {
 	return "", ""
 }
 
-// unnamed matches the temporary name of a file that was still being written.
+// unnamed matches the temporary name of a file being written.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
-// packages matches package names in front of their messages.
+// packages matches package names before messages.
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|` +
 	`aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
 
-// plain removes from a text what users do not know: package names, and the temporary names of files that were
-// being written.
+// plain removes package names and temporary file names, which users do not know.
 func plain(text string) string {
 	return unnamed.ReplaceAllString(packages.ReplaceAllString(text, "$1"), "$1")
 }
 
-// onWindows reports whether err has one of these Windows error numbers, which have other meanings elsewhere.
+// onWindows reports whether err is one of these Windows errors. On other systems the numbers have other
+// meanings.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }
 
-// isQuota reports whether the disk or the quota is full.
 func isQuota(err error) bool {
 	const handleDiskFull, diskFull, diskQuotaExceeded = 39, 112, 1295
 	return errors.Is(err, syscall.EDQUOT) || onWindows(err, handleDiskFull, diskFull, diskQuotaExceeded)
 }
 
-// isHeld reports whether another process keeps this process out of a file. Locks on Unix do not: they block
-// only processes that request a lock.
+// isHeld reports whether a Windows lock of another process blocks this process. Locks on Unix block only
+// processes that request a lock.
 func isHeld(err error) bool {
 	const sharingViolation, lockViolation = 32, 33
 	return onWindows(err, sharingViolation, lockViolation)

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Target is a file that a command writes, and which must not replace another file.
+// Target is an output file of a command. It must not replace certain other files.
 type Target struct {
 	Flag  string // flag with the path
 	Path  string
@@ -35,7 +35,7 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the paths, even through a link; what describes the paths.
+// CheckDistinct refuses a target that is one of the paths, even through a link. what describes the paths.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -49,8 +49,7 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 	return nil
 }
 
-// CheckWritable refuses a target that cannot be created. It removes temporary files that a killed process
-// left there.
+// CheckWritable refuses a target that cannot be created. It also removes temporary files of a killed process.
 func (t Target) CheckWritable() error {
 	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
@@ -59,8 +58,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is an input or belongs to an input, that is a ledger or a key, or
-// that cannot be written. It allows replacing other files.
+// CheckReplaceable refuses a target that is an input or a file beside an input, a ledger or key, or not
+// writable. It allows replacing all other files.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
@@ -88,7 +87,7 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	return t.CheckWritable()
 }
 
-// Write writes the target. It refuses a file that already exists, unless that has the same content.
+// Write writes the target. If the file exists, it must have the same content.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
@@ -111,14 +110,14 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 func ExpandPaths(paths []string) []string {
 	files := append([]string(nil), paths...)
 	for _, path := range paths {
-		if found, err := filepath.Glob(path); err == nil { // reading a bad pattern later reports it
+		if found, err := filepath.Glob(path); err == nil { // the later read reports a bad pattern
 			files = append(files, found...)
 		}
 	}
 	return files
 }
 
-// instead has the advice for a file of one kind that was given where another kind is expected.
+// instead has advice for a file of an unexpected kind.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
@@ -140,8 +139,8 @@ var instead = map[filekind.Kind]string{
 	filekind.Events:    "to compute the cost of the events: pate account FILE",
 }
 
-// WrongKind returns an error with the kind of a file that should be the one wanted, such as "a ledger". It
-// returns nil if the first bytes of the file show no kind, or a kind in right.
+// WrongKind returns an error if the file has a known kind that is not in right. The argument wanted is text
+// for the expected kind, such as "a ledger".
 func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	is := filekind.Of(path)
 	if is == filekind.Unknown || is == filekind.Binary || slices.Contains(right, is) {
@@ -151,7 +150,7 @@ func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "the file was not used, and nothing was charged", fix, topic)
 }
 
-// pathIn formats a path for the advice about a kind: quoted for Python or for a shell.
+// pathIn quotes a path for the advice about a kind, for Python or for a shell.
 func pathIn(is filekind.Kind, path string) string {
 	switch is {
 	case filekind.Parquet, filekind.Arrow, filekind.HDF5, filekind.NPY, filekind.Pickle, filekind.Zip:
@@ -160,8 +159,8 @@ func pathIn(is filekind.Kind, path string) string {
 	return ShellWord(path)
 }
 
-// ModelLedger returns the ledger of --ledger to which a model is charged. A new ledger gets this budget and
-// this --mode; for an existing ledger the budget may be 0.
+// ModelLedger returns the ledger of --ledger, to which a model is charged. A new ledger gets this budget and
+// this --mode. For an existing ledger the budget may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
@@ -187,7 +186,7 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	return &recipe.Shared{File: file, Account: account}, nil
 }
 
-// LedgerConfig returns the configuration of a ledger, and whether the ledger is new: a new ledger needs a
+// LedgerConfig returns the configuration of a ledger, and whether the ledger is new. A new ledger needs a
 // budget and a folder.
 func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
@@ -200,7 +199,8 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	return account, fresh, FaultError(err, "ledger")
 }
 
-// OpenLedgerFile opens a ledger that another process may be writing, and returns its known heads too.
+// OpenLedgerFile opens a ledger for reading, and reads the known heads. Another process may be writing the
+// ledger.
 func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
@@ -216,7 +216,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes the known heads that the ledger was found to contain.
+// HeadNames describes the heads in known that are not zero.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {
@@ -227,7 +227,7 @@ func HeadNames(known *run.Heads) []string {
 	return names
 }
 
-// OpenInput opens an input file of a command, or its standard input for "-". The caller closes it.
+// OpenInput opens an input file, or standard input for "-". The caller must close it.
 func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(cmd.InOrStdin()), nil
@@ -235,7 +235,7 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
-// ReadStart reads at most the first most bytes of a file.
+// ReadStart returns the first bytes of a file, at most most bytes.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

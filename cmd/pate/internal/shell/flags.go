@@ -27,10 +27,10 @@ import (
 //go:embed flags.txt
 var flagTexts string
 
-// listed matches the placeholder for a list in flagTexts: the list's name, and the separator of its items.
+// listed matches a placeholder for a list in flagTexts. The submatches are the list's name and the separator.
 var listed = regexp.MustCompile(`\{\{(\w+)(?:\|(.*?))?\}\}`)
 
-// list returns a list of the program by its name in flagTexts.
+// list returns the list with this name in flagTexts.
 func list(name string) []string {
 	switch name {
 	case "sets":
@@ -65,12 +65,12 @@ func list(name string) []string {
 	panic("shell: flags.txt names no list of the program: " + name)
 }
 
-// To maps the names of flags to the variables that receive their values.
+// To maps flag names to the variables for their values.
 type To map[string]any
 
-// Declare adds the flags of a section of flagTexts that have a variable in to. The variable's value is the
-// default unless the section has a default. Flags that exist already get the declared values of the section.
-// Declare panics if a variable has no flag in the section, or a type that no flag has.
+// Declare adds those flags of a section in flagTexts that have a variable in to. The variable's value is the
+// default unless the section has a default. Existing flags get the declared values of the section. Declare
+// panics if a variable has no flag in the section or an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -102,14 +102,14 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 	}
 }
 
-// Put puts the value of a flag into its place, if the flag was given.
+// Put sets *place to the value of a flag if the flag was given.
 func Put[T any](given bool, place *T, value T) {
 	if given {
 		*place = value
 	}
 }
 
-// add adds a flag of the type of its variable. A list of texts gets one item each time the flag is given.
+// add adds a flag with the type of the variable. Each use of a string list flag adds one item.
 func add(flags *pflag.FlagSet, name, usage string, place any) {
 	switch p := place.(type) {
 	case *string:
@@ -135,17 +135,18 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// Values describes the values of a flag or an argument as in flagTexts: a kind, then words or file endings.
-// Shells complete the words; a word outside a closed set is refused, and the nearest word suggested.
+// Values describes the values of a flag or an argument: a kind, and then words or file endings (see
+// flags.txt). Shells complete the words. For kinds one and list, other words are refused and the nearest word
+// is suggested.
 type Values []string
 
-// Take returns Values of a kind: one, list, some, file, dir or any.
+// Take returns Values of a kind: one, list, some, place, file, dir or any.
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
-// Files returns the Values of arguments that are files with these endings.
+// Files returns Values for files with these endings.
 func Files(endings ...string) Values { return Take("file", endings...) }
 
-// is reports whether the values are declared and of one of these kinds.
+// is reports whether the values have one of these kinds.
 func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
 
 func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -198,10 +199,10 @@ func (v Values) oneOf() string {
 	return "one of the values in the help"
 }
 
-// values is the annotation with the Values of a flag.
+// values is the annotation of a flag with its Values.
 const values = "pate_values"
 
-// Of declares the values of a flag; a test finds flags without a declaration.
+// Of declares the values of a flag. A test finds flags without a declaration.
 func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
@@ -209,7 +210,7 @@ func (v Values) Of(flag *pflag.Flag) {
 	flag.Annotations[values] = v
 }
 
-// told returns the declared values of a flag, nil if none were declared.
+// told returns the declared values of a flag, or nil.
 func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
 
 func CompleteArgs(cmd *cobra.Command, v Values) {
@@ -243,11 +244,11 @@ func CheckValues(cmd *cobra.Command) error {
 	return wrong
 }
 
-// Declared reports whether the values of a flag are known: declared, or determined by a type such as number.
+// Declared reports whether the values of a flag are declared or determined by the flag's type.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
-// CompleteAll registers the completions of cmd and of the commands below it. Cobra keeps them and their
-// commands until the process ends, so they are registered only when a shell requests completions.
+// CompleteAll registers the completions of cmd and of all commands below. Call it only when a shell requests
+// completions, because cobra keeps them until the process ends.
 func CompleteAll(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
@@ -258,7 +259,7 @@ func CompleteAll(cmd *cobra.Command) {
 		} else if wanted(f) == "" || f.Value.Type() == "bool" {
 			return
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the only error is a flag that has a completion already, such as an inherited flag
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // an error means that the flag has a completion, for example an inherited flag
 	})
 	if cmd.Runnable() && cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -268,7 +269,7 @@ func CompleteAll(cmd *cobra.Command) {
 	}
 }
 
-// wanted describes the values of a flag by its type; "" for texts.
+// wanted describes the values of a flag by type, or returns "" for text.
 func wanted(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "bool":

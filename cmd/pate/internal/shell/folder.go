@@ -16,25 +16,25 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// FolderRun is a command that can resume, because its state is in a folder.
+// FolderRun is a run that can resume, because a folder holds its state.
 type FolderRun[T any] struct {
 	Id run.Identity
-	// Out is the folder, which keeps the results when the run is done. If Out is empty, the folder is in the
-	// user's cache, its name begins with Kind, and it is removed when the run is done.
+	// Out is the folder, which remains with the results of a finished run. If Out is empty, the folder is in
+	// the user's cache, has a name that begins with Kind, and is removed when the run is done.
 	Out, Kind string
-	// Data returns the hash of the data. If it is called, it is called before Run. It is not called for a
-	// seeded run, whose key stays: nothing is kept to recognise its data.
+	// Data returns the hash of the data. For secret noise it is called before Run. A seeded run keeps its key
+	// and needs no hash.
 	Data func() [32]byte
 
-	// Read reads the results of a finished run, Run computes them and Write writes them to their places.
+	// Read reads the results of a finished run, Run computes them, and Write writes them to the folder.
 	Read  func(dir string) (T, error)
 	Run   func(run.Folder) (T, error)
 	Write func(dir string, result T) error
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run that depends on the location of its data, on the command line
-// that repeats it, and on the contents of the files in that command line.
+// CommandLine returns the identity of a run. It depends on the location of the data, the command line that
+// repeats the run, and held, the contents of files on that command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
@@ -43,8 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits refuses a run that its ledger has no room for, by try, unless the run has begun in its folder and is
-// charged.
+// Fits calls try to check the budget, unless the run has begun in its folder and is charged.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -56,8 +55,8 @@ func Fits(ctx context.Context, out string, try func(context.Context) error) erro
 // outputs are the flags for files and folders that commands write.
 var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
 
-// inputs returns what a command may read: its arguments, the data and the ledger, and every other flag with a
-// file name, including flags added to the command later.
+// inputs returns all paths that a command may read: arguments, data, ledger, and other flags with the name of
+// an existing file.
 func inputs(cmd *cobra.Command) []string {
 	all := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -78,11 +77,11 @@ func inputs(cmd *cobra.Command) []string {
 	return all
 }
 
-// CheckApart refuses to write over an input, or over a folder with an input inside, under any name or link.
+// CheckApart refuses to overwrite an input or a folder that contains an input, under any name or link.
 func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	for _, input := range inputs(cmd) {
 		for _, path := range written {
-			if in, err := durable.Within(input, path); err == nil && in { // reading it later reports the error
+			if in, err := durable.Within(input, path); err == nil && in { // the later read reports the error
 				return InputError(fmt.Errorf("%s is an input, and %s is where this command writes", input, path),
 					"the file would be overwritten; nothing was written", "choose another place", topic)
 			}
@@ -91,9 +90,9 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	return nil
 }
 
-// CheckFolder checks a folder of results before anything is made or charged. It refuses a folder that is an
-// input or has one in either half, under any name or link, and halves with files but no run. If such files
-// were released and their run is gone, a second release would spend a second budget that no ledger adds to
+// CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
+// input or contains an input. It also refuses files in the folder without a run. A lost run may have released
+// these files, and no ledger would add up both budgets.
 // the first.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
@@ -173,7 +172,7 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 	if err := show(); err != nil {
 		return result, err
 	}
-	if err := folder.Finish(data); err != nil { // overwrites the key
+	if err := folder.Finish(data); err != nil { // also overwrites the key
 		return result, err
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -182,8 +181,7 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 	return result, nil
 }
 
-// PrintFolder prints the results of a complete run whose folder stays, and describes both halves of the
-// folder.
+// PrintFolder prints the results of a complete run, and describes both halves of the folder.
 func PrintFolder(g *Globals, dir string, print func() error) error {
 	folder := results.Folder(dir)
 	some, err := folder.Settle()

@@ -1,8 +1,8 @@
-// Package shell holds what the commands of pate share: common flags, output formats, errors and exit codes,
-// progress, suggestions for typing errors, and protection of files that must not be overwritten.
+// Package shell holds common code of the commands of pate: flags, output formats, errors, exit codes,
+// progress and suggestions for typing errors. It also protects files that must not be overwritten.
 //
-// Each command is a package beside this one with one function, New, which takes the [Globals] and returns a
-// cobra command. No command imports another command.
+// Each command is a package beside this package. Its function New takes [Globals] and returns a cobra
+// command. Commands do not import each other.
 package shell
 
 import (
@@ -37,7 +37,7 @@ func (g *Globals) Noise() ledger.Noise {
 	return ledger.SecretNoise
 }
 
-// Key returns the key of the noise: the key of --seed if given, otherwise a new one.
+// Key returns the noise key: derived from --seed if given, otherwise random.
 func (g *Globals) Key() (rng.Key, error) {
 	if g.Seeded {
 		return rng.SeedKey(g.Seed), nil
@@ -45,37 +45,37 @@ func (g *Globals) Key() (rng.Key, error) {
 	return rng.NewKey()
 }
 
-// Globals are the values of the flags that most commands take; see AddTo.
+// Globals are the values of common flags (see [Globals.AddTo]).
 type Globals struct {
 	Stdout, Stderr io.Writer
 
 	Format        string
 	Seed          uint64
 	Delta         float64
-	Seeded, Quiet bool // --seed was given, and --quiet
-	Started       bool // flags and arguments were valid; a later error is not a usage error
+	Seeded, Quiet bool // flags and arguments were valid, so a later error is no usage error
+	Started       bool // flags and arguments were valid, so a later error is no usage error
 
 	warning sync.Mutex
 	warned  []string
 }
 
-// without is the annotation of a command with the flags of Globals that it does not use.
+// without is the annotation of a command with the common flags that it does not have.
 const without = "pate_without"
 
-// Without declares flags of Globals that a command refuses.
+// Without declares the common flags that a command does not have.
 func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// Command returns a command that refuses the flags of Globals that without lists.
+// Command returns a command without the common flags listed in without.
 func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
 	Without(cmd, strings.Fields(without)...)
 	return cmd
 }
 
-// AddTo adds --format, --seed and --delta to every command below root, except the flags listed by Without,
-// and --quiet to all.
+// AddTo adds --quiet to all commands below root. It adds --format, --seed and --delta unless Without lists
+// them.
 func (g *Globals) AddTo(root *cobra.Command) {
 	root.PersistentFlags().BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
 	var add func(cmd *cobra.Command)
@@ -96,15 +96,15 @@ func (g *Globals) AddTo(root *cobra.Command) {
 	add(root)
 }
 
-// Logf writes one message line to stderr unless --quiet is set. The arguments can neither break the line nor
-// control the terminal.
+// Logf writes one message line to stderr unless --quiet is set. Arguments cannot break the line or control
+// the terminal.
 func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
 		fmt.Fprintln(g.Stderr, table.Printable(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Print writes a report as JSON, or the report's table in another format.
+// Print writes a report as JSON, or the table of the report in another format.
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -113,8 +113,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: JSON, the table records for programs, or the table people with the
-// text below and, on a terminal, the heading.
+// PrintRun writes the result of a run. JSON has the report, CSV has the table records. Other formats have the
+// table people and the text below. Text also has the heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -137,7 +137,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below wraps a text that is printed below the table of a run.
+// Below wraps a text for printing below the table of a run.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {
@@ -146,8 +146,8 @@ func (g *Globals) Below(text string) string {
 	return "\n" + strings.Join(Folded(text, width), "\n") + "\n"
 }
 
-// Warn prints a warning in one line, even with --quiet, but each text only once. Programs recognise warnings
-// by the beginning of the line, as package pate_go does.
+// Warn prints each warning once, in one line, even with --quiet. Programs such as package pate_go recognise
+// warnings by the beginning of the line.
 func (g *Globals) Warn(text string) {
 	g.warning.Lock()
 	defer g.warning.Unlock()
@@ -157,8 +157,8 @@ func (g *Globals) Warn(text string) {
 	}
 }
 
-// WarnBudget warns, even with --quiet, if an epsilon protects next to nothing. Every command that prints a
-// claim calls it; JSON also has the text, from statement.Warning.
+// WarnBudget warns, even with --quiet, if an epsilon gives almost no protection. Every command that prints a
+// guarantee must call it.
 func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
 		g.Warn(text)
@@ -168,12 +168,12 @@ func (g *Globals) WarnBudget(epsilon float64) {
 // parameter is the annotation of a command whose --epsilon is not a budget.
 const parameter = "pate_epsilon"
 
-// EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation, not a promise.
+// EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation and not a budget.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
 	annotate(cmd, parameter, "parameter")
 }
 
-// WarnOfBudgets calls WarnBudget for the budgets given with --epsilon.
+// WarnOfBudgets calls WarnBudget with the largest value of --epsilon.
 func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	flag := cmd.Flags().Lookup("epsilon")
 	if flag == nil || !flag.Changed || cmd.Annotations[parameter] != "" {
@@ -188,29 +188,29 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	g.WarnBudget(largest)
 }
 
-// Prose reports whether results are for people to read, so that sentences may be printed with them.
+// Prose reports whether the output format is for people, so that sentences may be added.
 func (g *Globals) Prose() bool {
 	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }
 
 func (g *Globals) ParsedFormat() table.Format {
-	f, _ := table.ParseFormat(g.Format) // was checked before any command runs
+	f, _ := table.ParseFormat(g.Format) // checked before any command runs
 	return f
 }
 
-// Input is the standard input of a command. A read fails when the context ends: otherwise a terminal or pipe
-// without input would block a command after Ctrl-C.
+// Input is the standard input of a command. A read ends when ctx is done. Otherwise a terminal or pipe
+// without input would block the command after Ctrl-C.
 type Input struct {
 	ctx context.Context
 	in  io.Reader
-	own []byte // buffer of the goroutine that reads in, and may write to it after Read has returned
+	own []byte // buffer of the reading goroutine, which may write to it after Read has returned
 	cut atomic.Bool
 }
 
-// NewInput returns in as the input of a command that stops when ctx ends.
+// NewInput returns an Input for in, whose reads end when ctx is done.
 func NewInput(ctx context.Context, in io.Reader) *Input { return &Input{ctx: ctx, in: in} }
 
-// Read reads, or returns the error of the context as soon as the context ends.
+// Read reads from in. It returns the error of ctx as soon as ctx is done.
 func (i *Input) Read(p []byte) (int, error) {
 	if i.cut.Load() {
 		return 0, i.ctx.Err()
@@ -236,29 +236,28 @@ func (i *Input) Read(p []byte) (int, error) {
 	}
 }
 
-// Cut reports whether the end of the context stopped a read, because the command was interrupted.
+// Cut reports whether ctx ended a read, because the command was interrupted.
 func (i *Input) Cut() bool { return i.cut.Load() }
 
-// Terminal reports whether the input is a terminal, so that the user can be asked.
+// Terminal reports whether the input is a terminal, so that the user can answer.
 func (i *Input) Terminal() bool {
 	f, ok := i.in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// progress draws one line on a terminal, and draws nothing elsewhere.
+// progress is a line on a terminal. Without a terminal it prints nothing.
 type progress struct {
 	g       *Globals
 	mu      sync.Mutex
-	out     *os.File // nil: silent
+	out     *os.File // nil if silent
 	stage   string
 	started time.Time
 	drawn   time.Time
-	width   int // of the line on the screen
+	width   int // width of the line on the screen
 	noted   string
 }
 
-// NewProgress returns a progress line on stderr if that is a terminal and
-// --quiet was not given.
+// NewProgress returns a progress line on stderr, if stderr is a terminal and --quiet was not given.
 func NewProgress(g *Globals) *progress {
 	f, ok := g.Stderr.(*os.File)
 	if g.Quiet || !ok || !term.IsTerminal(int(f.Fd())) {
@@ -267,7 +266,7 @@ func NewProgress(g *Globals) *progress {
 	return &progress{g: g, out: f}
 }
 
-// Say, Warn and ReadAloud replace the line by their text.
+// Say, Warn and ReadAloud replace the progress line by text.
 func (p *progress) Say(text string) {
 	p.Clear()
 	p.g.Logf("%s", text)
@@ -285,7 +284,7 @@ func (p *progress) ReadAloud(notes []dataset.ColumnNote, repeated []string) {
 
 const barWidth = 24
 
-// Update draws that a stage has completed done of total steps. It is safe for concurrent use and draws at
+// Update shows that done of total steps of a stage are complete. It is safe for concurrent use and draws at
 // most ten times a second.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
@@ -312,7 +311,7 @@ func (p *progress) Update(stage string, done, total int) {
 	p.draw(line)
 }
 
-// Note sets the text at the end of the line, starting with the next update.
+// Note sets the text at the end of the line, from the next update on.
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

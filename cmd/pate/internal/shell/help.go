@@ -21,12 +21,12 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// details is the annotation with the text that only `pate help COMMAND` prints, not --help.
+// details is the annotation with text that only `pate help COMMAND` prints.
 const details = "pate_details"
 
-// Describe sets the texts and the help of the commands below root, and adds the topics.
+// Describe sets the texts and the help of all commands below root, and adds the topics.
 func Describe(root *cobra.Command) {
-	files, _ := helpTexts.ReadDir("help") // embedded
+	files, _ := helpTexts.ReadDir("help") // embedded files cannot fail
 	texts := map[string]string{}
 	for _, f := range files {
 		text, _ := helpTexts.ReadFile("help/" + f.Name())
@@ -71,12 +71,12 @@ func annotate(cmd *cobra.Command, name, value string) {
 	cmd.Annotations[name] = value
 }
 
-// Details returns the text that only `pate help COMMAND` prints, not --help.
+// Details returns the text that only `pate help COMMAND` prints.
 func Details(cmd *cobra.Command) string { return cmd.Annotations[details] }
 
-// mechanismTable lists every mechanism with its cost per query.
+// mechanismTable lists the mechanisms with their cost per query.
 func mechanismTable() string {
-	const does, costs = 33, 26 // columns
+	const does, costs = 33, 26 // column widths
 	var b strings.Builder
 	for _, d := range mechanisms.All() {
 		left, right, name := Folded(d.Short, does), Folded(d.Cost, costs), d.Name
@@ -95,8 +95,8 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// Help returns the help of a command. --help fits on one or two screens: two examples, a line for each
-// frequent flag, and the names of the other flags. full, for `pate help COMMAND`, has everything.
+// Help returns the help of a command. For --help, it has two examples, a line for each frequent flag, and the
+// names of all other flags. If full is set, for `pate help COMMAND`, it has everything.
 func Help(cmd *cobra.Command, full bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))
@@ -165,7 +165,7 @@ func firstExamples(examples string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// section is one group of a command's flags in its help.
+// section is a group of flags in the help of a command.
 type section struct {
 	title string
 	flags *pflag.FlagSet
@@ -177,7 +177,7 @@ type section struct {
 //go:embed sections.txt
 var sectionTexts string
 
-// sections returns the flags of a command in order, and the names of its rare flags.
+// sections returns the flags of a command by section, and the names of rare flags.
 func sections(cmd *cobra.Command) (found []section, rare []string) {
 	texts := strings.Split(sectionTexts, "\n\n")
 	texts, rare = texts[:len(texts)-1], strings.Fields(texts[len(texts)-1])
@@ -211,7 +211,7 @@ func sections(cmd *cobra.Command) (found []section, rare []string) {
 	return found, rare
 }
 
-// fewFlags is the largest number of flags for which --help lists all flags.
+// fewFlags is the largest number of flags for which --help describes rare flags.
 const fewFlags = 19
 
 // shortFlags lists the flags of a command, one per line.

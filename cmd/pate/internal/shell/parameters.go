@@ -20,13 +20,13 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// ParameterFlags are --mechanism and the flags for the mechanisms' parameters, which are made from the
-// mechanisms' descriptions.
+// ParameterFlags are --mechanism and the flags of all mechanisms' parameters. The descriptions of the
+// mechanisms define these flags.
 type ParameterFlags struct {
 	Mechanism string
 	known     []aggregate.Description
 	Values    map[string]*parameterValue
-	Uncapped  bool // without caps, and for any size of noise: for an analysis, not a run
+	Uncapped  bool // for an analysis: no caps, and noise of any size
 }
 
 type parameterValue struct {
@@ -73,10 +73,10 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 	}
 }
 
-// usage returns the usage of a parameter's flag, for each of the mechanisms that have it.
+// usage returns the usage text of a parameter's flag, by mechanism.
 func (f *ParameterFlags) usage(parameter string) string {
 	var docs []string
-	users := map[string][]string{} // by doc
+	users := map[string][]string{} // by usage text
 	for _, d := range f.known {
 		p, ok := d.Parameter(parameter)
 		if !ok {
@@ -104,7 +104,7 @@ func DescribeParameter(p aggregate.Parameter) string {
 	return p.Doc + ", in " + p.Unit
 }
 
-// users lists the known mechanisms that have a parameter, or all known mechanisms if parameter is "".
+// users lists the known mechanisms with this parameter, or all if parameter is "".
 func (f *ParameterFlags) users(parameter string) []string {
 	var names []string
 	for _, d := range f.known {
@@ -124,8 +124,8 @@ func (f *ParameterFlags) described() (aggregate.Description, error) {
 	return f.known[i], nil
 }
 
-// Setting returns the mechanism and its given parameters. If complete is set, every parameter without a
-// default must be given.
+// Setting returns the mechanism and the given parameters. If complete is set, a missing parameter without a
+// default is an error.
 func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.Description, aggregate.Setting, error) {
 	d, err := f.described()
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 	return d, s, nil
 }
 
-// Value returns the value of a flag, 0 if the flag does not exist.
+// Value returns the value of a flag, or 0 if the flag does not exist.
 func (f *ParameterFlags) Value(parameter string) float64 {
 	if v := f.Values[parameter]; v != nil {
 		return v.number
@@ -178,7 +178,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats the parameters of a setting, as far as wanted accepts them, as flags.
+// FlagsOf formats the parameters that wanted accepts as flags.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -189,10 +189,10 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags formats a setting as flags of pate label, for queries that begin at from.
+// LabelFlags formats a setting as flags of pate label, for queries from index from on.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
-	if err != nil { // for a mechanism that cannot be planned
+	if err != nil { // the mechanism cannot be planned
 		return ""
 	}
 	flags := FlagsOf(d, s, func(aggregate.Parameter) bool { return true })
@@ -201,7 +201,7 @@ func LabelFlags(s aggregate.Setting, from int) string {
 
 const maxOrders = 100_000
 
-// ParseOrders parses a list such as 1.5,2:64,1.1:10.9:0.1, in the order given.
+// ParseOrders parses a list such as 1.5,2:64,1.1:10.9:0.1. It keeps the order.
 func ParseOrders(text string) ([]float64, error) {
 	if text == "" {
 		return nil, nil
@@ -231,7 +231,7 @@ func ParseOrders(text string) ([]float64, error) {
 			return nil, fmt.Errorf("--orders %q: orders must be above 1, ranges must increase, and at most %d orders are allowed", part, maxOrders)
 		}
 		for i := 0; ; i++ {
-			// Decimal steps are rounded, so that 1.1:10.9:0.1 has 2, not 2.0000000000000004.
+			// Round decimal steps, so that 1.1:10.9:0.1 has 2 instead of 2.0000000000000004.
 			a := math.Round((lo+float64(i)*step)*1e9) / 1e9
 			if a > hi+step*1e-9 {
 				break
@@ -245,8 +245,8 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// AccountantEntry is an accountant that the user can choose, with a short description for a column of how it
-// differs, and the reason why its epsilon is above the tightest.
+// AccountantEntry is an accountant to choose. Why is a short description for a table column. Gap is the
+// reason why the accountant's epsilon is above the tightest.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
@@ -299,8 +299,8 @@ func CheckAccountant(name string) error {
 	return If(!known, "--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
 }
 
-// Targets parses --epsilon if it may have several values, with commas between them. They must be different,
-// finite and above 0, and are returned in ascending order.
+// Targets parses --epsilon with values separated by commas. The values must be distinct, finite and above 0.
+// It returns them in ascending order.
 func Targets(text string) ([]float64, error) {
 	var targets []float64
 	for word := range strings.SplitSeq(text, ",") {
@@ -320,7 +320,7 @@ func Targets(text string) ([]float64, error) {
 	return targets, nil
 }
 
-// TargetsText formats targets so that [Targets] can parse them.
+// TargetsText formats targets for [Targets].
 func TargetsText(targets []float64) string {
 	words := make([]string, len(targets))
 	for i, x := range targets {
@@ -341,8 +341,8 @@ func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	}
 }
 
-// CheckDelta refuses a delta that would allow publishing the data of one of n units; noun is the plural of
-// the unit. It accepts any delta if n is 0, unknown.
+// CheckDelta refuses a delta that would permit publishing the data of one of n units. For n = 0, which means
+// unknown, it accepts any delta. The noun is the plural of the unit.
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// farthest is the largest distance of a suggestion, in edits.
+// farthest is the largest edit distance of a suggestion.
 const farthest = 2
 
-// didYouMean returns "; did you mean X?" for the nearest of the words, "" if none is near.
+// didYouMean returns "; did you mean X?" for the nearest word, or "" if no word is near.
 func didYouMean(typed string, words []string) string {
 	limit := farthest
-	if len([]rune(typed)) <= 5 { // in a short word two letters are too many
+	if len([]rune(typed)) <= 5 { // two edits are too many for a short word
 		limit = 1
 	}
 	best, found := limit+1, ""
@@ -34,8 +34,8 @@ func didYouMean(typed string, words []string) string {
 	return fmt.Sprintf("; did you mean %s?", found)
 }
 
-// editDistance returns how many letters must be changed, added, removed or swapped with their neighbour to
-// turn a into b.
+// editDistance returns the least number of edits that turn a into b. An edit changes, adds or removes a
+// letter, or swaps two neighbours.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -59,7 +59,7 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// SuggestFlag rewrites an error of the flag parser, and adds the nearest flag and the expected form of the
+// SuggestFlag rewrites an error of the flag parser. It adds the nearest flag or the expected form of the
 // value.
 func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
@@ -86,7 +86,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// SuggestCommand refuses a word that is not a command below cmd.
+// SuggestCommand refuses a word that is no command below cmd, and suggests the nearest command.
 func SuggestCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that only has commands below it; its errors refer to the help topic.
+// Parent returns a command that only groups children. Errors refer to the help topic.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
@@ -115,7 +115,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// ArgumentError lists the arguments of a command, instead of cobra's "accepts 1 arg(s), received 0".
+// ArgumentError rewrites cobra's errors about arguments, such as "accepts 1 arg(s), received 0".
 func ArgumentError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	switch {
@@ -133,7 +133,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("usage: %s; %s given", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
-// UseOwnHelpCommand gives root a help command for commands and topics.
+// UseOwnHelpCommand adds a help command for commands and topics to root.
 func UseOwnHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",
@@ -159,9 +159,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 	})
 }
 
-// Wants checks the arguments of a command and everything else that it needs: the error lists all that is
-// missing. missing may be nil; it is called after the flags are parsed, and lists missing flags and
-// arguments.
+// Wants checks the arguments of a command and everything else that it needs. The error lists all that is
+// missing. The function missing, if not nil, lists missing flags and arguments after the flags are parsed.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {
@@ -182,7 +181,7 @@ func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args
 	}
 }
 
-// Unset lists the flags that were not given, or were given an empty value.
+// Unset lists the flags that were not given or are empty.
 func Unset(cmd *cobra.Command, names ...string) []string {
 	var unset []string
 	for _, name := range names {
@@ -193,7 +192,7 @@ func Unset(cmd *cobra.Command, names ...string) []string {
 	return unset
 }
 
-// missingError lists what a command still needs; nil if absent is empty.
+// missingError returns an error that lists what a command still needs, or nil if absent is empty.
 func missingError(cmd *cobra.Command, absent ...string) error {
 	if len(absent) == 0 {
 		return nil
@@ -209,7 +208,7 @@ func missingError(cmd *cobra.Command, absent ...string) error {
 	return e
 }
 
-// shortUsage returns the usage of a flag up to its first remark.
+// shortUsage returns the usage of a flag up to the first remark.
 func shortUsage(usage string) string {
 	if i := strings.IndexAny(usage, "(;"); i > 0 {
 		usage = usage[:i]
@@ -217,7 +216,7 @@ func shortUsage(usage string) string {
 	return strings.TrimRight(usage, " ,")
 }
 
-// and formats a list as "a", "a and b", "a, b and c".
+// and formats a list as "a", "a and b", or "a, b and c".
 func and(words []string) string {
 	if len(words) == 1 {
 		return words[0]

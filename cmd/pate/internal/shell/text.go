@@ -21,7 +21,7 @@ import (
 
 const Columns = 80
 
-// foldedCommands breaks command lines that are wider than the terminal before a flag.
+// foldedCommands breaks long command lines before a flag.
 func foldedCommands(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -34,8 +34,7 @@ func foldedCommands(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrapped wraps the paragraphs of a text again. Lines that begin with a blank, such as code and lists, are
-// kept unchanged.
+// Wrapped wraps paragraphs again. It keeps lines that begin with a blank, such as code and lists.
 func Wrapped(text string) string {
 	var lines []string
 	var paragraph strings.Builder
@@ -55,7 +54,7 @@ func Wrapped(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// ShellWord quotes a word for a POSIX shell if needed.
+// ShellWord quotes a word for a POSIX shell if necessary.
 func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r)
@@ -65,7 +64,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Folded breaks a text into lines of at most this number of columns.
+// Folded breaks text into lines of at most this number of columns.
 func Folded(text string, columns int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -85,7 +84,7 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns the reason why a result must not be released: the waived refusals or the seed.
+// NotReleasable returns text for a result that must not be released: waived refusals, or the seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
@@ -93,7 +92,7 @@ func NotReleasable(waived []string) string {
 	return "no: seeded"
 }
 
-// FormatUp formats a bound with five digits, rounded up, or exactly.
+// FormatUp formats an upper bound with five digits, rounded up, or in full if exact is set.
 func FormatUp(x float64, exact bool) string {
 	if math.IsInf(x, 1) {
 		return "inf"
@@ -107,7 +106,7 @@ func FormatUp(x float64, exact bool) string {
 // FormatDown formats a lower bound with five digits, rounded down.
 func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
 
-// FormatEpsilon formats a claim with four decimals, rounded up, or exactly.
+// FormatEpsilon formats an epsilon with four decimals, rounded up, or in full if exact is set.
 func FormatEpsilon(x float64, exact bool) string {
 	if exact || x > 1e6 || x < 1e-2 {
 		return FormatUp(x, exact)
@@ -115,7 +114,7 @@ func FormatEpsilon(x float64, exact bool) string {
 	return number.DecimalsUp(x, 4)
 }
 
-// FormatExpected formats an expectation with one decimal, or exactly.
+// FormatExpected formats an expectation with one decimal, or in full if exact is set.
 func FormatExpected(x float64, exact bool) string {
 	if !exact && x >= 999.95 {
 		return Fixed(x, 0, false)
@@ -123,7 +122,7 @@ func FormatExpected(x float64, exact bool) string {
 	return Fixed(x, 1, exact)
 }
 
-// Fixed formats a number with this number of decimals, or exactly.
+// Fixed formats a number with this number of decimals, or in full if exact is set.
 func Fixed(x float64, decimals int, exact bool) string {
 	if exact {
 		return number.Exact(x)
@@ -131,8 +130,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line that begins with words and has those flags in names that given accepts. A
-// text in values replaces the value of its flag, given or not; an empty text leaves the flag out.
+// Repeats returns a command line that begins with words, followed by those flags in names that given accepts.
+// A text in values replaces the flag's value. An empty text omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -151,18 +150,17 @@ func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) 
 	return strings.Join(words, " ")
 }
 
-// Given and Differs are arguments for [Repeats]: they report whether the flag was typed, and whether its
-// value differs from the default.
+// Given reports whether a flag was typed. It is an argument for [Repeats].
 func Given(f *pflag.Flag) bool { return f.Changed }
 
-// Differs is described at [Given].
+// Differs reports whether a flag differs from its default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the unit: the given name, else the name of its column, else "record".
+// UnitWord returns the given name of the unit, or the name of the unit column, or "record".
 func UnitWord(given, column string) string { return cmp.Or(given, column, "record") }
 
-// Object is a JSON object that keeps the order of its fields: names and values in turn. A field whose name
-// ends in a question mark is left out if its value is zero, nil or an empty list.
+// Object is a JSON object with ordered fields. Elements are alternately names and values. A name that ends in
+// a question mark is omitted if the value is zero, nil or an empty list.
 type Object []any
 
 func (o Object) MarshalJSON() ([]byte, error) {
@@ -185,7 +183,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), b.Bytes()[1:]...), '}'), nil
 }
 
-// Number is a float64 whose JSON form is null if it is infinite.
+// Number is a float64 whose JSON form is null if infinite.
 type Number float64
 
 func (x Number) MarshalJSON() ([]byte, error) {
@@ -195,7 +193,7 @@ func (x Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(x))
 }
 
-// WriteJSON writes v as indented JSON with a newline.
+// WriteJSON writes v as indented JSON and a newline.
 func WriteJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -205,7 +203,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// TableOf returns a table with these columns and no rows. A < before a name aligns its column to the left.
+// TableOf returns a table without rows. A < before a name aligns the column to the left.
 func TableOf(names ...string) table.Table {
 	var t table.Table
 	for _, name := range names {

@@ -24,8 +24,7 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 	Declare(flags, "units", To{"size": size, "rows-per-unit": rows})
 }
 
-// CheckTeachers checks the number of teachers, and the declared number of units from which it may be
-// computed.
+// CheckTeachers checks the number of teachers and the declared number of units.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
 	return cmp.Or(If(given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers),
 		"--teachers %d: must be from 2 to %d; the default is computed from --size, or is 100 without --size", teachers, votes.MaxTeachers),
@@ -59,7 +58,7 @@ func SayRows(g *Globals, cfg recipe.Config) {
 		cfg.RowsPerUnit)
 }
 
-// TypicalFlags are the flags for Bayesian figures in addition to epsilon.
+// TypicalFlags are the flags for Bayesian figures, which are reported in addition to epsilon.
 type TypicalFlags struct {
 	on      bool
 	delta   float64
@@ -96,8 +95,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the cache of features in the user's cache folder. Only its first fault is reported:
-// one line per fault would show the number of runs of a search, which is private.
+// FeatureCache returns the feature cache in the user's cache folder. It reports only the first fault, because
+// more lines would reveal the number of runs in a search, which is private.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -105,12 +104,11 @@ func FeatureCache(tell func(text string)) *features.Cache {
 	}}
 }
 
-// manyPixels is the size of images, in bytes, above which their features take hundreds of megabytes.
+// manyPixels is the size of images in bytes above which features take hundreds of megabytes.
 const manyPixels = 64 << 20
 
-// SpareMemory collects garbage earlier for a task with many images: their features are gigabytes in a few
-// pieces without pointers, so collecting is cheap. The caller must defer the returned function, which
-// restores the setting.
+// SpareMemory makes garbage collection more frequent for a task with many images. Their features take
+// gigabytes in a few pieces without pointers, so collections are cheap. The caller must defer restore.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
@@ -122,16 +120,16 @@ func SpareMemory(task dataset.Task) (restore func()) {
 	return func() {}
 }
 
-// CollectAt sets the growth in percent at which garbage is collected. The caller must defer the returned
-// function, which restores the setting, because a process may run many commands.
+// CollectAt sets the garbage collection percentage. The caller must defer restore, because a process may run
+// many commands.
 func CollectAt(percent int) (restore func()) {
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// PrivateTask reads private rows, by the schema of the public rows, into a task for one private model, and
-// prints the use of the columns. All private rows are trained on. If scored is set, public rows with a known
-// label are used for scoring.
+// PrivateTask reads private rows, with the schema of the public rows, into a task for one private model. It
+// prints how columns are used. All private rows are for training. If scored is set, public rows with labels
+// are for scoring.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
@@ -172,11 +170,12 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 	return set
 }
 
-// maxAloud is the number of columns up to which each has its own line; with more, similar columns share one.
+// maxAloud is the largest number of columns that are printed one per line. With more columns, similar columns
+// have one line.
 const maxAloud = 40
 
-// ReadAloud prints the columns of a table and their use, and warns of a column that suggests several rows per
-// person. All of this is computed from public rows.
+// ReadAloud prints the columns of a table and their use. It warns if a column suggests several rows per
+// person. All this depends only on public rows.
 func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")
@@ -191,8 +190,7 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	}
 }
 
-// ReadTaskAloud prints the columns of a task, if it is a table, from its pool, and warns if nothing may be
-// released.
+// ReadTaskAloud prints the columns of a task, if it has a table, and warns if nothing may be released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
 		g.Warn("not releasable: " + why + " (the ε of a run on the default split does not cover what is learned from these rows or chosen with them)")

@@ -25,7 +25,7 @@ type VotesFlags struct {
 	stdin                            *votesStdin
 }
 
-// votesStdin holds the votes from standard input: a command reads votes several times, but standard input can
+// votesStdin holds the votes from standard input. Commands read votes several times, but standard input can
 // be read only once.
 type votesStdin struct {
 	in    io.Reader
@@ -47,8 +47,8 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Needs checks that votes are named, that these flags are given and, where votes cannot be read without, the
-// number of classes; a ledger that is not there yet needs --epsilon.
+// Needs requires votes files and these flags. It requires the number of classes if the votes do not show it,
+// and --epsilon if the ledger does not exist yet.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
@@ -64,7 +64,7 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 	})
 }
 
-// Options converts the flags to the options of package votes.
+// Options converts the flags to options of package votes.
 func (f *VotesFlags) Options() (votes.Options, error) {
 	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Probabilities: f.shares, Teachers: f.Teachers,
 		Transpose: f.transpose, IndexColumn: f.index}
@@ -95,7 +95,7 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	return opt, err
 }
 
-// nameClasses parses --class-names, which also set the number of classes.
+// nameClasses parses --class-names, which also determine the number of classes.
 func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	if f.names == "" {
 		return nil
@@ -115,7 +115,7 @@ func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	return nil
 }
 
-// Open opens the votes in the files that are the arguments; - is standard input.
+// Open opens the votes in these paths. The path - is standard input.
 func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	return s, toldVotes(err, paths)
 }
 
-// OpenChecked opens the votes in the files that are the arguments, and checks all their queries.
+// OpenChecked opens the votes in these paths and checks all queries.
 func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.Source, *votes.Report, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -135,7 +135,7 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 	return s, r, toldVotes(err, paths)
 }
 
-// toldVotes explains why votes cannot be read; the first reason to check is that a file holds no votes.
+// toldVotes explains why votes cannot be read. It first checks whether a file is of another kind.
 func toldVotes(err error, paths []string) error {
 	if err == nil {
 		return nil
@@ -149,7 +149,7 @@ func toldVotes(err error, paths []string) error {
 	return FaultError(err, "votes")
 }
 
-// Check checks all queries of the votes in the files that are the arguments.
+// Check checks all queries of the votes in these paths.
 func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, error) {
 	opt, err := f.spooled(ctx, paths)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	return r, toldVotes(err, paths)
 }
 
-// spooled returns Options with the votes of standard input, if - is among the paths.
+// spooled is Options with the votes of standard input, if - is one of the paths.
 func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options, error) {
 	opt, err := f.Options()
 	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {
@@ -172,20 +172,20 @@ func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options
 	return opt, err
 }
 
-// Close deletes the votes that came from standard input.
+// Close removes the votes from standard input.
 func (f *VotesFlags) Close() {
 	if f.stdin != nil && f.stdin.spool != nil {
-		_ = f.stdin.spool.Close() // it was only read
+		_ = f.stdin.spool.Close() // an error does not matter after reading
 		f.stdin.spool = nil
 	}
 }
 
-// lazyStdin reads the standard input that the command has at the time of the first read.
+// lazyStdin reads from the command's standard input at the time of the read.
 type lazyStdin struct{ cmd *cobra.Command }
 
 func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }
 
-// parseQueries parses FROM:TO; either end may be left out. to = 0 means all queries.
+// parseQueries parses FROM:TO. Either end may be missing. to = 0 means all queries.
 func parseQueries(text string) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -203,7 +203,7 @@ func parseQueries(text string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// FailedFindings returns the findings that fail a check of votes. Notes, which are private, go to stderr.
+// FailedFindings returns the findings that fail. It writes notes, which are private, to stderr.
 func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	for _, finding := range report.Findings() {
 		switch finding.Level {
@@ -216,15 +216,15 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	return failed
 }
 
-// FailedVotes returns the error of a command that refuses votes with this finding.
+// FailedVotes returns the error of a command that refuses votes because of a finding.
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
 		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
 			"may reveal private votes: show it to their owner alone", Fix: fix, Topic: "votes"}
 }
 
-// CountedTeachers compares the number of teachers in votes with a manifest beside them. It requires
-// --teachers if the file does not show the number, or may be transposed and confirmed is false.
+// CountedTeachers compares the number of teachers in votes with the manifest. It requires --teachers if the
+// votes do not show the number, or if the file may be transposed and confirmed is false.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -249,8 +249,8 @@ func transposed(code int, what error, fix string) error {
 		Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: fix, Topic: "votes"}
 }
 
-// Stated is what a manifest beside votes records about them: FILE.manifest.json, as pate train writes it.
-// Without a manifest all fields are zero.
+// Stated is the content of a manifest beside votes, FILE.manifest.json from pate train. Without a manifest
+// all fields are zero.
 type Stated struct {
 	manifest.Head
 	Where string // path of the manifest
@@ -275,8 +275,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag that describes the votes, or the manifest's value if the flag was not
-// given. It refuses a value that contradicts the manifest.
+// Settle returns the value of a flag about the votes, or the manifest's value if the flag was not given. It
+// refuses a value that contradicts the manifest.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:
