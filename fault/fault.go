@@ -1,5 +1,5 @@
-// Package fault has the one type of error that is meant for a person: what is wrong, why it matters and what
-// to do. Callers find it in a chain of errors by [In] and print its text line by line.
+// Package fault defines an error type for messages to a person: what is wrong, why it matters, and what to
+// do. [In] finds such an error in a chain of errors.
 package fault
 
 import (
@@ -7,14 +7,14 @@ import (
 	"fmt"
 )
 
-// Error is a failure described for a person. It never quotes private data.
+// Error describes a failure to a person. It never contains private data.
 type Error struct {
-	File string // path or name of what is wrong; may be empty
-	Row  int    // 1-based line of the file on which a row begins; 0 if no row is to blame
-	What string // begins after the file and the row: "has 14 cells, ..."
-	Why  string // what was expected; may be empty
-	Fix  string // what to do; may be empty
-	// Check is set if something has changed since it was made. Otherwise a request cannot be met.
+	File string // path or name of the input; may be empty
+	Row  int    // 1-based line at which the wrong row begins; 0 if no row is wrong
+	What string // text after the file and the row, such as "has 14 cells, ..."
+	Why  string // reason or expected value; may be empty
+	Fix  string // advice; may be empty
+	// Check is set if a file changed after its creation. Otherwise a request cannot be met.
 	Check bool
 	Err   error // cause; may be nil
 }
@@ -48,13 +48,13 @@ func (e *Error) what() string {
 	return text + e.What
 }
 
-// Words is the text of an error, line by line. Why is the cause if the error has no Why of its own.
+// Words is the text of an error. Why is the cause if the error has no Why.
 type Words struct {
 	What, Why, Fix string
 	Check          bool
 }
 
-// In returns the text of the first [Error] in the chain of err.
+// In returns the text of the first [Error] in the chain of err, and whether one exists.
 func In(err error) (w Words, found bool) {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -20,23 +20,23 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// File is a ledger that runs charge.
+// File describes a ledger that runs charge.
 type File struct {
 	Path   string        // required
-	New    ledger.Config // for a ledger that does not exist yet
-	Expect Expect        // for a ledger that exists
-	// Warn, if not nil, is called with each warning.
+	New    ledger.Config // configuration of a ledger that does not exist yet
+	Expect Expect        // check of a ledger that exists
+	// Warn, if not nil, receives each warning.
 	Warn func(string)
 }
 
-// Expect is what an existing ledger is expected to have. A zero field allows any value.
+// Expect lists required settings of an existing ledger. A zero field allows any value.
 type Expect struct {
 	Unit       string
 	Relation   accountant.Relation
 	Epsilon    float64
 	Delta      float64
 	Mode       *ledger.Mode
-	Accountant accountant.Method // that proves the claim of the ledger
+	Accountant accountant.Method // accountant of the ledger
 }
 
 func (f File) warn(format string, args ...any) {
@@ -45,14 +45,14 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns the configuration to open the ledger with, and whether the ledger is new. If the ledger is
-// lost or is not as expected, Look returns a [*fault.Error]. It writes nothing.
+// Look returns the configuration to open the ledger with, and whether the ledger is new. It writes nothing.
+// Errors: a [*fault.Error] if the ledger is lost, unreadable or different from Expect.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
 			Why: "the head, the secret and the keys of a ledger must lie beside the file itself", Fix: "give " + is}
 	}
-	// Before the ledger: each of these files was made after the whole ledger.
+	// Look for traces before the ledger: each trace is created after a whole ledger.
 	traces, err := f.traces()
 	if err != nil {
 		return f.New, false, err
@@ -66,7 +66,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	}
 	defer file.Close()
 	first, err := bufio.NewReader(io.LimitReader(file, 1<<21)).ReadBytes('\n')
-	if err == io.EOF { // there is no ledger, or opening it gives the reason
+	if err == io.EOF { // no ledger exists, or opening reports the error
 		return f.New, true, f.lost(traces)
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (f File) unreadable(err error) error {
 		Why: "the ledger must be charged before anything is released", Fix: "check its name", Err: err}
 }
 
-// agrees compares a ledger with the expectation.
+// agrees compares the settings of a ledger with Expect.
 func (f File) agrees(is ledger.Config) error {
 	var differ []string
 	field := func(name string, is, want any, given bool) {
@@ -139,7 +139,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns an error if the ledger is missing or empty although traces exist.
+// lost returns an error if traces is not empty. The ledger must be missing or empty.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
@@ -149,16 +149,16 @@ func (f File) lost(traces []string) error {
 		Fix: "restore the newest copy of the ledger; if nothing was ever charged, remove the other file too", Check: true}
 }
 
-// Book is a ledger held open for releases.
+// Book is an open ledger with its files.
 type Book struct {
-	Ledger *ledger.Ledger // to be read
+	Ledger *ledger.Ledger // read only
 	file   File
-	shared bool // the ledger was not made for one run
-	lacks  bool // IDFile is missing, although inputs may have been recognised by it
+	shared bool // other runs may share the ledger
+	lacks  bool // IDFile is missing, although earlier inputs may need it
 }
 
-// Open opens the ledger with the configuration from Look. While another process holds the ledger, Open waits
-// until ctx ends. It refuses a ledger that contradicts its kept heads: see the package comment.
+// Open opens the ledger with the configuration from Look. It waits while another process holds the ledger,
+// until ctx ends. It refuses a ledger that contradicts its recorded heads (see the package comment).
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -186,7 +186,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	return b, nil
 }
 
-// accept may refuse a ledger after everything was read and before anything is written.
+// accept may refuse a ledger after it was read and before anything is written.
 func (b *Book) accept(s ledger.State) error {
 	f := b.file
 	if s.Lines == 0 {
@@ -227,10 +227,10 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin creates the id, the secret and the head of an accepted ledger.
+// begin creates the missing id, secret and head of an accepted ledger.
 func (b *Book) begin(known Heads) error {
 	f := b.file
-	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // of killed processes: the ledger is ours
+	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // remains of killed processes; this process holds the ledger
 		durable.Sweep(path, "")
 	}
 	f.warnOfMode()
@@ -260,14 +260,14 @@ func (b *Book) begin(known Heads) error {
 func (f File) warnOfMode() {
 	info, err := os.Stat(f.Path)
 	if err != nil {
-		return // opening it has failed
+		return // Open has reported this error
 	}
 	if err := errors.Join(durable.Exposed(f.Path, info), durable.Readable(f.Path, info)); err != nil {
 		f.warn("%s %v: until its outcomes are released, the ledger is secret (chmod 600)", f.Path, err)
 	}
 }
 
-// Key returns the secret key in a file that only its owner can read, and creates the file if it is missing.
+// Key returns the secret key in the file at path, which only its owner can read. It creates a missing file.
 func Key(path string) (rng.Key, error) {
 	key, ok, err := keyfile.Read(path)
 	if err != nil || ok {
@@ -279,8 +279,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret by which the inputs of the ledger are recognised. If used is set, earlier inputs
-// were recognised by it, so it must exist.
+// secret returns the secret that identifies inputs of the ledger. If used is set, the secret must exist,
+// because earlier inputs were recorded under it.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

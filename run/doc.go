@@ -1,10 +1,10 @@
 // Package run plans, charges, draws, commits and releases files, each once. Every release of this module uses
 // it.
 //
-// A [Run] has a ledger, a plan of its cost, and stages, each of which releases one file. Its identity is
-// everything that its outcome depends on. A run with the same identity resumes where it was interrupted, at
-// no further cost and to the last bit, or checks that the files are the released ones. Another identity is
-// another run, or is refused by [ErrOtherRun].
+// A [Run] has a ledger, a plan with its privacy cost, and stages. Each stage releases one file. The identity
+// of a run is everything that the outcome depends on. A run with an equal identity resumes after an
+// interruption, without a new charge and with the same bytes. If the run is complete, it only checks the
+// files. A run with a different identity is a new run, or fails with [ErrOtherRun].
 //
 //	r := run.Run{
 //		File: run.File{Path: "run.jsonl", New: ledger.Config{
@@ -15,7 +15,7 @@
 //			var s settings
 //			same, err := before.Find(hash, &s) // a recorded run has its settings
 //			if same == nil {
-//				s.Noise, err = before.LeastNoise(ctx, ...) // that fits the rest of the budget
+//				s.Noise, err = before.LeastNoise(ctx, ...) // fits the rest of the budget
 //			}
 //			events := [][]accountant.Event{{s.event()}}
 //			return run.Plan{Events: events, Settings: s, Inputs: hash, Same: same}, err
@@ -26,54 +26,55 @@
 //
 // # Places
 //
-// Several runs may charge a ledger beside an output. Each is recorded under its identity as JSON, and the key
-// of an unfinished run is in LEDGER.TAG.key. An identity has only a hash of its private inputs, made with the
-// secret in LEDGER.id.
+// Several runs may charge a ledger next to an output. The ledger records the identity of each run as JSON. It
+// contains only a hash of the private inputs, made with the secret in LEDGER.id. The key of an unfinished run
+// is in LEDGER.TAG.key.
 //
-// A [Folder] belongs to one run. Its private half has the key and the configuration, and ledgers made for
-// this run alone ([ledger.Config].Run, by [ID]), unless the run charges a shared ledger. Such a run gets the
-// folder's key as Run.Key, and the folder destroys the key when the run is finished.
+// A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers for
+// this run alone ([ledger.Config].Run, from [ID]). The run gets the folder's key as Run.Key. The folder
+// destroys the key after the run is finished.
 //
-// All stages are charged in one batch before the first one draws. Between two stages the caller may do work
-// that costs nothing, with [Run.Open] and [Session.Next].
+// All stages are charged in one batch before the first stage draws. Between two stages the caller may do work
+// without privacy cost, with [Run.Open] and [Session.Next].
 //
 // # Order
 //
 //	the key is on disk           or a repeated run would draw other noise
-//	the worst case is reserved   or the draw would not be paid for
+//	the worst case is reserved   or the draw would not be charged
 //	the outcome is drawn         into a file without its name
-//	its hash is committed        or it could be drawn otherwise after a crash
-//	the head is kept             or an older copy of the ledger would be believed
+//	its hash is committed        or another outcome could be drawn after a crash
+//	the head is recorded         or an older copy of the ledger would be accepted
 //	the file gets its name
-//	the key is destroyed         or the noise could be taken off
+//	the key is destroyed         or the noise could be removed
 //
-// Repeating a release that was interrupted between any two of these steps gives the same outcome, bit for
-// bit, and charges nothing more. Repeating a complete release draws nothing: it compares the file with the
-// SHA-256 that is committed under every entry that paid for it.
+// A release that was interrupted between two steps can be repeated. It then gives the same bytes without a
+// new charge. A repeated complete release draws nothing. It compares the SHA-256 of the file with the hash in
+// every entry that was charged for it.
 //
 // # Files beside a ledger
 //
-// LEDGER.head is the head of the ledger at its last release; LEDGER.id is a secret by which inputs are
-// recognised; LEDGER.*.key are keys of unfinished runs. Three ledgers are refused: one that lacks the line of
-// its head, one with a commit but without its head or id, and one that is missing or empty although one of
-// these files exists.
+// LEDGER.head is the head of the ledger at its last release. LEDGER.id is a secret that identifies inputs.
+// LEDGER.*.key are keys of unfinished runs. Three ledgers are refused: a ledger without the line of its head,
+// a ledger with a commit but without its head or id, and a missing or empty ledger next to one of these
+// files.
 //
-// A ledger has a random id in its first line. The head is kept under that id a second time, in the user's
-// state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). So a ledger that is restored together
-// with all files beside it is detected too, for this user on this machine. A warning is given if that folder
-// cannot be written, and once if it has no head for a ledger with a commit: such a ledger comes from another
-// machine, or may be an older copy.
+// The first line of a ledger contains a random id. A second copy of the head is stored under that id in the
+// user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). This copy detects an old ledger
+// that was restored with all files next to it, for this user on this machine. A warning is given if that
+// folder cannot be written. A ledger with a commit but no head in that folder gives one warning: it comes
+// from another machine, or it may be an older copy.
 //
-// A ledger made for one run ([ledger.Config].Run) lies in the folder of that run, beside the key of all its
-// noise until the run is complete. If it is restored, it repeats the same outcomes. It has a head, but no
-// LEDGER.id and no second head.
+// A ledger for one run ([ledger.Config].Run) is in the folder of that run. Until the run is complete, the
+// folder also has the key of all noise. A restored copy therefore repeats the same outcomes. Such a ledger
+// has a head, but no LEDGER.id and no second copy of the head.
 //
 // # Caveats
 //
-// No file can vouch for other files. A ledger restored with all files beside it and the user's state folder,
-// or taken with the files beside it to another machine and used on both, releases twice for one charge. So
-// does a second ledger for the same people. To be sure, keep the head that the commands print where it cannot
-// be changed, and give it to `pate ledger verify --head`.
+// Files cannot protect themselves. Two restored copies release twice for one charge: a ledger restored with
+// all files next to it and the user's state folder, or a ledger used on two machines with the files next to
+// it. A second ledger for the same people has the same effect. To be sure, store the head that the commands
+// print where it cannot change, and give it to `pate ledger verify --head`.
 //
-// Destroying a key overwrites and removes its file, not its copies in a disk, a snapshot or a backup.
+// Destroying a key overwrites and removes its file, but not its copies on a disk, in a snapshot or in a
+// backup.
 package run

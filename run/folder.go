@@ -19,12 +19,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Identity is everything that a run in a folder depends on, apart from its key and its data: runs with equal
+// Identity is everything that a run in a folder depends on, except its key and its data. Runs with equal
 // identities repeat each other and may share the folder.
 type Identity struct {
 	Kind     string // such as "compare"
 	Settings any    // written as JSON
-	Command  string // repeats the run; not part of the identity
+	Command  string // command that repeats the run; not part of the identity
 }
 
 func (id Identity) encode() (identity, error) {
@@ -33,8 +33,7 @@ func (id Identity) encode() (identity, error) {
 	return is, err
 }
 
-// Name returns a short name for the identity, usable as a file name. It is empty if the settings have no JSON
-// form; then no folder is made.
+// Name returns a short name of the identity for use in a file name. It is empty if Settings has no JSON form.
 func (id Identity) Name() string {
 	is, err := id.encode()
 	if err != nil {
@@ -44,18 +43,18 @@ func (id Identity) Name() string {
 	return name
 }
 
-// Folder holds the results of a run and, in private/, the secrets needed to resume it: configuration, key and
-// the teachers' votes. Only one process at a time may hold it.
+// Folder holds the results of a run. Its subfolder private holds the configuration, the key and other secrets
+// for a resume. Only one process at a time may hold a Folder.
 type Folder struct {
 	Path     string
 	Key      rng.Key
-	Finished bool // the run is complete and its key destroyed: Key is zero
+	Finished bool // the run is complete, its key is destroyed, and Key is zero
 	unlock   func()
 }
 
-// Finish destroys the key of a complete run after all results are on disk, because anybody who later finds
-// the key could remove the noise. The key of a seeded run is not secret and stays, so that the run can be
-// repeated. The hash of the data is kept, with a salt of its own, to recognise the data later.
+// Finish destroys the secret key of a complete run, because the key would allow removal of the noise. It
+// requires that all results are on disk. It does nothing for a seeded run, which may be repeated. A salted
+// hash of the data stays, to recognise the data later.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
@@ -74,7 +73,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf refuses a finished run that used other data; what describes the complete part.
+// CheckMadeOf refuses a finished run with other data. what describes the complete part.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -95,18 +94,16 @@ func salted(salt []byte, data [32]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Files in private/.
 const (
 	keyName      = "run.key"
 	finishedName = "finished"
 )
 
-// Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder creates the folder at path, or resumes its run, and locks it. While another process holds the
-// folder, it waits until ctx ends. newKey is called for a new run. For a folder with another identity
-// OpenFolder returns [ErrOtherRun] and writes nothing. The caller must close the folder.
+// OpenFolder creates the folder at path, or resumes its run, and locks the folder. It waits while another
+// process holds the folder, until ctx ends. It calls newKey for a new run. For a folder with a different
+// identity it returns [ErrOtherRun] and writes no result. The caller must close the folder.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -125,8 +122,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rn
 	return f, nil
 }
 
-// openRun returns the key of the run in a locked folder, or starts a run. The key is zero if the run is
-// finished.
+// openRun returns the key of the run in a locked folder, or starts a run. A finished run has a zero key.
 func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.Key, err error) {
 	folder := results.Folder(path)
 	config, keyFile := folder.Config(), folder.Private(keyName)
@@ -141,7 +137,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 			return key, err
 		}
 		if _, err := os.Stat(folder.Private(finishedName)); err == nil {
-			if err := keyfile.Destroy(keyFile); err != nil { // in case the process was killed while finishing
+			if err := keyfile.Destroy(keyFile); err != nil { // a killed process may not have destroyed the key
 				return key, fmt.Errorf("run: %w", err)
 			}
 			return key, nil
@@ -176,18 +172,18 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	if err != nil {
 		return key, fmt.Errorf("run: %w", err)
 	}
-	// The configuration is written last, so that a folder with a configuration always has a key.
+	// Write the configuration last, so that every folder with a configuration has a key.
 	if err := durable.WriteBytes(config, 0o600, append(data, '\n')); err != nil {
 		return key, fmt.Errorf("run: %w", err)
 	}
 	return key, nil
 }
 
-// another begins the refusal of another run's folder; mixes is the reason why a folder has only one run.
+// another begins an error about a folder of another run. mixes is the reason why a folder has only one run.
 const another = "the folder holds another run: "
 const mixes = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
 
-// isRun returns an error if the configuration in the folder is of another run.
+// isRun returns an error if the configuration in the folder belongs to another run.
 func isRun(path string, config []byte, asked identity) error {
 	var held identity
 	if err := strictly(config, &held); err != nil {
@@ -206,10 +202,10 @@ func isRun(path string, config []byte, asked identity) error {
 	return err
 }
 
-// ReadState reads the file with the progress of a run, if it exists. The file is a JSON object whose field id
-// is the [ID] of its run. The file of another run is refused.
+// ReadState reads the progress of a run from a JSON file into state, if the file exists. The field id of the
+// file must equal id, the [ID] of the run.
 func ReadState(path, id string, state any) error {
-	durable.Sweep(path, "") // left by killed processes: the caller holds the folder
+	durable.Sweep(path, "") // remains of killed processes; the caller holds the folder
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -233,7 +229,7 @@ func ReadState(path, id string, state any) error {
 	return nil
 }
 
-// WriteState writes the file that [ReadState] reads. The file is as secret as the data.
+// WriteState writes the file for [ReadState]. The file is as secret as the data.
 func WriteState(path string, state any) error {
 	text, err := json.Marshal(state)
 	if err == nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// HeadFile returns the name of the file with the head of the ledger at path at its last release.
+// HeadFile returns the name of the file with the last recorded head of the ledger at path.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of the file with the secret by which inputs of the ledger at path are recognised.
-// The file is never removed.
+// IDFile returns the name of the file with the secret that identifies inputs of the ledger at path. The file
+// is never removed.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file to which a link points, or path if it is no link.
+// target returns the file to which a link points, or path if it is not a link.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -31,7 +31,7 @@ func target(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
 	}
-	return path // the link is broken: opening it fails
+	return path // the link is broken, so opening it fails
 }
 
 // Keys returns the files with the keys of unfinished runs on the ledger at path.
@@ -52,8 +52,7 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// stateDir returns the folder with the second copy of heads, by the ids of ledgers: pate/ledgers in
-// $XDG_STATE_HOME, or in ~/.local/state.
+// stateDir returns the folder with the second copies of heads.
 func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
@@ -66,13 +65,13 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the file with the head kept under the id of a ledger.
+// markFile returns the file with the head of the ledger with the given id.
 func markFile(id string) (string, error) {
 	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file with the id of the last ledger charged at a path.
+// indexFile returns the file with the id of the last ledger at path.
 func indexFile(path string) (string, error) {
 	dir, err := stateDir()
 	if err != nil {
@@ -85,7 +84,7 @@ func indexFile(path string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
 }
 
-// replaces reports whether a ledger was charged at this path before.
+// replaces reports whether the state folder records a ledger at path.
 func replaces(path string) bool {
 	index, err := indexFile(path)
 	if err != nil {
@@ -95,7 +94,7 @@ func replaces(path string) bool {
 	return there && err == nil
 }
 
-// readHead reads a head from a file; the zero Head if the file does not exist.
+// readHead reads a head from a file. It returns the zero Head if the file does not exist.
 func readHead(path string) (ledger.Head, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,26 +127,26 @@ func ParseHead(text string) (ledger.Head, error) {
 
 func formatHead(head ledger.Head) []byte { return fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash) }
 
-// Heads are the known heads of the ledger at path.
+// Heads are the recorded heads of a ledger. A missing head is zero.
 type Heads struct {
 	path   string
-	Beside ledger.Head // from HeadFile; zero if the file does not exist
-	Mark   ledger.Head // from the user's state folder, under the ledger's id; zero if none
-	Given  ledger.Head // kept elsewhere, or zero
+	Beside ledger.Head // from HeadFile
+	Mark   ledger.Head // from the user's state folder
+	Given  ledger.Head // from the caller
 }
 
-// ReadHeads reads the heads of the ledger at path. Call it before the ledger is read, as another process may
-// be appending. Its method Of is for [ledger.VerifyOptions].
+// ReadHeads reads the head next to the ledger at path. Call it before the ledger is read, because another
+// process may append lines. The method Of is for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
 	return &Heads{path: path, Beside: beside}, err
 }
 
-// Of returns the known heads of the ledger with this id.
+// Of returns the recorded heads of the ledger with this id.
 func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	if id != "" {
-		if path, err := markFile(id); err == nil { // without a home there is no such file
+		if path, err := markFile(id); err == nil { // without a home folder no such file exists
 			if h.Mark, err = readHead(path); err != nil {
 				return nil, err
 			}
@@ -156,8 +155,8 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of a ledger beside it and, if the ledger has an id, into the user's state folder.
-// Failing to write the first is an error; failing to write the second is a warning.
+// keep writes the head of the ledger next to it. For a shared ledger it also writes the second copy, whose
+// failure is only a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {
@@ -169,14 +168,14 @@ func (b *Book) keep() error {
 	return nil
 }
 
-// mark writes the head of a ledger into the user's state folder.
+// mark writes the second copy of the head into the user's state folder.
 func (b *Book) mark(head ledger.Head) {
 	path, err := markFile(b.Ledger.State().ID)
 	if err == nil {
 		err = durable.PrivateFolder(filepath.Dir(path))
 	}
 	if err == nil {
-		durable.Sweep(path, "") // left by a process that was killed: this one holds the ledger
+		durable.Sweep(path, "") // remains of a killed process; this process holds the ledger
 		err = durable.WriteBytes(path, 0o600, formatHead(head))
 	}
 	if index, wrong := indexFile(b.file.Path); err == nil && wrong == nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun is wrapped by every error that refuses a ledger, a folder or a file because it belongs to
-// another run. [OtherRun] makes such an error.
+// ErrOtherRun matches every error about a ledger, folder or file that belongs to another run. [OtherRun]
+// makes such an error.
 var ErrOtherRun = errors.New("run: it belongs to another run")
 
-// OtherRun returns the error for something that belongs to another run, and lists the differences.
+// OtherRun returns an error about what belongs to another run. differ lists the differences.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
 		what += ": " + strings.Join(differ, "; ")
@@ -26,16 +26,16 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity is all public input that a run depends on. Its only JSON form is the name of the run on a ledger,
-// and is written to the run's folder.
+// identity is all public input of a run. Its JSON form is the name of the run on a ledger. It is also written
+// to the folder of the run.
 type identity struct {
 	Version  int             `json:"run"` // version of this form
 	Kind     string          `json:"kind"`
 	Settings json.RawMessage `json:"settings,omitempty"`
-	Inputs   string          `json:"inputs,omitempty"`  // hash of the private inputs, under a secret
+	Inputs   string          `json:"inputs,omitempty"`  // hash of the private inputs under a secret
 	Seeded   bool            `json:"seeded,omitempty"`  // the noise comes from a seed
 	Key      string          `json:"key,omitempty"`     // public name of the key
-	Command  string          `json:"command,omitempty"` // repeats the run; not part of the identity
+	Command  string          `json:"command,omitempty"` // command that repeats the run; not part of the identity
 }
 
 const identityVersion = 1
@@ -59,7 +59,7 @@ func (id identity) encode() (string, error) {
 	return string(text), nil
 }
 
-// tag returns 16 digits that depend on everything but the key and the command.
+// tag returns 16 hexadecimal digits that depend on all fields except Key and Command.
 func (id identity) tag() (string, error) {
 	id.Key, id.Command = "", ""
 	text, err := id.encode()
@@ -67,7 +67,7 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity parses the name of a run; ok is false if the name has another form.
+// parseIdentity parses the name of a run. ok is false if the name has a different form.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -81,15 +81,14 @@ func parseIdentity(name string) (id identity, ok bool, err error) {
 	return id, true, nil
 }
 
-// strictly decodes JSON and refuses unknown fields.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the settings, as JSON, in the name of a run on a ledger; "" if the name has
-// another form.
+// Kind returns the kind and the JSON settings in the name of a run on a ledger. kind is "" if the name has a
+// different form.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {
@@ -98,9 +97,9 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID returns the name of a run on a ledger made for it alone, or on a ledger whose runs lie in folders. The
-// name depends on everything that the outcome depends on: the key, the hash of the private inputs, and the
-// rest as JSON. It is a pseudorandom function of the inputs under the key, and reveals nothing about them.
+// ID returns the name of a run on a ledger of its own, or of a run in a folder. The name depends on key,
+// inputs (a hash of the private inputs), kind and settings. It is a pseudorandom function of the inputs under
+// key, so it reveals nothing about them.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -113,7 +112,6 @@ func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	return publicName(key.DeriveBytes("run inputs", inputs).DeriveBytes("run", []byte(text)))
 }
 
-// publicName returns a name for a key that reveals nothing about the key.
 func publicName(key rng.Key) (string, error) {
 	text, err := key.MarshalText()
 	if err != nil {
@@ -126,9 +124,9 @@ func publicName(key rng.Key) (string, error) {
 // Recorded is a run that was charged to a shared ledger.
 type Recorded struct {
 	Settings  json.RawMessage
-	Committed bool // an outcome may have been released
-	// Differs lists the differences between the source of its noise and the noise source of the run requested
-	// now.
+	Committed bool // its first outcome is committed and may have been released
+	// Differs lists differences between the noise source of the recorded run and the noise source of the new
+	// run.
 	Differs []string
 
 	id     identity
@@ -136,13 +134,13 @@ type Recorded struct {
 	secret rng.Key
 }
 
-// Of reports whether the run had the private inputs with this hash.
+// Of reports whether the recorded run had the private inputs with this hash.
 func (r *Recorded) Of(inputs []byte) (bool, error) {
 	name, err := inputsName(r.secret, r.id.Kind, inputs)
 	return name == r.id.Inputs, err
 }
 
-// Read decodes the settings of the run into settings, and refuses unknown fields.
+// Read decodes the settings of the recorded run into settings. It refuses unknown fields.
 func (r *Recorded) Read(settings any) error {
 	if err := strictly(r.Settings, settings); err != nil {
 		return fmt.Errorf("run: the ledger holds a run of kind %s that this version cannot read: %w", r.id.Kind, err)
@@ -150,13 +148,13 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a name for private inputs, under the secret of a ledger. Their bare hash would confirm a
+// inputsName returns a name of private inputs under the secret of a ledger. A plain hash would confirm a
 // guess, and a ledger is meant to be shown.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
 
-// recordedRuns returns the runs of this kind that were charged to a ledger.
+// recordedRuns returns the runs of the given kind that were charged to a ledger.
 func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	var runs []Recorded
 	for _, r := range book.Runs() {
@@ -171,7 +169,7 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between two sources of noise. key is "" if no key is given.
+// noiseDiffers lists the differences to a second noise source. key is "" if no key is given.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

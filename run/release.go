@@ -16,35 +16,35 @@ import (
 
 // Done is the result of a stage.
 type Done struct {
-	Recorded bool // the run had been charged before
-	Complete bool // the file exists as committed: nothing was drawn
-	// Entry is the number of the stage's first reservation. SHA256 is the hash of the file, which is
-	// committed for all reservations of the stage.
+	Recorded bool // the run was charged before
+	Complete bool // the committed file exists and nothing was drawn
+	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file. It is committed
+	// in all entries of the stage.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }
 
-// charged has the reservations of all stages, and the key of their noise if the key still exists.
+// charged holds the reservations of all stages. It also holds the key of their noise if the key still exists.
 type charged struct {
 	reservations []*ledger.Reservation
 	key          rng.Key
 	hasKey       bool
 }
 
-// charge puts the key on disk and reserves all events of the run in one batch, or finds the earlier
-// reservations of the run.
+// charge writes the key to disk and reserves all events of the run in one batch. For a recorded run it finds
+// the earlier reservations.
 func (s *Session) charge(ctx context.Context) (err error) {
 	var c charged
 	for _, stage := range s.run.Stages {
 		if stage.Out != "" {
-			durable.Sweep(stage.Out, "") // left by a killed process that checked whether Out can be written
+			durable.Sweep(stage.Out, "") // remains of a killed process that checked whether Out can be written
 		}
 	}
 	if c.key, c.hasKey, err = s.readKey(); err != nil {
 		return err
 	}
 	if !s.Recorded {
-		// Checked before anything is written: otherwise a failed attempt would leave a key file behind.
+		// Check before any write, because a failed attempt must not leave a key file.
 		for _, stage := range s.run.Stages {
 			if err := stage.clear(); err != nil {
 				return err
@@ -75,8 +75,7 @@ func (s *Session) charge(ctx context.Context) (err error) {
 	return crash.Point(ctx, "reserved")
 }
 
-// keyFile returns the file of the run's own key. It returns "" if the caller gave a key, which the caller
-// keeps and destroys.
+// keyFile returns the file of the run's own key. It returns "" if the caller gave a key.
 func (s *Session) keyFile() string {
 	if !s.run.given().IsZero() {
 		return ""
@@ -93,7 +92,6 @@ func (s *Session) readKey() (key rng.Key, found bool, err error) {
 	return keyfile.Read(path)
 }
 
-// reserve charges the run, or finds its earlier reservations.
 func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 	events := s.events()
 	if s.run.own() {
@@ -122,7 +120,7 @@ func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 	return run.ReserveBatch(events)
 }
 
-// leave draws a charged stage, or checks that its file was released.
+// leave draws a charged stage, or checks the file that was released.
 func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done) error {
 	if len(c.reservations) > 0 {
 		done.Entry = c.reservations[0].Entry()
@@ -151,7 +149,8 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws, commits, keeps the head and renames the file to Out. It returns the hash of the file.
+// draw draws and commits the outcome, records the head and renames the file to Out. It returns the hash of
+// the file.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()
@@ -161,7 +160,7 @@ func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256
 		if err := crash.Point(ctx, "drawn"); err != nil {
 			return err
 		}
-		if !stage.Redraw { // another process may have written the file meanwhile
+		if !stage.Redraw { // another process may have written the file in the meantime
 			if there, err := stage.there(); err != nil {
 				return err
 			} else if there {
@@ -192,14 +191,14 @@ func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256
 	default:
 		mode = 0o644
 	}
-	durable.Sweep(stage.Out, tag) // left by this run when it was killed: the ledger is held
+	durable.Sweep(stage.Out, tag) // remains of this run after a kill; this process holds the ledger
 	if err := durable.WriteTagged(stage.Out, tag, mode, release); err != nil {
 		return sum, err
 	}
 	return sum, crash.Point(ctx, "named")
 }
 
-// commit commits the file as the outcome of all these reservations.
+// commit commits the hash of a file as the outcome of all reservations in of.
 func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	outcomes := make([]ledger.Outcome, len(of))
 	for i := range of {
@@ -208,7 +207,7 @@ func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	return b.Ledger.CommitBatch(outcomes)
 }
 
-// verify compares the file of a complete stage with its commit, and returns its hash.
+// verify compares the file of a complete stage with the committed hash. It returns the hash of the file.
 func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	if sum, err = stage.read(); err != nil {
 		return sum, &fault.Error{What: stage.Out + " cannot be read", Err: err}
@@ -224,7 +223,7 @@ func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err err
 	return sum, nil
 }
 
-// read returns the hash of the file, and passes the file to Stage.Read.
+// read returns the hash of the file and passes the file to Stage.Read.
 func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	f, err := durable.OpenRegular(s.Out)
 	if err != nil {
@@ -237,15 +236,14 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 			return sum, err
 		}
 	}
-	_, err = io.Copy(hash, f) // hash what Read did not read
+	_, err = io.Copy(hash, f) // the part that Read left
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name for a key, or for a value derived from the key. It reveals nothing about
-// the key: derivation is one-way.
+// nameOfKey returns a public name of a key or of a derived value. It reveals nothing about the key, because
+// derivation is one-way.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
-// there reports whether the file Out exists.
 func (s Stage) there() (bool, error) {
 	if s.Out == "" {
 		return false, nil
@@ -253,7 +251,7 @@ func (s Stage) there() (bool, error) {
 	return durable.Exists(s.Out)
 }
 
-// clear returns an error if the file exists or could not be created.
+// clear returns an error if the file exists or cannot be created.
 func (s Stage) clear() error {
 	there, err := s.there()
 	if there {
@@ -270,7 +268,6 @@ func (s Stage) errExists() error {
 		Fix: "move the file away, or choose another file name"}
 }
 
-// writable returns an error if the file could not be created.
 func writable(path string) error {
 	if err := durable.Writable(path); err != nil {
 		return &fault.Error{What: path + " cannot be written", Why: "nothing was written or charged",

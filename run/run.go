@@ -16,33 +16,31 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Run releases files once, in one or several stages, under one ledger.
-//
-// Other runs may share the ledger, unless New.Run is set: then the ledger is made for this run alone, and
-// New.Run comes from [ID]. New.Noise is ignored.
+// Run releases files once, in stages, under one ledger. Other runs may share the ledger unless New.Run is
+// set. A New.Run from [ID] makes a ledger for this run alone. New.Noise is ignored.
 type Run struct {
 	File
-	Kind  string // such as "label"; ignored if the ledger is made for this run alone
-	Units Units  // whose data are protected
-	// Seed, if not nil, makes the experiment repeatable; no result may be released.
+	Kind  string // such as "label"; ignored if New.Run is set
+	Units Units  // units of the protected data
+	// Seed, if not nil, makes the run repeatable. No result may then be released.
 	Seed *uint64
-	// Key is the key in the run's folder, which is the source of the noise; the folder keeps and destroys it.
-	// If Key is zero and Seed is nil, a secret key is kept beside the ledger until the run is complete.
+	// Key is the source of the noise, from the folder that keeps and destroys it. If Key is zero and Seed is
+	// nil, a secret key is stored next to the ledger until the run is complete.
 	Key rng.Key
-	// Plan returns the cost of the run. It is called with the ledger that is then charged; a new ledger is
-	// only in memory until the plan fits.
+	// Plan returns the privacy cost of the run on the ledger in before. A new ledger exists only in memory
+	// until the plan fits.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
-	// Stages are drawn in order. All are charged before the first is drawn.
+	// Stages are drawn in order. All stages are charged before the first stage is drawn.
 	Stages []Stage
 }
 
-// Units is the public number of units whose data are protected, or a bound; 0 if unknown.
+// Units is the public number of protected units, or a bound on it. N is 0 if unknown.
 type Units struct {
 	N    int
 	Noun string // plural, such as "teachers"
 }
 
-// Check refuses a delta of 1/N or more, which would allow publishing the data of one unit.
+// Check refuses a delta of 1/N or more. Such a delta would allow publishing the data of one unit.
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -52,11 +50,11 @@ func (u Units) Check(delta float64) error {
 		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 
-// UsualDelta is the delta of a guarantee whose number of units is unknown or at most 10,000.
+// UsualDelta is the delta of a guarantee if the number of units is unknown or at most 10,000.
 const UsualDelta = 1e-5
 
-// DefaultDelta returns the delta for n units, a public number or 0: UsualDelta, or if that is more than a
-// tenth of 1/n, the largest delta of one digit that is not.
+// DefaultDelta returns the delta for a public number of units, which is 0 if unknown. The result is the
+// largest one-digit number up to 1/(10 n), but at most UsualDelta.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
 	for ; power < units; power *= 10 {
@@ -71,29 +69,28 @@ func DefaultDelta(n int) float64 {
 
 // Stage is one file to release.
 type Stage struct {
-	// Name distinguishes the stages of a run. It may be empty if the run has one stage.
+	// Name distinguishes the stages of a run. A single stage needs no name.
 	Name string
-	Out  string // path of the file; "" if the outcome is released by other means
-	// Mode of the file; if zero, 0644 for a run that may be released, else 0600.
+	Out  string // path of the file; "" if the outcome is released in another way
+	// Mode is the mode of the file. 0 means 0644 if results may be released, and 0600 otherwise.
 	Mode os.FileMode
-	// Key derives the key of the stage from the key of the run; nil means the key of the run.
+	// Key derives the key of the stage from the key of the run. nil means the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw draws a complete stage again, because later work needs the outcome. It needs the key.
+	// Redraw repeats the draw of a complete stage, because later work needs the outcome. It needs the key.
 	Redraw bool
-	// Draw uses the reservations, one for each event of the stage, and writes the file, whose hash is
-	// committed. Equal arguments must give equal bytes.
+	// Draw writes the file. It gets one reservation for each event of the stage. Equal arguments must give
+	// equal bytes. The hash of the bytes is committed.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
 	// Read, if not nil, reads the file of a complete stage.
 	Read func(file io.Reader) error
 }
 
-// Before is the state of a ledger before a run is charged to it.
 type Before struct {
 	*ledger.Ledger
-	// Recorded are the runs of the same kind charged to the ledger; none if the ledger is made for this run
+	// Recorded lists the runs of the same kind on the ledger. It is empty if the ledger is for this run
 	// alone.
 	Recorded []Recorded
-	Fresh    bool // the ledger is new, and in memory
+	Fresh    bool // the ledger is new and in memory
 
 	tried bool
 }
@@ -105,8 +102,8 @@ func (b *Before) Try(events ...accountant.Event) error {
 	return err
 }
 
-// Find returns the recorded run that had the private inputs with this hash, and decodes its settings. It
-// returns nil if no run had these inputs.
+// Find returns the recorded run with this hash of private inputs, and decodes its settings. It returns nil if
+// no recorded run has this hash.
 func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	for i := range b.Recorded {
 		r := &b.Recorded[i]
@@ -119,20 +116,20 @@ func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	return nil, nil
 }
 
-// Plan is the cost and the identity of a run.
+// Plan is the privacy cost and the identity of a run.
 type Plan struct {
-	// Events are the worst-case costs of each stage.
+	// Events are the worst-case events of each stage.
 	Events [][]accountant.Event
-	// Settings are everything public that the outcome depends on. They are written to the ledger as JSON.
+	// Settings hold everything public that the outcome depends on. The ledger contains them as JSON.
 	Settings any
-	Inputs   []byte // a hash of the private inputs
-	// Same is the recorded run that this run repeats, with its settings and inputs; nil if the run is new.
+	Inputs   []byte // hash of the private inputs
+	// Same is the recorded run that this run repeats, or nil for a new run.
 	Same *Recorded
 }
 
-// Session is a planned run that holds its ledger open.
+// Session is a planned run with its open ledger.
 type Session struct {
-	Account  ledger.Config // of the ledger
+	Account  ledger.Config // configuration of the ledger
 	Recorded bool          // the run was charged before
 
 	*Book
@@ -141,7 +138,7 @@ type Session struct {
 	id    identity
 	tag   string
 	tried bool
-	paid  *charged // nil before the run is charged
+	paid  *charged // nil before the charge
 	next  int      // index of the next stage
 }
 
@@ -157,7 +154,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 	if r.own() {
 		is := account.Epsilon
 		if account = r.New; math.Abs(is-account.Epsilon) <= 1e-9*account.Epsilon {
-			account.Epsilon = is // was computed on another machine, with other last digits
+			account.Epsilon = is // another machine may compute other last digits
 		}
 	}
 	return account, fresh, r.Units.Check(account.Delta)
@@ -166,7 +163,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns the key that the caller keeps; zero if the run has its own key.
+// given returns the key from the caller, or zero if the run has its own key.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)
@@ -174,8 +171,7 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and holds its ledger open. It charges nothing. A new ledger is written only if the plan
-// fits.
+// Open plans the run and opens its ledger. It charges nothing. It writes a new ledger only if the plan fits.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -202,7 +198,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	}
 	settled := false
 	defer func() {
-		if !settled { // also if the plan panics: the lock must be released
+		if !settled { // also after a panic, because the lock must be released
 			s.Close()
 		}
 	}()
@@ -236,7 +232,7 @@ func (r Run) Try(ctx context.Context) error {
 	return s.Ledger.Try(s.events()...)
 }
 
-// tryNew plans on a ledger in memory with the configuration of the new one.
+// tryNew plans on a new ledger in memory.
 func (s *Session) tryNew(ctx context.Context) error {
 	trial, err := ledger.New(s.Account)
 	if err != nil {
@@ -246,7 +242,7 @@ func (s *Session) tryNew(ctx context.Context) error {
 	return s.planOn(ctx, &Before{Ledger: trial, Fresh: true})
 }
 
-// planOn makes the plan, and checks that it fits a new ledger.
+// planOn makes the plan. For a new ledger it checks that the plan fits.
 func (s *Session) planOn(ctx context.Context, before *Before) (err error) {
 	if s.plan, err = s.run.Plan(ctx, before); err != nil {
 		return err
@@ -270,7 +266,8 @@ func (s *Session) events() (all []accountant.Event) {
 	return all
 }
 
-// settle plans on the open ledger, unless the plan for a new ledger still holds, and sets the run's identity.
+// settle plans on the open ledger and sets the identity of the run. A plan for a new ledger is reused if
+// still valid.
 func (s *Session) settle(ctx context.Context, planned bool) error {
 	if s.run.own() {
 		s.Recorded = s.Ledger.State().Entries > 0
@@ -293,7 +290,7 @@ func (s *Session) settle(ctx context.Context, planned bool) error {
 	for i := range recorded {
 		recorded[i].secret, recorded[i].Differs = secret, recorded[i].id.noiseDiffers(s.run.seeded(), key)
 	}
-	if !planned || s.Ledger.State().Entries > 0 { // another process has charged it meanwhile
+	if !planned || s.Ledger.State().Entries > 0 { // another process has charged the ledger in the meantime
 		if err := s.planOn(ctx, &Before{Ledger: s.Ledger, Recorded: recorded}); err != nil {
 			return err
 		}
@@ -324,9 +321,8 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out, resumes or checks the next stage, in the order given in the package comment. On an error
-// nothing was released uncommitted, and nothing more was charged, unless the error came after the charge;
-// then repeating the run costs nothing more.
+// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error,
+// nothing uncommitted was released. A charge may have been made, but a repeated run makes no second charge.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {
@@ -357,8 +353,8 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages of the run and then closes its ledger. Before closing it calls after, if that is
-// not nil, with the results.
+// Do carries out all stages and closes the ledger. Before the close it calls after, if not nil, with the
+// results.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// TestDefaultDelta checks that delta is at most a tenth of one over the number of units, by integers, and that
-// the next digit would be more.
+// TestDefaultDelta checks that delta is at most a tenth of one over the number of units, by integers, and
+// that the next digit would be more.
 func TestDefaultDelta(t *testing.T) {
 	for n, want := range map[int]float64{
 		-3: 1e-5, 0: 1e-5, 1: 1e-5, 5000: 1e-5, 10_000: 1e-5, 10_001: 9e-6, 11_112: 8e-6, 20_000: 5e-6, 60_000: 1e-6, 99_999: 1e-6,

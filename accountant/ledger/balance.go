@@ -9,36 +9,36 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is everything reserved so far, as one divergence per order. Every reservation updates it, so the
-// time to price an event does not grow with the number of reservations.
+// balance is everything reserved, as one divergence per Rényi order. Each reservation updates it, so the time
+// to compute the cost of an event does not grow with the number of reservations.
 type balance struct {
 	cfg     Config // Orders filled in
-	refine  bool   // between orders, in mode Reserved with default orders
+	refine  bool   // search between orders, in mode Reserved with default orders
 	log     float64
-	penalty []float64 // what conversion adds to each order, at the delta whose logarithm is log
-	sum     []float64 // divergence at each order, and what rounding took from it
+	penalty []float64 // epsilon that the conversion adds at each order, at the delta with logarithm log
+	sum     []float64 // divergence at each order; carry holds its rounding error
 	carry   []float64
 	failure float64
 
-	// The orders at which one release alone is priced, and their penalties; made at first use.
+	// Orders for the cost of a single release, and their penalties. Set at first use.
 	aloneOrders, alonePenalty []float64
 
-	memo *Claim // the result of total, until something is added
+	memo *Claim // result of total; nil after a new reservation
 
-	kinds  []*charge // in order of first appearance
+	kinds  []*charge // in order of first reservation
 	byText map[string]*charge
 }
 
-// charge is one event and the number of times it was reserved.
+// charge is one event and its number of reservations.
 type charge struct {
 	event   accountant.Event
 	text    string // JSON of the event
 	count   int64
-	curve   []float64 // divergence at each order; nil if not kept
+	curve   []float64 // divergence at each order; nil if not stored
 	failure float64
 }
 
-// maxCurves bounds how many events keep their curve; the curves of further events are recomputed when needed.
+// maxCurves bounds the number of stored curves. Other curves are computed when needed.
 const maxCurves = 1024
 
 func newBalance(h header) (*balance, error) {
@@ -65,10 +65,10 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta for each finite order of a filter. The outcomes of a run fall into sets,
-// one per order that stayed within its budget. On each set the run equals the run that this order alone would
-// stop, so the parts add up to a bound for the whole. Without the split, "some order is still in budget"
-// guarantees nothing: testdata/filters.json has runs whose delta is twice the target.
+// share returns the part of delta for each finite order of a filter. Each outcome of a run belongs to an
+// order that stayed within its budget. On these outcomes the run equals a run that only this order would
+// stop. So the parts of delta add up to a bound for the whole run. The rule "some order is in budget" with
+// undivided delta guarantees nothing: testdata/filters.json has runs whose delta is twice the target.
 func share(c Config, delta float64) float64 {
 	finite := 0
 	for _, a := range c.Orders {
@@ -83,8 +83,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns the epsilon that the conversion of order a adds to a divergence at delta, rounded up. It
-// converts a known divergence, so that only package accountant has the conversion formula.
+// penalty returns the epsilon that order a adds to a divergence at delta, rounded up. It converts a known
+// divergence, so only package accountant contains the conversion formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -95,15 +95,15 @@ func penalty(a, delta float64) (float64, error) {
 			return 0, fmt.Errorf("ledger: %w", err)
 		}
 		if epsilon > 0 {
-			// The conversion adds known, a term of log delta that is at most the rest together, log(1-1/a),
-			// and -log(a)/(a-1), which is within [-1, 0].
+			// The conversion adds three terms to known: a term of log delta, which is at most the sum of all
+			// other terms, log(1-1/a), and -log(a)/(a-1), which is in [-1, 0].
 			return mathx.Up(epsilon - known + 1e-14*(known+epsilon-math.Log1p(-1/a)+1)), nil
 		}
 	}
 }
 
-// chargeOf finds or makes the charge of an event given as JSON, and counts nothing. It decodes the event from
-// the text, so that the caller cannot change it afterwards.
+// chargeOf returns the charge of an event in JSON, and counts nothing. It decodes the event from text, so the
+// caller cannot change the event later.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -131,7 +131,7 @@ func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
 	return curve, failure, wrapped(err)
 }
 
-// curve returns the curve of c, which it computes again if it is not kept.
+// curve returns the curve of c. It computes a curve that is not stored.
 func (b *balance) curve(c *charge) ([]float64, error) {
 	if c.curve != nil {
 		return c.curve, nil
@@ -168,16 +168,16 @@ func (b *balance) add(c *charge) error {
 	return nil
 }
 
-// sumSlack bounds the rounding of a compensated sum.
+// sumSlack bounds the relative rounding error of a compensated sum.
 const sumSlack = 1e-14
 
-// divergence returns the total at the i-th order plus more, rounded up.
+// divergence returns the total at order i plus more, rounded up.
 func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon, over the orders, of everything reserved and of one run of more, if more
-// is not nil. In mode Filter the filter decides on that epsilon, which bounds no release.
+// onOrders returns the least epsilon over the orders for everything reserved plus, if more is not nil, one
+// reservation of more. In mode Filter the filter decides by this epsilon, which bounds no release.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -218,8 +218,8 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift returns what failures subtract from log delta in mode Reserved. In mode Filter failures have their
-// own part of delta.
+// shift returns the decrease of log delta by failure probabilities in mode Reserved. In mode Filter failures
+// have a separate part of delta.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
 		return 0
@@ -231,8 +231,8 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns the increase of the penalty of order a when log delta shifts: every conversion divides log
-// delta by a-1. Order +Inf needs no delta, but some must be left.
+// atOrder returns the increase of the penalty of order a if log delta decreases by shift. Every conversion
+// divides log delta by a-1. Order +Inf uses no delta, but some delta must be left.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):
@@ -243,7 +243,7 @@ func atOrder(shift, a float64) float64 {
 	return shift / (a - 1)
 }
 
-// aloneOnOrders returns the least epsilon, over the orders, of one run of c on an empty ledger.
+// aloneOnOrders returns the least epsilon over the orders for one reservation of c on an empty ledger.
 func (b *balance) aloneOnOrders(c *charge) float64 {
 	curve, err := b.curve(c)
 	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
@@ -256,7 +256,6 @@ func (b *balance) aloneOnOrders(c *charge) float64 {
 	return math.Max(0, least)
 }
 
-// snapshot is the state to which a balance can be restored.
 type snapshot struct {
 	sum, carry []float64
 	failure    float64
@@ -286,7 +285,7 @@ func (b *balance) restore(s snapshot) {
 	b.kinds = b.kinds[:len(s.counts)]
 }
 
-// schedule returns everything reserved, with equal events counted together.
+// schedule returns everything reserved. Equal events are counted together.
 func (b *balance) schedule() accountant.Schedule {
 	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
 	for i, c := range b.kinds {

@@ -15,11 +15,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrCorrupt is matched by every *CorruptError.
+// ErrCorrupt matches every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError reports the first line of a ledger that does not follow from the lines before it. The charges
-// of the file are then unknown.
+// CorruptError reports the first line of a ledger that does not follow from the earlier lines. The charges of
+// the file are then unknown.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -33,39 +33,38 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the state after the lines read or written so far. Its size grows with the numbers of different
-// events, of runs and of gaps between commits, and not with the number of lines.
+// chain is the state after all lines read or written. Its size grows with the number of different events,
+// runs and gaps between commits, but not with the number of lines.
 type chain struct {
 	header  header
 	balance *balance
 	lines   int64
-	size    int64 // of the lines, in bytes
+	size    int64 // bytes of the lines
 	prev    [sha256.Size]byte
 	entries int64
 	runs    []run
-	byID    map[string]int64 // run id to the number of the run, from 1
+	byID    map[string]int64 // run id to run index, from 1
 	commits spans
 	sealed  bool
-	claimed *Claim // of a sealed file: see claimOfSeal
-	above   bool   // some line exceeds the budget, which only privacy loss distributions can make fit
-	id      string // of the ledger
-	// exhausted: a reservation was cut off before its event, and nobody will repeat it, so it counts as all
-	// that was left.
+	claimed *Claim // claim of a sealed file (see claimOfSeal)
+	above   bool   // the last total exceeds the budget by Rényi orders, or the accountant is ByPLD: within must check
+	id      string // id of the ledger
+	// exhausted is set if a reservation was cut off before its event and will not be repeated. The
+	// reservation then counts as all of the remaining budget.
 	exhausted bool
 }
 
 type run struct {
 	id      string
 	entries int64
-	first   int64 // number of its first entry; 0 if it has none
+	first   int64 // index of its first entry; 0 without entries
 }
 
 func newChain() *chain { return &chain{byID: map[string]int64{}} }
 
-// next returns a line of this kind to append after the last line.
+// next returns a line of kind k to append.
 func (c *chain) next(k kind) line { return line{number: c.lines + 1, kind: k, prev: c.prev} }
 
-// start begins a chain with its header.
 func (c *chain) start(h header) error {
 	b, err := newBalance(h)
 	if err != nil {
@@ -75,7 +74,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line, given without its newline, or returns the reason why it cannot be the next line.
+// follow appends a line without its newline. It returns an error if the line cannot be the next line.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *chain) follow(text []byte) (line, error) {
 	return l, nil
 }
 
-// append counts a line that was already applied.
+// append counts a line that was applied.
 func (c *chain) append(text []byte) {
 	c.lines++
 	c.size += int64(len(text)) + 1
@@ -110,7 +109,7 @@ func (c *chain) link(l line) error {
 	return nil
 }
 
-// apply changes the state by l, or fails if l does not follow from the lines before it.
+// apply changes the state by l. It fails if l does not follow from the earlier lines.
 func (c *chain) apply(l line) error {
 	switch l.kind {
 	case headerLine:
@@ -137,7 +136,7 @@ func (c *chain) apply(l line) error {
 	}
 }
 
-// take adds n entries to the run, starting with entry first.
+// take adds n entries to the run. first is the index of the first of them.
 func (r *run) take(first, n int64) {
 	if r.entries == 0 {
 		r.first = first
@@ -157,7 +156,7 @@ func (c *chain) declare(number int64, id string) error {
 	return nil
 }
 
-// named returns how many entries belong to named runs.
+// named returns the number of entries of named runs.
 func (c *chain) named() int64 {
 	n := int64(0)
 	for _, r := range c.runs {
@@ -166,7 +165,7 @@ func (c *chain) named() int64 {
 	return n
 }
 
-// mayReserve returns the reason why nothing more may be charged, nil if charges are allowed.
+// mayReserve returns an error if no more charges are allowed.
 func (c *chain) mayReserve() error {
 	switch {
 	case c.exhausted:
@@ -194,7 +193,7 @@ func (c *chain) reserve(l line) error {
 	return c.charge(l, more)
 }
 
-// charge adds a reservation whose epsilon was already checked.
+// charge adds a reservation. Its epsilon must have been checked.
 func (c *chain) charge(l line, more *charge) error {
 	if err := c.balance.add(more); err != nil {
 		return err
@@ -206,7 +205,7 @@ func (c *chain) charge(l line, more *charge) error {
 	return nil
 }
 
-// sameEpsilon checks the total epsilon recorded in the line of a reservation.
+// sameEpsilon checks the total epsilon in the line of a reservation.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
 	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
@@ -232,7 +231,7 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 	return fmt.Errorf("it says epsilon %v, the events make %v", says, is)
 }
 
-// near reports whether a and b are equal up to the different rounding of another machine.
+// near reports whether a and b are equal up to rounding differences between machines.
 func near(a, b float64) bool {
 	return !math.IsInf(a-b, 0) && math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b))
 }
@@ -267,7 +266,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns the epsilon of everything: by balance.total or, for a sealed ledger, by claimOfSeal.
+// total returns the epsilon of everything reserved. A sealed ledger uses claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
@@ -278,7 +277,7 @@ func (c *chain) total() (Claim, error) {
 	return c.balance.total()
 }
 
-// lineReader hands out the lines of a file one by one.
+// lineReader reads the lines of a file one by one.
 type lineReader struct {
 	r    *bufio.Reader
 	long []byte
@@ -286,7 +285,7 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<14)} }
 
-// nextOf returns the next line of this kind from a file that was already checked; io.EOF if none follows.
+// nextOf returns the next line of kind k from a checked file, or io.EOF.
 func (r *lineReader) nextOf(k kind) (line, error) {
 	for {
 		text, err := r.next()
@@ -303,8 +302,8 @@ func (r *lineReader) nextOf(k kind) (line, error) {
 
 var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
 
-// next returns a line without its newline, valid until the next call. At the end it returns io.EOF with the
-// bytes after the last newline.
+// next returns a line without its newline. The line is valid until the next call. At the end it returns
+// io.EOF and the bytes after the last newline.
 func (r *lineReader) next() ([]byte, error) {
 	text, err := r.r.ReadSlice('\n')
 	if err == nil {
@@ -324,9 +323,9 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read appends all whole lines of r and passes each to visit, which may be nil. It returns the bytes after
-// the last newline, nil if there are none, and removes the zeros that some file systems leave when power
-// fails during a write.
+// read appends all whole lines of r and passes each line to visit, which may be nil. It returns the bytes
+// after the last newline, without trailing zero bytes, or nil. Some file systems leave such zeros after a
+// power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
@@ -359,10 +358,10 @@ func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err erro
 	}
 }
 
-// spans is a set of positive integers kept as intervals. Entries are committed nearly in order, so the list
-// stays short.
+// spans is a set of positive integers, stored as intervals. Entries are committed nearly in order, so the
+// list is short.
 type spans struct {
-	of []span // sorted, none touching the next
+	of []span // sorted, with gaps between neighbours
 	n  int64
 }
 
@@ -381,7 +380,7 @@ func (s *spans) has(n int64) bool {
 	return i < len(s.of) && s.of[i].lo <= n
 }
 
-// add adds n, which is not in the set.
+// add adds n. The set must not contain n.
 func (s *spans) add(n int64) {
 	s.n++
 	i := s.find(n)

@@ -8,37 +8,39 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Why a ledger of mode Reserved may claim by privacy loss distributions.
+// Privacy loss distributions are valid for a ledger of mode Reserved. Proof:
 //
-// The first use writes the seal, after which Reserve fails, so the events are a multiset that does not depend
-// on any answer of this ledger. Which event is used next, and whether it is used at all, may depend on
-// answers. The induction in package accountant, "The order may be adaptive", covers that: in every
-// hockey-stick divergence the product of the pairs of all reserved events dominates the run. An unused event
-// can be drawn and discarded, which is post-processing. A session that keeps noise between answers is one
-// step; the theorems on concurrent composition cited there cover sessions side by side. Rényi curves bound
-// the same run. Both bounds depend on the multiset alone, so their minimum, taken once, is a bound at every
-// delta.
+//  1. The first use writes the seal, after which Reserve fails. So the reserved events do not depend on any
+//     answer.
+//  2. The order of use, and whether an event is used, may depend on answers. In every hockey-stick
+//     divergence, the product of the pairs of all reserved events still dominates the run ("The order may be
+//     adaptive", package accountant).
+//  3. An unused event can be drawn and discarded, which is post-processing.
+//  4. A session that keeps noise between answers is one step. Theorems on concurrent composition cover
+//     parallel sessions.
+//  5. Rényi curves bound the same run. Both bounds depend only on the reserved events. So the smaller bound,
+//     chosen once, is valid at every delta.
 //
-// None of this holds in mode Filter, where earlier answers choose the next event. "Continue while the total
-// of the privacy loss distributions is in budget" bounds no release: runs that end early and late have
-// different distributions, and no theorem adds them up at one delta. Rényi divergences at an order fixed in
-// advance do add up.
+// In mode Filter earlier answers choose the next event, and the proof fails. Runs that stop early and late
+// have different distributions. No theorem adds up their privacy loss distributions at one delta. Rényi
+// divergences at a fixed order do add up.
 //
-// An event that bounds only the Rényi divergences of its mechanism is marked in the [Use], and refused here.
+// An event that bounds only Rényi divergences is marked in its [Use]. A ledger with privacy loss
+// distributions refuses it.
 
-// Claim is the epsilon of everything reserved, with the accountant that proved it.
+// Claim is the epsilon of everything reserved and the accountant that proved it.
 type Claim struct {
-	Epsilon float64           // for a sealed ledger, the larger of the seal and the upper end proved now
+	Epsilon float64           // sealed ledger: the larger of the seal and the upper bound of this version
 	By      accountant.Method // ByPLD or ByRDP
-	// Lack is the reason why privacy loss distributions, where they were tried, gave no bound.
+	// Lack is the reason why privacy loss distributions gave no bound, if they were tried.
 	Lack error
-	// If the seal differs from the epsilon that this version proves, Sealed is the epsilon of the seal, and
-	// Again is this version's interval of the events' epsilon. Otherwise they are 0 and nil.
+	// Sealed is the epsilon of the seal, and Again is this version's interval for epsilon. They are 0 and nil
+	// if both agree.
 	Sealed float64
 	Again  *accountant.Bound
 }
 
-// claim returns the cost at delta of everything reserved and the charges in more.
+// claim returns the cost at delta of everything reserved plus the charges in more.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
 	cfg := accountant.AutoConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
@@ -62,8 +64,8 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns the epsilon of everything reserved: in mode Reserved a bound, by the accountant of the
-// ledger; in mode Filter the total that the filter admitted, which bounds nothing.
+// total returns the epsilon of everything reserved. In mode Reserved it is a bound by the ledger's
+// accountant. In mode Filter it is the admitted total, which bounds nothing.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -85,10 +87,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns the epsilon to record in the line that reserves one run of more, and the total that has to
-// fit the budget. Normally both are the least over the orders, whose time does not grow with earlier lines.
-// If that exceeds the budget, or method is ByPLD, the total is the least that the accountant proves; so is
-// the line, if the accountant is RDP.
+// price returns two values for one reservation of more: the epsilon of its line, and the total that must fit
+// the budget. Normally both are the least epsilon over the orders, which is fast. If this exceeds the budget,
+// or method is ByPLD, the total is the least epsilon that the accountant proves. The line then has the same
+// epsilon if the accountant is ByRDP.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -99,7 +101,7 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 	return b.least(method, line, more)
 }
 
-// least is price without the shortcut for a line that fits.
+// least implements price without the fast case.
 func (b *balance) least(method accountant.Method, line float64, more *charge) (_, total float64, err error) {
 	if method == accountant.ByRDP && !b.refine {
 		return line, line, nil
@@ -115,7 +117,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the cost of the charges on an empty ledger. In mode Filter and by RDP only the first counts.
+// alone returns the cost of the charges on an empty ledger. In mode Filter and by RDP only the first charge
+// counts.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -128,8 +131,8 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that the reservations read fit the budget, unless they are sealed. Unsealed, the file does
-// not prove that another version admitted them, and nothing was drawn under them.
+// within checks that unsealed reservations fit the budget. Nothing was drawn under them, and no seal proves
+// that another version admitted them.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -144,8 +147,8 @@ func (c *chain) within() error {
 	return nil
 }
 
-// tooMuch returns the message that refuses events that cost more than the budget, with advice if they may
-// have fitted under another version.
+// tooMuch returns the error text for events above the budget. It adds advice if another version may have
+// admitted them.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
 	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
@@ -159,9 +162,9 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// claimOfSeal checks the epsilon of a seal, and returns the claim: the larger of the seal and the epsilon
-// that this version proves. "File" in the package comment has the reasons. A seal below the proven epsilon is
-// refused if it is below the floor, by Rényi divergences, or lower by more than claimSlip.
+// claimOfSeal checks the epsilon of a seal. It returns the larger of the seal and the epsilon that this
+// version proves (see "File" in the package comment). Errors: a seal that is below the floor or more than
+// claimSlip below the proven epsilon, or any lower seal if Rényi divergences prove it.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
@@ -200,12 +203,12 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether a seal can be the upper end that another version proved for the interval in.
+// plausible reports whether another version can have proved seal as an upper bound for the interval in.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }
 
 const (
-	claimGap  = 2e-3  // two versions may end so far apart at least,
-	claimSlip = 0.005 // and so far relative to epsilon
+	claimGap  = 2e-3  // allowed absolute difference between the upper bounds of two versions
+	claimSlip = 0.005 // allowed difference relative to epsilon
 )

@@ -11,13 +11,13 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Mode states when costs are chosen, which decides which total is a bound.
+// Mode determines when costs may be chosen, and so which total is a bound.
 type Mode int
 
 const (
-	// Reserved is the default: all reservations are made before the first use, which seals the ledger.
+	// Reserved is the default. All reservations precede the first use, which seals the ledger.
 	Reserved Mode = iota
-	// Filter is for costs chosen while looking at earlier answers, by one program or by several.
+	// Filter allows costs that depend on earlier answers, from one or several programs.
 	Filter
 )
 
@@ -50,58 +50,56 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return fmt.Errorf("ledger: mode %q is neither reserved nor filter", text)
 }
 
-// Noise is the source of the noise of everything charged to a ledger; "" if the ledger does not record it.
+// Noise is the source of all noise charged to a ledger. It is "" if unknown.
 type Noise string
 
 const (
-	// SecretNoise comes from the operating system's randomness, or from a secret key drawn there: outcomes
-	// may be released.
+	// SecretNoise comes from the operating system or from a secret key. Outcomes may be released.
 	SecretNoise Noise = "secret"
-	// SeededNoise can be recomputed from the seed. It protects nothing: no outcome may be released.
+	// SeededNoise can be recomputed from the seed. No outcome may be released.
 	SeededNoise Noise = "seeded"
 )
 
-// Config fixes what a ledger accounts for. The first line of the file holds the Config, and opening the file
-// again compares it field by field.
+// Config holds the fixed settings of a ledger. The first line of the file contains the Config. Opening the
+// file again compares every field.
 type Config struct {
-	Unit     string              // who or what one change of the data concerns: "record", "user", "silo"; required
+	Unit     string              // protected unit, such as "record", "user", "silo"; required
 	Relation accountant.Relation // required
-	Epsilon  float64             // the budget, > 0, +Inf refused
+	Epsilon  float64             // budget; finite and > 0
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved the best one is chosen at the end; nil
-	// means accountant.DefaultOrders, refined. In mode Filter they are fixed, and Delta is split evenly among
-	// the finite orders; nil means the one order at which the budget admits the largest Gaussian cost. +Inf
-	// is the sum of pure epsilons, and needs no part of Delta.
+	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen at the end, and
+	// nil means accountant.DefaultOrders, refined. In mode Filter the orders are fixed, and Delta is split
+	// evenly among finite orders. nil then means the one order at which the budget admits the largest
+	// Gaussian cost. Order +Inf adds pure epsilons and uses no Delta.
 	Orders []float64
-	// Accountant proves the claim: Rényi divergences (ByRDP, the default), or in mode Reserved also privacy
-	// loss distributions where they support the events (ByAuto), or those alone (ByPLD). ByAuto and ByPLD
-	// refuse mechanisms whose event bounds only Rényi divergences, such as DP-SGD and mechanisms behind a
-	// gate. An existing file keeps its accountant; opening it with another returns ErrOtherConfig.
+	// Accountant proves the epsilon. ByRDP, the default, uses Rényi divergences. In mode Reserved, ByAuto
+	// also uses privacy loss distributions where the events support them, and ByPLD uses only these. ByAuto
+	// and ByPLD refuse events that bound only Rényi divergences, such as mechanisms behind a gate. An
+	// existing file keeps its accountant, and a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
-	// FailureDelta is, in mode Filter, the part of Delta kept for events that may fail, such as a stability
-	// release; 0 refuses them. Mode Reserved uses what the events need, and refuses this field.
+	// FailureDelta is for mode Filter: the part of Delta for events that may fail, such as a stability
+	// release. 0 refuses such events. Mode Reserved requires 0.
 	FailureDelta float64
-	// Run identifies a resumable run: the same private input, the same secret key for all noise, the same
-	// sequence of reservations. When the file is opened again, a Reserve that repeats the next recorded entry
-	// returns that entry and charges nothing: its answers are the same bit for bit, so nothing more is
-	// revealed. Leave Run empty if noise is fresh. Runs that share a ledger use [Ledger.Run] instead.
+	// Run identifies a resumable run with fixed private input, secret key and sequence of reservations. After
+	// the file is opened again, a Reserve that repeats the next entry returns that entry without a charge.
+	// The answers are then the same bit for bit. Leave Run empty if noise is fresh. Runs that share a ledger
+	// use [Ledger.Run].
 	Run string
-	// Data identifies the private input, such as the SHA-256 of a vote file. Optional.
+	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional.
 	Data string
-	// Noise is the source of all noise. Optional; without it no statement allows release.
+	// Noise is the source of all noise. It is optional, but without it no statement allows release.
 	Noise Noise
-	// Waived lists, in order, the refusals that the owner of the data overrode, such as "duplicates" for
-	// teachers that vote alike. The claim of the ledger may then be untrue, so nothing may be released, as
-	// with SeededNoise.
+	// Waived lists, in order, the checks that the data owner overrode, such as "duplicates" for teachers that
+	// vote alike. The epsilon of the ledger may then be wrong, so nothing may be released.
 	Waived []string
 }
 
 // Releasable reports whether committed outcomes may be released.
 func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
 
-// Withheld returns in words why no committed outcome may be released. It returns "" if outcomes may be
-// released, or if the source of the noise is not recorded.
+// Withheld returns the reason why no committed outcome may be released. It returns "" if outcomes may be
+// released, or if the source of the noise is unknown.
 func (c Config) Withheld() string {
 	var why []string
 	if len(c.Waived) > 0 {
@@ -113,7 +111,7 @@ func (c Config) Withheld() string {
 	return strings.Join(why, "; ")
 }
 
-// checkWaived refuses anything but a strictly increasing list of names.
+// checkWaived requires a strictly increasing list of names.
 func checkWaived(names []string) error {
 	for i, name := range names {
 		if name == "" || len(name) > maxWaiver || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
@@ -127,12 +125,12 @@ func checkWaived(names []string) error {
 }
 
 const (
-	maxText   = 4096 // bytes of a string of a Config and of the name of a run
+	maxText   = 4096 // bytes of a string in a Config or of a run's name
 	maxWaiver = 40   // bytes of a name in Config.Waived
 	maxOrders = 4096
 )
 
-// Method returns the accountant that proves the claim.
+// Method returns the accountant that proves the epsilon.
 func (c Config) Method() accountant.Method {
 	if c.Accountant == "" || c.Mode == Filter {
 		return accountant.ByRDP
@@ -196,11 +194,10 @@ func checkText(s string) error {
 	return nil
 }
 
-// ErrOtherConfig is returned if the file of a ledger was made with another Config.
+// ErrOtherConfig matches the error if a ledger file has a different Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
-// sameConfig returns an error that lists every field in which the configurations differ. Nil Orders mean the
-// default orders.
+// sameConfig returns an error that lists all different fields. Nil Orders mean the default orders.
 func sameConfig(made, opened Config) error {
 	var differ []string
 	for _, field := range []struct {

@@ -1,9 +1,9 @@
-// Package ledger charges privacy before anything is released.
+// Package ledger charges the privacy cost of a mechanism before its results are released.
 //
-// A Ledger has one budget, one unit and one relation. Reserve composes the worst case of a mechanism with
-// everything reserved before, refuses it if the budget is exceeded, writes the entry and syncs it to disk. A
-// mechanism runs only when it is given the Reservation. Commit records the outcome's hash before the outcome
-// is released. There is no refund.
+// A Ledger has one budget, one unit and one relation. Reserve adds the worst case of a mechanism to
+// everything reserved before. If the sum fits the budget, Reserve writes an entry and syncs it to disk. A
+// mechanism needs the resulting Reservation to run. Commit records the hash of an outcome before its release.
+// Charges are never refunded.
 //
 //	l, err := ledger.Open(ctx, "run.jsonl", ledger.Config{
 //		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
@@ -15,78 +15,82 @@
 //
 // # Modes
 //
-// Rényi curves add, and each order gives an epsilon. Which order may be used depends on when the costs were
-// chosen. In mode [Reserved], the default, everything is reserved before anything is used. The first use
-// writes a seal, after which nothing can be reserved; the order is then chosen for the whole ledger. With
-// Config.Accountant the claim may also use privacy loss distributions: 13 to 19 % more answers for the same
-// epsilon. In mode [Filter] costs may be chosen while looking at earlier answers, by several programs in
-// turn. The orders are fixed when the ledger is made, and delta is split among them. Loss distributions are
-// no filter. "Continue while some order is still in budget", without the split, cannot be expressed: for some
-// mechanisms it doubles delta.
+// Rényi curves add, and each order gives an epsilon. The time at which costs are chosen decides which order
+// may be used.
 //
-// Costs are accountant events: worst cases over all data. A cost that depends on the data cannot be an entry:
-// even the decision to stop would leak.
+// In mode [Reserved], the default, all reservations precede the first use. The first use writes a seal, after
+// which Reserve fails. The order is then chosen for the whole ledger. With Config.Accountant, privacy loss
+// distributions allow 13 to 19 % more answers at the same epsilon.
+//
+// In mode [Filter] costs may depend on earlier answers, also from several programs in turn. The orders are
+// fixed when the ledger is made, and delta is split among them. Privacy loss distributions cannot be used. An
+// undivided delta for "some order is in budget" cannot be configured, because it doubles delta for some
+// mechanisms.
+//
+// Costs are events, which are worst cases over all data. A cost that depends on the data cannot be an entry,
+// because even the decision to stop would reveal something.
 //
 // # Guarantee
 //
-// Everything released under reservations of one ledger is together (Epsilon, Delta)-differentially private
-// for its unit and relation. In mode Reserved the curves do not depend on any answer, so they add up (Mironov
-// 2017), and their sum, [Ledger.Epsilon], is the guarantee. The dominating pairs do not depend on answers
-// either, so the composition of all privacy loss distributions bounds the same run in any order of use;
-// claim.go has the argument. In mode Filter each order bounds the runs that end within it (Feldman, Zrnic
-// 2021; with interleaved sessions, Haney et al. 2023), and their parts of delta add up. The guarantee is the
-// whole budget, since a total reached by choice bounds nothing (Rogers et al. 2016).
+// All releases under one ledger together are (Epsilon, Delta)-differentially private for its unit and
+// relation. In mode Reserved the curves do not depend on any answer, so they add up (Mironov 2017). Their
+// sum, [Ledger.Epsilon], is the guarantee. The composition of all privacy loss distributions bounds the same
+// run in any order of use (proof in claim.go). In mode Filter each order bounds the runs that end within it,
+// and the parts of delta add up (Feldman, Zrnic 2021; with interleaved sessions, Haney et al. 2023). The
+// guarantee is then the whole budget, because a total that depends on answers bounds nothing (Rogers et al.
+// 2016).
 //
-// A crash may cost budget; it never returns any. Reserve and Commit return after their lines are synced, so
-// after any crash the file has every outcome released under them. A last line that was cut off belongs to a
-// call that never returned; it counts as reserved when the file is opened again. If it holds the whole event,
-// the event is charged. Otherwise a resumable run is charged when it repeats the reservation; without such a
-// run, all the rest of the budget is charged. A seal that was cut off is a seal. After a crash of this
-// machine, with a disk that keeps its promises, the fragment may instead be cut off by hand before opening:
-// nothing ran under it.
+// A crash may waste budget but never returns any. Reserve and Commit return after their lines are synced, so
+// the file has every outcome that was released. A last line that was cut off belongs to a call that never
+// returned. It counts as reserved when the file is opened again:
+//
+//   - If the line contains the whole event, the event is charged.
+//   - Otherwise a resumable run is charged when it repeats the reservation.
+//   - Without such a run, the rest of the budget is charged.
+//   - A seal that was cut off is a seal.
+//
+// After a crash, if the disk is reliable, the line may be removed by hand before opening: nothing ran under
+// it.
 //
 // # File
 //
-// The file has mode 0600 and lines of JSON that are appended and never changed. The header has the Config,
-// the orders, the version of this module and a random id. "reserve" has an event and the total epsilon with
-// it by Rényi divergences, which may exceed the budget if privacy loss distributions make it fit. "commit"
-// has the SHA-256 of an outcome. In mode Reserved one "seal" has the total and, if there was a choice, the
-// accountant that proved it. "run" has the id of a run that shares the ledger; "torn", a line that was cut
-// off. Each line has its number, in "prev" the SHA-256 of the line before, without newline, and in "check"
-// the CRC-32C of itself up to there. A guess of an outcome can be confirmed by its hash: the file is secret
-// until release.
+// The file has mode 0600 and contains lines of JSON. Lines are appended and never changed. The header has the
+// Config, the orders, the module version and a random id. A "reserve" line has an event and the total epsilon
+// by Rényi divergences, which may exceed the budget if privacy loss distributions make the event fit. A
+// "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the total and, if several
+// were possible, the accountant that proved it. A "run" line has the id of a run that shares the ledger. A
+// "torn" line has a line that was cut off. Each line has its number, the SHA-256 of the previous line
+// ("prev") and the CRC-32C of its earlier bytes ("check"). A hash can confirm a guess of an outcome, so the
+// file is secret until release.
 //
-// The claim of a sealed ledger is the larger of its seal and of the epsilon that this version proves. Another
-// version, with other or tighter privacy loss distributions, may have sealed another epsilon. If that lies
-// above the floor of this version's interval (see [accountant.Claim]) and within the budget, the file is
-// whole, and [Claim] holds both values. The floor bounds the cost from below, so it proves no seal below the
-// upper end. A seal below the floor, or more than half a percent and 0.002 under the proven epsilon, is
-// corrupt. Without a seal nothing records another version's proof: reservations that fit the budget only by
-// the other version's privacy loss distributions are refused. Nothing was released under them.
+// The epsilon of a sealed ledger is the larger of its seal and of the epsilon that this version proves.
+// Another version may have sealed a different epsilon. The file is valid if the seal is within the budget and
+// above the floor of this version's interval (see [accountant.Claim]). [Claim] then holds both values. A seal
+// below the floor is corrupt, and so is a seal more than half a percent and 0.002 below the proven epsilon.
+// Without a seal, reservations must fit the budget by this version. Otherwise the file is refused, and
+// nothing was released under it.
 //
 // # Caveats
 //
-// An event may bound a mechanism for one relation only, and noise may come from a seed: the mechanism states
-// both in its [Use] when it begins, and a ledger with another relation or noise refuses it. The ledger does
-// not interpret the unit. An event covers one input of the mechanism, such as a vote or a row; the caller
-// must make sure that one unit has at most one such input, which the ledger cannot check.
+// A mechanism states in its [Use] whether its event holds for one relation only, and whether its noise is
+// secret. A ledger with a different relation or noise refuses it. The ledger does not interpret the unit. An
+// event covers one input of the mechanism, such as a vote or a row. The caller must ensure that each unit has
+// at most one such input.
 //
-// Nothing accounts across ledgers: two ledgers over the same people spend both budgets. The caller must open
-// one ledger for all releases.
+// No accounting covers several ledgers: two ledgers about the same people spend both budgets. Use one ledger
+// for all releases about the same people.
 //
-// The chain of hashes reveals the line of an accidental change inside the file; for the last line, its
-// "check" does. It cannot reveal lines removed at the end or an older copy; and, as it has no key, a forger
-// can hash all lines again. Package run therefore keeps [Ledger.Head] beside the ledger and in the user's
-// state folder; [Open] and [Verify] compare it. If others may write there too, keep the head that the
-// statement prints where they cannot write. [Sign] signs a head, to show who vouches for it; [Open] and
-// [Verify] check the signature.
+// The chain of hashes and the "check" fields reveal an accidental change and its line. They do not reveal
+// lines removed at the end, or an older copy. A forger can compute all hashes again, because they have no
+// key. So package run stores [Ledger.Head] next to the ledger and in the user's state folder, and [Open] and
+// [Verify] compare it. If others may write there, store the head that the statement prints elsewhere. [Sign]
+// signs a head, and [Open] and [Verify] check the signature.
 //
-// Config.Data is compared and not interpreted. Sealing covers the use of reservations, not what their author
-// has read: nothing covers a worst case that was chosen by looking at the private data themselves.
+// Config.Data is compared, not interpreted. No mode covers a worst case that was chosen from the private
+// data.
 //
-// [Open] blocks while another process holds the file. If the file was removed, renamed, replaced or written
-// by somebody else meanwhile, the next write returns [ErrBroken]. On a file system whose locks do not hold
-// between hosts, such as some mounts of NFS or SMB, two processes may hold the file at once. Before every
-// append the size is compared, and after it the lines are read back; that narrows the gap and does not close
-// it. Use a ledger from one host.
+// [Open] blocks while another process holds the file. If the file is then removed, renamed, replaced or
+// written by another process, the next write returns [ErrBroken]. On some network mounts (NFS, SMB) locks do
+// not hold between hosts, and two processes may hold the file. A check of the size and of the written lines
+// detects most such writes, but not all. Use a ledger from one host.
 package ledger

@@ -14,24 +14,24 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrBroken is returned by every Reserve, Begin and Commit after a write or sync has failed: the contents of
-// the disk are then unknown, so nothing may be built on them. Opening the file again reads them.
+// ErrBroken matches the error of every Reserve, Begin and Commit after a failed write or sync. The contents
+// of the disk are then unknown. Open the file again to read them.
 var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
 
-// store is the file of a ledger, which no other process holds.
+// store is the file of a ledger. No other process holds it.
 type store interface {
 	io.ReaderAt
 	io.WriterAt
 	Size() (int64, error)
 	Truncate(size int64) error
 	Sync() error
-	SyncFolder() error // makes the file's name durable
+	SyncFolder() error // makes the name of the file durable
 	Close() error
 }
 
-// disk is a locked file. The lock is on the file and not on its name. If the name has come to refer to
-// another file, or to none, another process may hold a ledger of that name, and nobody reads this file any
-// more. So every write and every sync checks that the name still refers to this file.
+// disk is a locked file. The lock holds for the file, not for its name. If the name refers to another file,
+// another process may hold a ledger with that name. So every write and sync checks that the name refers to
+// this file.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -42,7 +42,7 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	// Checked first: opening anything but a regular file may have effects.
+	// Check first, because opening other kinds of files may have effects.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("ledger: %s is no regular file", path)
 	}
@@ -50,7 +50,7 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	if info, err := f.Stat(); err == nil && info.Size() == 0 { // new, or left by a process that was killed
+	if info, err := f.Stat(); err == nil && info.Size() == 0 { // new, or from a killed process
 		if err := durable.KeepPrivate(path); err != nil {
 			f.Close()
 			return nil, fmt.Errorf("ledger: %w", err)
@@ -64,7 +64,7 @@ func openDisk(path string) (store, error) {
 	return d, nil
 }
 
-// named checks that the path still refers to this file.
+// named checks that the path refers to this file.
 func (d disk) named() error {
 	is, err := d.Stat()
 	if err != nil {
@@ -110,14 +110,13 @@ func (d disk) SyncFolder() error { return durable.SyncDir(filepath.Dir(d.path)) 
 // file appends lines to a store.
 type file struct {
 	store  store
-	size   int64 // up to the last newline that was synced
-	broken error // of the first append that failed
+	size   int64 // length up to the last synced newline
+	broken error // error of the first failed append
 }
 
-// lines reads the file from its beginning.
 func (f *file) lines() *lineReader { return newLineReader(io.NewSectionReader(f.store, 0, f.size)) }
 
-// wrapped returns err as an error of this package, or nil if err is nil.
+// wrapped returns err with the prefix of this package, or nil.
 func wrapped(err error) error {
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
@@ -125,8 +124,8 @@ func wrapped(err error) error {
 	return nil
 }
 
-// openFile reads the store into c, mends a last line that was cut off, and writes the header if the store is
-// empty.
+// openFile reads the store into c and repairs a last line that was cut off. It writes the header to an empty
+// store.
 func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
@@ -170,13 +169,12 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	return f, wrapped(s.SyncFolder())
 }
 
-// settleBytes is the length of the end of a file that is rewritten when the file is opened.
+// settleBytes is the number of bytes at the end of a file that Open writes again.
 const settleBytes = 1 << 20
 
-// settle returns when everything that was read is on disk. The end of the file, and its name, may be in the
-// kernel's memory alone: after a process that was killed before its sync, or whose sync failed, after which
-// the kernel takes the same bytes for written. So settle writes the end again unchanged and syncs it: nothing
-// may be built on it before it is on disk.
+// settle ensures that everything that was read is on disk. After a kill or a failed sync, the end of the file
+// may exist only in the memory of the kernel, which may treat these bytes as written. So settle writes the
+// end again and syncs it.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -213,8 +211,8 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return wrapped(f.store.Sync())
 }
 
-// append encodes lines that were applied to c, in order, and returns when they are on disk. After one failure
-// every call fails. The remains of a failed write are removed if the disk allows it.
+// append encodes lines that were applied to c and writes them to disk. After one failure every call fails. It
+// removes the remains of a failed write if the disk allows this.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -240,11 +238,11 @@ func (f *file) append(c *chain, lines ...line) error {
 	return nil
 }
 
-// errShared: the lock did not exclude other writers, as on file systems without locks between hosts.
+// errShared reports that the lock did not exclude other writers.
 var errShared = errors.New("somebody else has written to the file while it was locked: its file system does not keep locks")
 
-// write appends lines to the file and syncs them. It checks that the size of the file has not changed since
-// the last append, and reads the lines back.
+// write appends lines to the file and syncs them. It checks that the size has not changed since the last
+// append, and reads the lines back.
 func (f *file) write(lines []byte) error {
 	size, err := f.store.Size()
 	if err != nil {
@@ -255,7 +253,7 @@ func (f *file) write(lines []byte) error {
 	}
 	if _, err := f.store.WriteAt(lines, f.size); err != nil {
 		if f.store.Truncate(f.size) == nil {
-			_ = f.store.Sync() // no call has returned for the line that is now gone
+			_ = f.store.Sync() // no call has returned for the removed line
 		}
 		return err
 	}
@@ -273,44 +271,44 @@ func (f *file) write(lines []byte) error {
 	return err
 }
 
-// repair describes what to do with a last line that was cut off.
+// repair describes the repair of a last line that was cut off.
 type repair struct {
-	// write replaces the fragment; if it is empty, the fragment is dropped. It begins with the same bytes as
-	// the fragment, as far as these determine the kind of line: so a crash during this write leaves a
-	// fragment that is read the same way again.
+	// write replaces the fragment, or is empty if the fragment is dropped. It starts with the bytes of the
+	// fragment that determine the kind of line. So a crash during this write leaves a fragment with the same
+	// repair.
 	write []byte
 	what  string
 }
 
-// mend decides how to repair a fragment at the end of a file. The append of the fragment never returned, so
-// nothing ran under it and nothing was released. Yet the fragment may be the rest of a whole line on a bad
-// disk or in a bad copy, so nothing that may be a charge is dropped:
+// mend chooses the repair of a fragment at the end of a file. The append of the fragment never returned, so
+// nothing was released under it. But a bad disk or copy may have damaged a whole line, so no possible charge
+// is dropped:
 //
-//   - a whole line that lacks its newline is a line,
-//   - a reservation that names its event is that reservation,
-//   - a seal is that seal: it may have been whole, and answers given under it,
-//   - a reservation of a resumable run, or what may be one on a ledger that only such runs have charged,
-//     is dropped, as the run will ask for it again before it goes on, and be charged for it then,
-//   - another reservation, or a line that may be one, takes all of the budget that was left,
-//   - any other line charges nothing, and is dropped,
-//   - and what no append can have left is corrupt.
+//   - A line that lacks only its newline is a line.
+//   - A reservation with its event is that reservation.
+//   - A seal is that seal, because it may have been whole and used.
+//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. So is a
+//     possible reservation if only such runs have charged the ledger.
+//   - Any other possible reservation takes all of the remaining budget.
+//   - Any other line charges nothing and is dropped.
+//   - A fragment that no append can leave is corrupt.
 //
-// The chain is not changed.
+// mend does not change the chain.
 func (c *chain) mend(fragment []byte) (repair, error) {
 	l, err := decode(fragment)
 	if err == nil {
 		return repair{append(bytes.Clone(fragment), '\n'), "it lacked its newline"}, nil
 	}
-	// half: the line is a tornLine that was itself cut off while it replaced a fragment. No other line begins
-	// so, whatever follows.
+	// half: the fragment is a tornLine that was cut off while it replaced another fragment. No other line
+	// begins with these bytes.
 	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
 	if !errors.Is(err, errShort) && !half {
 		return repair{}, err
 	}
-	if l.number != 0 && l.number != c.lines+1 { // 0 if the number itself was cut off
+	if l.number != 0 && l.number != c.lines+1 { // 0 if the number was cut off
 		return repair{}, errors.New("it is cut off, and not the next line either")
 	}
-	own := l.kind == reserveLine && l.run == 0 // of no named run
+	own := l.kind == reserveLine && l.run == 0 // belongs to no named run
 	resumes := c.header.Run != "" || l.run != 0 || !own && len(c.runs) > 0 && c.named() == c.entries
 	switch {
 	case c.lines == 0:

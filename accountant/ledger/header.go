@@ -16,20 +16,19 @@ import (
 // schema names the file format.
 const schema = "pate.ledger/2"
 
-// header is the first line of a file: everything needed to recompute the epsilon of each later line.
+// header is the first line of a file. It has everything needed to compute the epsilon of later lines.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// The accountant and the orders with which every line's epsilon is computed. With default orders in mode
-	// Reserved, the best real order is used for a total that fits only between two orders, and for the total
-	// at the seal.
+	// Accountant, Conversion and Orders determine the epsilon of every line. With default orders in mode
+	// Reserved, the best real order is used at the seal, and for a total that fits only between two orders.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
-	Default      bool                  `json:"default_orders"` // Config.Orders was left out
+	Default      bool                  `json:"default_orders"` // Config.Orders was empty
 	FailureDelta float64               `json:"failure_delta"`
 	Run          string                `json:"run"`
 	Data         string                `json:"data"`
@@ -39,7 +38,6 @@ type header struct {
 	ID           string                `json:"id,omitempty"` // random, different for every file
 }
 
-// newID returns the id of a new ledger.
 func newID() string {
 	id := make([]byte, idBytes)
 	rand.Read(id) // never fails
@@ -55,7 +53,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// order is a Rényi order; its JSON form can be infinite.
+// order is a Rényi order. Its JSON form can be infinite.
 type order float64
 
 func (o order) MarshalJSON() ([]byte, error) {
@@ -73,7 +71,7 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(o))
 }
 
-// newHeader checks a Config and fills in the fields that it leaves open.
+// newHeader checks a Config and fills in its open fields.
 func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
@@ -125,8 +123,8 @@ func defaultOrders(c Config) ([]float64, error) {
 	if c.Mode == Reserved {
 		return accountant.DefaultOrders(), nil
 	}
-	// Use the order at which the budget admits the largest rho: the best order for Gaussian noise, and fixed
-	// by the budget alone.
+	// Use the order at which the budget admits the largest rho. It is best for Gaussian noise and depends
+	// only on the budget.
 	best, most := 0.0, 0.0
 	for _, a := range accountant.DefaultOrders() {
 		if math.IsInf(a, 1) {
@@ -153,7 +151,8 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	// The decoder accepts repeated fields and names in another case; comparing the encoded form refuses them.
+	// The decoder accepts repeated fields and other letter case. The comparison with the encoded form refuses
+	// them.
 	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
 		return h, errors.New("the header is not written as this program writes it")
 	}

@@ -13,23 +13,24 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrSealed is returned by Reserve in mode Reserved after the first use of a reservation.
+// ErrSealed matches the error of Reserve in mode Reserved after the first use of a reservation.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; " +
 	"costs chosen later need mode Filter")
 
-// Ledger charges events to one budget before anything is released. It is safe for concurrent use.
+// Ledger charges events to one budget. It is safe for concurrent use.
 type Ledger struct {
 	mu     sync.Mutex
 	chain  *chain
 	file   *file // nil in memory
-	own    *Run  // reservations that belong to no named run
+	own    *Run  // reservations without a named run
 	open   map[string]bool
 	closed bool
-	// Committed outcomes that were in the file when it was opened, by entry; nil until one is needed.
+	// recorded holds the outcomes that were committed before the file was opened, by entry. It is nil until
+	// needed.
 	recorded map[int64][sha256.Size]byte
 }
 
-// New makes a ledger in memory.
+// New returns a ledger in memory.
 func New(cfg Config) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -48,13 +49,13 @@ func newLedger() *Ledger {
 	return l
 }
 
-// Open creates or continues the ledger at path. An existing file must have been made with the same Config and
-// agree with the options. Otherwise Open returns ErrOtherConfig or a *CorruptError, and writes nothing. Only
-// a last line that was cut off is mended, as the package comment explains. The functions in the options are
-// called while the file is locked, before anything is written to it.
+// Open creates or continues the ledger at path. Errors: ErrOtherConfig if an existing file has a different
+// Config, and a *CorruptError if it contradicts opt. A refused file is not changed. Open repairs a last line
+// that was cut off (see the package comment). It calls the functions in opt while the file is locked, before
+// any write.
 //
-// The file stays locked until Close, which must be called, or until the process ends. While another process
-// or another Ledger of this process holds the file, Open blocks until ctx ends.
+// The file stays locked until Close or until the process ends. While another process or another Ledger holds
+// the file, Open blocks until ctx ends.
 func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file. Reserve and Commit then fail with an error that wraps os.ErrClosed. A second
+// Close releases the file. Reserve and Commit then fail with an error that matches os.ErrClosed. A second
 // Close does nothing.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
@@ -100,7 +101,7 @@ func (l *Ledger) Close() error {
 	return l.file.store.Close()
 }
 
-// usable returns the reason why nothing more can be reserved or committed, or nil.
+// usable returns an error if the ledger is closed or broken.
 func (l *Ledger) usable() error {
 	switch {
 	case l.closed:
@@ -111,20 +112,20 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve composes e with everything reserved before, writes it to disk, and then returns the reservation.
-// A *BudgetError (over budget) or, in mode Reserved, ErrSealed (after the first use of a reservation) means
-// that nothing was spent. If writing fails, this and all later calls return ErrBroken.
+// Reserve adds e to everything reserved before, writes an entry to disk, and returns the reservation. Errors:
+// a *BudgetError if e exceeds the budget, and in mode Reserved ErrSealed after the first use. Nothing is
+// spent then. After a failed write, this and all later calls return ErrBroken.
 //
-// If Config.Run is set, entries that were in the file when it was opened are returned again, in order, for
-// the same events and at no cost. Another event than the recorded one is an error.
+// If Config.Run is set, Reserve first returns the entries of the opened file, in order and without a charge.
+// The events must equal the recorded events.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
-// ReserveBatch reserves several events at the cost of one sync: all in order, or none and an error.
+// ReserveBatch reserves all events in order with one sync, or no event.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }
 
-// reserve charges new entries to a run.
+// reserve charges new entries to the run r.
 func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, error) {
 	c := l.chain
 	if err := c.mayReserve(); err != nil {
@@ -178,7 +179,7 @@ func (l *Ledger) begin() error {
 	return l.seal()
 }
 
-// seal writes, once, that a ledger of mode Reserved takes no more charges.
+// seal writes the seal of a ledger of mode Reserved, once.
 func (l *Ledger) seal() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -203,15 +204,15 @@ func (l *Ledger) seal() error {
 	return nil
 }
 
-// NamedRun describes a [Run] recorded in the file.
+// NamedRun describes a [Run] in the file.
 type NamedRun struct {
 	Name    string
 	Entries int64
-	// Committed: the outcome of the run's first entry was committed.
+	// Committed reports whether the outcome of the run's first entry is committed.
 	Committed bool
 }
 
-// Runs returns the named runs, in order of their first reservation.
+// Runs returns the named runs in the order of their first reservations.
 func (l *Ledger) Runs() []NamedRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,24 +224,24 @@ func (l *Ledger) Runs() []NamedRun {
 }
 
 // Epsilon returns the total of everything reserved, at the ledger's delta. In mode Reserved it bounds all
-// past and future releases. In mode Filter it is the total that the filter has admitted, and bounds nothing:
-// there the budget as a whole covers the releases.
+// past and future releases. In mode Filter it is the admitted total and bounds nothing. The guarantee is then
+// the whole budget.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
 }
 
-// Claim returns Epsilon together with the accountant that proved it.
+// Claim returns Epsilon and the accountant that proved it.
 func (l *Ledger) Claim() (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.total()
 }
 
-// Config returns the configuration the ledger was made with.
+// Config returns the configuration of the ledger.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
-// Schedule returns everything reserved, with equal events counted together, in order of first appearance.
+// Schedule returns everything reserved, in order of first reservation. Equal events are counted together.
 func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,26 +11,26 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is the rest of a budget after composition. It is more than the difference of two epsilons: after 1.2
-// of 2, about 1.55. It is computed from Rényi divergences; if the ledger also uses privacy loss
-// distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// Left is the rest of a budget under composition. It exceeds the difference of two epsilons: after 1.2 of 2,
+// about 1.55 is left. It uses Rényi divergences only. If the ledger also uses privacy loss distributions,
+// [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
-	// Rho is the zero-concentrated cost of the largest Gaussian release that still fits, which has the noise
+	// Rho is the zero-concentrated cost of the largest Gaussian release that fits. That release has the noise
 	// multiplier 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the cost of that release alone, at the ledger's delta and the best of the default orders. If
-	// order +Inf is in use and the largest pure epsilon that still fits is larger, it is that.
+	// Epsilon is the cost of that release alone, at the ledger's delta and the best default order. If a
+	// larger pure epsilon fits at order +Inf, Epsilon is that pure epsilon.
 	Epsilon float64
 }
 
-// left returns the rest of the budget, rounded down so that it fits.
+// left returns the rest of the budget, rounded down.
 func (b *balance) left() Left {
 	var out Left
 	pure, shift := 0.0, b.shift(b.failure)
 	for i, a := range b.cfg.Orders {
 		room := (b.cfg.Epsilon-b.penalty[i]-atOrder(shift, a))*(1-1e-12) - b.divergence(i, 0)
 		switch {
-		case !(room > 0): // also where the sum is infinite
+		case !(room > 0): // also if the sum is infinite
 		case math.IsInf(a, 1):
 			pure = room
 		default:
@@ -41,8 +41,8 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of one Gaussian release alone, at the ledger's delta. It does not use the
-// ledger's orders: at the single order of a filter even a tiny release costs the whole penalty.
+// gaussian returns the epsilon of one Gaussian release alone at the ledger's delta. It uses the default
+// orders, because at the single order of a filter even a tiny release costs the whole penalty.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -64,7 +64,7 @@ func (b *balance) gaussian(rho float64) float64 {
 	return math.Min(math.Max(0, least), b.cfg.Epsilon)
 }
 
-// Left returns the rest of the budget; zero once nothing more can be reserved.
+// Left returns the rest of the budget. It is zero if nothing more can be reserved.
 func (l *Ledger) Left() Left {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +78,8 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns the largest n for which n runs of e, as one accountant.Repeated, could be reserved now.
-// Nothing is reserved.
+// Fits returns the largest n for which one accountant.Repeated of n events e can be reserved now. It reserves
+// nothing.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +92,8 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, wrapped(err)
 }
 
-// LeastNoise returns the least noise with which the event could be reserved now; see
-// accountant.CalibrateNoise. Nothing is reserved.
+// LeastNoise returns the least noise with which event can be reserved now (see accountant.CalibrateNoise). It
+// reserves nothing.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *Ledger) trial() (accountant.Accountant, error) {
 	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
-// trial is an accountant for one event added to a balance.
+// trial is an accountant for everything reserved plus one event.
 type trial struct {
 	balance *balance
 	method  accountant.Method
@@ -145,7 +145,8 @@ func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	// Not price: with its shortcut a calibration would stop at noise whose cost just fits by the orders.
+	// Do not use price: with its fast case a calibration would stop at noise whose cost just fits by the
+	// orders.
 	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }
@@ -154,17 +155,17 @@ func (t *trial) Delta(context.Context, float64) (accountant.Bound, error) {
 	return accountant.Bound{}, errors.New("ledger: a trial has no delta of its own")
 }
 
-// ErrBudgetExceeded is matched by every *BudgetError.
+// ErrBudgetExceeded matches every *BudgetError.
 var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 
-// BudgetError refuses an event that does not fit the budget. Nothing was spent or written.
+// BudgetError reports an event that does not fit the budget. Nothing was spent or written.
 type BudgetError struct {
-	Epsilon float64 // the total with the event, at Delta; may be +Inf
-	Asked   float64 // the cost of the event alone
-	Spent   float64 // the total without the event
+	Epsilon float64 // total with the event, at Delta; may be +Inf
+	Asked   float64 // cost of the event alone
+	Spent   float64 // total without the event
 	Budget  float64
 	Delta   float64
-	Left    float64 // see Ledger.Left
+	Left    float64 // Epsilon of Ledger.Left
 }
 
 // Error implements error.
@@ -188,15 +189,15 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance and returns their charges and the total after each. On an error nothing is
-// added.
+// count adds events to the balance. It returns their charges and the total after each event. On an error it
+// adds nothing.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
 	if len(events) > 1 { // a single event is refused before it is added
 		before = b.snapshot()
 	}
-	// Privacy loss distributions are computed once, for the whole batch.
+	// Privacy loss distributions are computed once per batch.
 	together := len(events) > 1 && b.cfg.Method() != accountant.ByRDP
 	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
 	for i, e := range events {
@@ -227,7 +228,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	return charges, epsilons, nil
 }
 
-// affordAll checks that a counted batch fits, and removes it from the balance if not.
+// affordAll checks that a counted batch fits. It removes a batch that does not fit from the balance.
 func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
 	b := l.chain.balance
 	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
@@ -244,7 +245,7 @@ func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) err
 	return l.overBudget(total.Epsilon, charges...)
 }
 
-// overBudget returns the error that refuses charges with which the total would be epsilon.
+// overBudget returns the error for charges that raise the total to epsilon.
 func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	b := l.chain.balance
 	spent, err := b.total()
@@ -257,8 +258,8 @@ func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	}
 }
 
-// Try returns the error that Reserve, or ReserveBatch, would return for new events now. Nothing is charged
-// and nothing is written.
+// Try returns the error that Reserve or ReserveBatch would return for new events now. It charges and writes
+// nothing.
 func (l *Ledger) Try(events ...accountant.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,8 +275,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon of its line, or a *BudgetError. If together is set,
-// it does not check the budget: the caller checks the whole batch.
+// afford returns the charge of an event and the epsilon of its line. Errors: a *BudgetError. If together is
+// set, the caller must check the budget of the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// maxLine bounds one line, in bytes.
+// maxLine is the largest length of a line in bytes.
 const maxLine = 1 << 20
 
 type kind uint8
@@ -22,34 +22,33 @@ type kind uint8
 const (
 	headerLine  kind = iota + 1 // {"line":1,"schema":"pate.ledger/2","header":{…},
 	runLine                     // {"line":2,"run":1,"id":"…",
-	reserveLine                 // {"line":3,"run":1,"reserve":1,"event":{…},"epsilon":…, (run only if it has one)
+	reserveLine                 // {"line":3,"run":1,"reserve":1,"event":{…},"epsilon":…, ("run" only for a named run)
 	sealLine                    // {"line":4,"seal":1,"epsilon":…, (and "accountant":"…" unless the ledger's is rdp)
 	commitLine                  // {"line":5,"commit":1,"outcome":"…",
 	tornLine                    // {"line":6,"torn":"…",
 )
 
-// line is one line of the file. Each ends in
+// line is one line of the file. It ends in
 //
 //	"prev":"…","check":"…"}
 //
-// Prev is the SHA-256 of the line before, and reveals changes of lines that have a successor; check is the
-// CRC-32C of this line up to there, and reveals changes of the last line. A line has a single form, without
-// spaces; anything else is refused.
+// prev is the SHA-256 of the previous line and reveals changes of any line before the last. check is the
+// CRC-32C of the bytes before it and reveals changes of the last line. A line has only one valid form,
+// without spaces.
 type line struct {
 	number  int64
 	kind    kind
-	run     int64  // of runLine: its number; of reserveLine: the number of its run, 0 for none
-	entry   int64  // of reserveLine: its number; commitLine: the committed entry; sealLine: the number of entries
+	run     int64  // runLine: index of the run; reserveLine: index of its run, or 0
+	entry   int64  // reserveLine: index of the entry; commitLine: index of the committed entry; sealLine: number of entries
 	text    []byte // JSON of the header, the event, the id of a run or ledger, or the torn fragment
 	epsilon float64
-	by      accountant.Method // of sealLine; "" if the ledger's accountant leaves no choice
+	by      accountant.Method // sealLine: accountant that proved the seal; "" for a ledger of ByRDP
 	outcome [sha256.Size]byte
 	prev    [sha256.Size]byte
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode appends the line to dst, without the newline.
 func (l *line) encode(dst []byte) []byte {
 	start := len(dst)
 	field := func(name string, n int64) {
@@ -90,7 +89,7 @@ func (l *line) encode(dst []byte) []byte {
 	return append(dst, `"}`...)
 }
 
-// claim puts the claim of a ledger with header h into a seal.
+// claim stores total in a seal. The ledger has header h.
 func (l *line) claim(total Claim, h header) {
 	if l.epsilon = total.Epsilon; h.Accountant != accountant.ByRDP {
 		l.by = total.By
@@ -98,19 +97,19 @@ func (l *line) claim(total Claim, h header) {
 }
 
 var (
-	errShort = errors.New("it is cut off")               // the text is the beginning of a line
-	errMore  = errors.New("something follows the entry") // the text is a line and something else
+	errShort = errors.New("it is cut off")               // the text is the start of a valid line
+	errMore  = errors.New("something follows the entry") // the text is a valid line followed by other bytes
 )
 
 // decode parses one line without its newline. The slices of the result point into text. On errShort the
-// fields before the cut are filled in.
+// result has the fields before the cut.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line
 	s.literal(`{"line":`)
 	l.number = s.integer()
 	s.literal(`,"`)
-	// A line that was cut off after its first letter may or may not be a charge, depending on that letter.
+	// The first letter of a line that was cut off after it shows whether the line can be a charge.
 	switch {
 	case bytes.HasPrefix(s.rest, []byte("c")):
 		l.kind = commitLine
@@ -127,7 +126,7 @@ func decode(text []byte) (line, error) {
 		l.text = s.extent('{')
 	case "run":
 		l.run = s.integer()
-		if s.err != nil { // neither run nor kind is known
+		if s.err != nil { // run and kind are unknown
 			break
 		}
 		s.literal(`,"`)
@@ -175,11 +174,11 @@ func decode(text []byte) (line, error) {
 	return l, nil
 }
 
-// scanner parses the parts of a line in order. It stops at the first error; errShort means that the text
-// ended where everything so far was valid.
+// scanner parses a line from left to right. It stops at the first error. errShort means that the text is a
+// valid start of a line.
 type scanner struct {
 	rest []byte
-	last []byte // of quoted
+	last []byte // result of quoted
 	err  error
 }
 
@@ -201,7 +200,7 @@ func (s *scanner) literal(want string) {
 	}
 }
 
-// key reads one of the names, with the quote and the colon after the name.
+// key reads one of the names with its closing quote and colon.
 func (s *scanner) key(names ...string) string {
 	if s.err != nil {
 		return ""
@@ -222,7 +221,7 @@ func (s *scanner) key(names ...string) string {
 	return ""
 }
 
-// integer reads a number that is not negative and has no leading zero.
+// integer reads a non-negative integer without leading zeros.
 func (s *scanner) integer() int64 {
 	if s.err != nil {
 		return 0
@@ -247,7 +246,7 @@ func (s *scanner) integer() int64 {
 	return n
 }
 
-// number reads a float64, not negative and finite, in its shortest form.
+// number reads a finite, non-negative float64 in its shortest form.
 func (s *scanner) number() float64 {
 	if s.err != nil {
 		return 0
@@ -270,7 +269,7 @@ func (s *scanner) number() float64 {
 	return x
 }
 
-// method reads the accountant of a seal, if the seal has one.
+// method reads the accountant of a seal. It returns "" if the seal has none.
 func (s *scanner) method() accountant.Method {
 	const name = `,"accountant":`
 	if s.err != nil || !bytes.HasPrefix(s.rest, []byte(name[:3])) {
@@ -308,10 +307,9 @@ func (s *scanner) hex(dst []byte) {
 	s.rest = s.rest[n:]
 }
 
-// quoted reads a JSON string, including the quotes.
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string or, by matching braces and strings, an object.
+// extent reads a JSON string, or a JSON object by matching braces.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil
@@ -343,7 +341,7 @@ func (s *scanner) extent(open byte) []byte {
 	return nil
 }
 
-// reservation reads the rest of a reservation, whose run is set even if the rest is cut off.
+// reservation reads a reservation from its entry index on. It fills in l also before a cut.
 func (s *scanner) reservation(l *line) {
 	l.kind = reserveLine
 	l.entry = s.integer()

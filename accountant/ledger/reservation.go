@@ -12,24 +12,23 @@ import (
 )
 
 var (
-	// ErrNotReserved is returned by Begin if the mechanism's worst case is not the reserved event, or if the
-	// reservation was used before.
+	// ErrNotReserved matches the error of Begin if the reserved event differs from the mechanism's worst
+	// case, or if the reservation was used before.
 	ErrNotReserved = errors.New("ledger: not reserved")
-	// ErrUnfit is returned by Begin if the event is charged, but the ledger does not admit the [Use]. Nothing
-	// ran; the reservation can still be used.
+	// ErrUnfit matches the error of Begin if the ledger does not admit the [Use]. The reservation stays
+	// usable.
 	ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
 )
 
-// Use describes what the event of a mechanism leaves open: the same event may bound one mechanism under both
-// relations and another mechanism under one relation only.
+// Use describes properties of a mechanism that its event does not contain.
 type Use struct {
-	// Relation is the only relation under which the event bounds the mechanism; 0 if it does under both.
+	// Relation is the only relation under which the event bounds the mechanism. It is 0 if both are valid.
 	Relation accountant.Relation
-	// Renyi: the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy loss
-	// distribution. A ledger whose claim may use privacy loss distributions refuses the mechanism.
+	// Renyi is set if the event may bound only the Rényi divergences of the mechanism. A ledger that may use
+	// privacy loss distributions then refuses the mechanism.
 	Renyi bool
-	// Secret: all noise comes from a secret key. Without Secret, a ledger of SecretNoise, whose statement
-	// allows release, refuses the mechanism.
+	// Secret is set if all noise comes from a secret key. Without Secret, a ledger of SecretNoise refuses the
+	// mechanism.
 	Secret bool
 }
 
@@ -47,8 +46,8 @@ func (u Use) fits(c Config) error {
 	return nil
 }
 
-// Reservation is budget that was charged and may be used once. Only a Ledger creates reservations. A
-// mechanism needs one before it reads any vote, so that no run can be uncharged by accident.
+// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs one
+// before it reads a vote, so no run can be uncharged by accident.
 type Reservation struct {
 	ledger *Ledger
 	index  int64
@@ -57,7 +56,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// Of a commit in this session; guarded by the ledger's lock.
+	// For a commit in this session. The ledger's lock guards both fields.
 	committed bool
 	outcome   [sha256.Size]byte
 }
@@ -65,16 +64,15 @@ type Reservation struct {
 // Event returns the event that was charged.
 func (r *Reservation) Event() accountant.Event { return r.charge.event }
 
-// Entry returns the number of the reservation in its ledger, from 1.
+// Entry returns the index of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }
 
-// Relation returns the ledger's relation.
+// Relation returns the relation of the ledger.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
-// Begin marks the reservation as used by a mechanism with worst case e. It returns ErrNotReserved if e
-// differs from the charged event or the reservation was used before, and ErrUnfit if the ledger does not
-// admit the use. In mode Reserved the first use seals the ledger, on disk. On an error the mechanism must not
-// start.
+// Begin marks the reservation as used by a mechanism with worst case e. In mode Reserved the first use seals
+// the ledger on disk. After an error the mechanism must not start. Errors: ErrNotReserved if e differs from
+// the charged event or the reservation was used before, and ErrUnfit if the ledger does not admit use.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -109,19 +107,18 @@ func (c *charge) is(e accountant.Event) bool {
 // Outcome is the result of a mechanism that used a reservation.
 type Outcome struct {
 	Of    *Reservation
-	Bytes []byte // only their SHA-256 is written
-	// Hash is the SHA-256 of an outcome that is too long to be held, instead of Bytes; nil with Bytes.
+	Bytes []byte // outcome; only its SHA-256 is written
+	// Hash replaces Bytes for a long outcome. It is the SHA-256 of the outcome.
 	Hash *[sha256.Size]byte
 }
 
-// Commit records the outcome of the reservation; only the SHA-256 of its bytes is written. Release the
-// outcome after Commit has returned without an error: on an error, such as ErrBroken, it must not be
-// released. Committing the same outcome again writes nothing; another outcome is refused.
+// Commit records the SHA-256 of an outcome. The outcome may be released only after Commit returns without an
+// error. A repeated Commit of the same outcome writes nothing, and a different outcome is refused.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
 
-// CommitBatch commits several outcomes at the cost of one sync. On an error no outcome may be released.
+// CommitBatch commits several outcomes with one sync. After an error no outcome may be released.
 func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +174,8 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome returns the committed outcome of a reservation. The outcomes that were in the file when it was
-// opened are read by the first call that needs one.
+// outcome returns the committed outcome of a reservation. The first call that needs the file reads all its
+// outcomes.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.file == nil {
 		return r.outcome, nil
@@ -204,7 +201,7 @@ func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	return sum, nil
 }
 
-// Committed reports whether the outcomes of all the given reservations were committed.
+// Committed reports whether the outcomes of all reservations are committed.
 func (l *Ledger) Committed(reservations ...*Reservation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,16 +210,16 @@ func (l *Ledger) Committed(reservations ...*Reservation) bool {
 	})
 }
 
-// Run is one resumable run on a ledger that other runs charge too. As for Config.Run, an equal id means the
-// same private input, the same secret key and the same sequence of reservations. Entries that were in the
-// file when it was opened are returned again, in order, at no cost.
+// Run is a resumable run on a shared ledger. An equal id must mean the same private input, secret key and
+// sequence of reservations. A resumed run first gets its recorded entries again, in order and without a
+// charge.
 type Run struct {
 	ledger *Ledger
-	id     string // "" for the ledger's own run
-	number int64  // 0 for the ledger's own run, and for a run not yet in the file
-	left   int64  // number of recorded entries not yet returned again
+	id     string // "" for reservations without a named run
+	number int64  // 0 if id is "" or the run is not in the file
+	left   int64  // number of recorded entries that were not returned again
 	replay *lineReader
-	back   []*Reservation // entries read from the file and not yet returned
+	back   []*Reservation // entries that were read from the file and not returned
 }
 
 // Run starts or continues the run with this id. A run can be open only once.
@@ -249,8 +246,7 @@ func (l *Ledger) Run(id string) (*Run, error) {
 	return r, nil
 }
 
-// resume makes the run return its recorded entries first. They are read from the file once more, so that
-// resuming takes no memory.
+// resume makes the run return its recorded entries first. It reads them from the file again, to save memory.
 func (r *Run) resume(entries int64) {
 	r.left = entries
 	r.replay = r.ledger.file.lines()
@@ -265,7 +261,8 @@ func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	return reservations[0], nil
 }
 
-// ReserveBatch reserves events for this run. When a run resumes, the first may be recorded and the rest new.
+// ReserveBatch reserves events for this run. In a resumed run the first events may be recorded and the other
+// events new.
 func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	l := r.ledger
 	l.mu.Lock()
@@ -297,21 +294,20 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return append(reservations, fresh...), nil
 }
 
-// putBack undoes calls of next for these reservations.
+// putBack reverts calls of next.
 func (r *Run) putBack(reservations []*Reservation) {
 	r.back = append(reservations, r.back...)
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns the number of the run's entries in the file that have not been reserved again so far.
+// Recorded returns the number of recorded entries that the resumed run has not reserved again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	return r.left
 }
 
-// next returns the next recorded entry. The lines were checked when the file was opened, and no other process
-// has written to the file since.
+// next returns the next recorded entry. Opening the file has checked its lines.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {
 		first := r.back[0]

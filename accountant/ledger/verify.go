@@ -19,26 +19,26 @@ type Entry struct {
 	Line    int64
 	Run     string // "" for the ledger's own run
 	Event   accountant.Event
-	Epsilon float64 // the total including this entry, recomputed
-	Left    Left    // the rest of the budget after this entry
+	Epsilon float64 // recomputed total up to this entry
+	Left    Left    // rest of the budget after this entry
 }
 
-// Summary describes the contents of a ledger that verifies.
+// Summary describes a ledger that passed [Verify].
 type Summary struct {
 	Config    Config
-	Orders    []float64 // with which every epsilon is computed
+	Orders    []float64 // Rényi orders of every epsilon
 	Library   string    // version of the library that made the file
-	ID        string    // see State
+	ID        string    // random id of the ledger
 	Entries   int64
 	Commits   int64
-	Sealed    bool // mode Reserved: the charges are complete
-	Exhausted bool // an unreadable reservation took what was left
-	// Torn describes a last line that is cut off; empty if the last line is whole. The fields of the Summary
-	// count that line as opening the file would.
+	Sealed    bool // mode Reserved: no more charges are possible
+	Exhausted bool // an unreadable reservation took the rest of the budget
+	// Torn describes a last line that is cut off. It is "" if the last line is whole. All other fields treat
+	// that line as Open would.
 	Torn     string
-	Head     Head                // of the whole lines; zero if the file has none
+	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
-	Claimed  Claim               // Epsilon, and the accountant that proved it
+	Claimed  Claim               // Epsilon and the accountant that proved it
 	Left     Left                // see Ledger.Left
 	Schedule accountant.Schedule // see Ledger.Schedule
 
@@ -46,18 +46,17 @@ type Summary struct {
 	commits spans
 }
 
-// Verify reads a ledger in one pass, in memory that does not grow with its length: it checks the chain and
-// recomputes every epsilon with package accountant. A line that does not follow, or contradicts the options,
-// is reported by a *CorruptError. Verify changes nothing and takes no lock; of a file that is being written
-// it reads a beginning.
+// Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
+// accountant. Its memory does not grow with the length. It changes nothing and takes no lock, so it reads a
+// prefix of a file that is being written. Errors: a *CorruptError for a line that does not follow from
+// earlier lines or contradicts opt.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
 	if err != nil {
 		return Summary{}, err
 	}
-	// The head leaves out a line that is cut off: a kept head must be found again, and opening the file may
-	// replace that line.
+	// The head excludes a line that is cut off, because Open may replace that line.
 	torn, head := "", c.head()
 	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
@@ -119,12 +118,12 @@ func (c *chain) summary() (Summary, error) {
 	return s, err
 }
 
-// Committed reports whether the outcome of a reservation was committed.
+// Committed reports whether the outcome of a ledger entry is committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim returns an epsilon that holds, at any delta in (0, 1), for everything released under the ledger; +Inf
-// if none is known. In mode Reserved it covers everything reserved, used or not. In mode Filter it covers the
-// whole budget, used or not, since a total that was reached by choice is no bound.
+// Claim returns an epsilon at delta for everything released under the ledger. It is +Inf if no bound is
+// known. delta must be in (0, 1). In mode Reserved it covers everything reserved. In mode Filter it covers
+// the whole budget, because a total that depends on answers is no bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -147,22 +146,21 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	case delta <= b.cfg.FailureDelta:
 		return math.Inf(1), nil
 	}
-	// Each set of outcomes is within the divergence of one order; the worst order decides.
+	// Each set of outcomes is within the divergence of one order, so the worst order is the bound.
 	part, most := share(b.cfg, delta), 0.0
 	for i, a := range b.cfg.Orders {
 		p, err := penalty(a, part)
 		if err != nil {
 			return 0, err
 		}
-		if room := b.cfg.Epsilon - b.penalty[i]; room > 0 { // no run ends within another order
+		if room := b.cfg.Epsilon - b.penalty[i]; room > 0 { // no run ends within the other orders
 			most = math.Max(most, room+p)
 		}
 	}
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig returns the Config in the first line of a ledger, with which the ledger can be opened. It does
-// not read the rest.
+// ReadConfig returns the Config in the first line of a ledger. It does not read the other lines.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {
@@ -175,14 +173,14 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c.header.config(), nil
 }
 
-// Head identifies a ledger up to its last line. A file that lost lines at its end looks like a shorter
-// ledger; only a head that was kept elsewhere reveals the loss: see [VerifyOptions].
+// Head identifies a ledger up to its last line. A ledger that lost lines at its end looks like a shorter
+// ledger. Only an earlier head reveals the loss (see [VerifyOptions]).
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
 }
 
-// Head returns the current head of the file; zero for a ledger in memory.
+// Head returns the current head of the file. It is zero for a ledger in memory.
 func (l *Ledger) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,35 +194,35 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions hold outside knowledge of a ledger, and functions that receive the contents of its file.
-// Every field is optional.
+// VerifyOptions holds outside information about a ledger and functions for the contents of its file. Every
+// field is optional.
 type VerifyOptions struct {
-	// Heads returns the heads that the ledger is known to have had. It is called at the first line, with the
-	// id of the ledger. A zero Head is ignored. The chain of hashes cannot reveal lost lines at the end or an
-	// older copy, but a known head can: a ledger without the line of that head is a *CorruptError.
+	// Heads returns earlier heads of the ledger. It is called at the first line, with the id of the ledger. A
+	// zero Head is ignored. A ledger without the line of an earlier head gives a *CorruptError. Only such a
+	// head reveals lost lines at the end or an older copy.
 	Heads func(id string) ([]Head, error)
-	// Signature must be made with the private key of PublicKey, which has to come from the signer, not from
-	// the signature. A signature by another key or for another ledger is ErrSignature. A ledger that lacks
-	// the signed line is a *CorruptError.
+	// Signature must be made with the private key of PublicKey. PublicKey must come from the signer, not from
+	// the signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError if the ledger
+	// lacks the signed line.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
-	// Accept may refuse a ledger after everything was read and before anything is written.
+	// Accept may refuse a ledger after it was read and before anything is written.
 	Accept func(State) error
 	// Entry receives every reservation.
 	Entry func(Entry) error
-	// Outcome receives the entry and the hash of every committed outcome.
+	// Outcome receives the entry index and the hash of every committed outcome.
 	Outcome func(entry int64, hash [sha256.Size]byte)
 }
 
-// State summarises a ledger.
+// State is a short summary of a ledger.
 type State struct {
-	ID      string // of the ledger; "" in memory
-	Lines   int64  // whole lines; 0 for a file that never became a ledger
+	ID      string // id of the ledger; "" in memory
+	Lines   int64  // number of whole lines; 0 for a file that never became a ledger
 	Entries int64
 	Commits int64
 }
 
-// State summarises the file.
+// State returns a short summary of the ledger.
 func (l *Ledger) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,7 +233,7 @@ func (c *chain) state() State {
 	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
 }
 
-// reading reads a file and compares it with the options.
+// reading reads a file and checks the options.
 type reading struct {
 	*chain
 	VerifyOptions
@@ -243,7 +241,7 @@ type reading struct {
 	heads  []Head
 }
 
-// read reads the file up to its last newline, and returns the bytes after it.
+// read reads the file up to its last newline. It returns the bytes after that newline.
 func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	if r.Signature != nil {
 		if err := r.Signature.check(r.PublicKey); err != nil {
@@ -267,7 +265,7 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	return fragment, nil
 }
 
-// line compares the line just appended with the kept heads, and passes its contents to the options.
+// line compares an appended line with the earlier heads and passes its contents to the options.
 func (r *reading) line(l line) error {
 	if l.kind == headerLine {
 		if err := r.first(); err != nil {
@@ -288,7 +286,7 @@ func (r *reading) line(l line) error {
 	return nil
 }
 
-// first gets the known heads, once the header has given the id of the ledger.
+// first handles the header: it checks the Config and gets the earlier heads.
 func (r *reading) first() (err error) {
 	if r.header != nil {
 		if err := r.header(r.chain.header.config()); err != nil {
@@ -309,30 +307,28 @@ func (r *reading) first() (err error) {
 	return nil
 }
 
-// ErrSignature is matched by the errors of an invalid signature.
+// ErrSignature matches every error about an invalid signature.
 var ErrSignature = errors.New("ledger: signature does not hold")
 
 const signatureSchema = "pate.ledger-signature/1"
 
-// Signature shows that the holder of a key vouches for a ledger up to the line of Head; the chain of hashes
-// has no key and cannot show that. It stays valid when lines are appended, and does not cover them.
+// Signature proves that the holder of a key vouches for a ledger up to the line of Head. Later lines may be
+// appended, but the signature does not cover them.
 //
-// Signature.Signature is an Ed25519 signature of the text
+// Signature.Signature is an Ed25519 signature of three lines, each with a newline:
 //
 //	pate.ledger-signature/1
 //	ID
 //	LINES:HASH
-//
-// with a newline after each of the three lines.
 type Signature struct {
 	Schema string `json:"schema"`
-	ID     string `json:"id"` // see State
+	ID     string `json:"id"` // id of the ledger
 	Head
 	Signature []byte `json:"signature"`  // base64 in JSON
-	PublicKey []byte `json:"public_key"` // of the signer, 32 bytes; identifies the key, and must not be trusted
+	PublicKey []byte `json:"public_key"` // 32 bytes; identifies the key of the signer but must not be trusted
 }
 
-// Sign signs the head of a ledger that was verified; id is the id of the ledger.
+// Sign signs the head of a verified ledger with this id.
 func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
@@ -345,7 +341,7 @@ func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	return s, nil
 }
 
-// check returns an error unless the holder of key made the signature s.
+// check returns an error unless the holder of key made the signature.
 func (s Signature) check(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("an Ed25519 public key has %d bytes, not %d", ed25519.PublicKeySize, len(key))
@@ -362,7 +358,6 @@ func (s Signature) check(key ed25519.PublicKey) error {
 	return nil
 }
 
-// wellFormed returns an error if no ledger can have this id and head.
 func (s Signature) wellFormed() error {
 	if s.Schema != signatureSchema {
 		return fmt.Errorf("its schema is %q, not %s", s.Schema, signatureSchema)
@@ -377,7 +372,6 @@ func (s Signature) wellFormed() error {
 	return nil
 }
 
-// text returns the text to sign.
 func (s Signature) text() []byte {
 	return fmt.Appendf(nil, "%s\n%s\n%d:%s\n", s.Schema, s.ID, s.Lines, s.Hash)
 }

@@ -17,17 +17,16 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the last line of a page, for programs: the sources of the page and its digest. Anybody can
-// compute a digest, so it reveals only accidents; writing the page again shows that it agrees with its
-// ledger.
+// record is the last line of a page, for programs. It holds the sources and the digest of the page. A digest
+// has no key, so it reveals only accidental changes. [Check] shows that the page agrees with its ledger.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
 	About   *About         `json:"about,omitempty"`
 	Ledgers []recordLedger `json:"ledgers"`
-	Epsilon *bound         `json:"epsilon"` // the first claim
+	Epsilon *bound         `json:"epsilon"` // epsilon of the first claim
 	Delta   float64        `json:"delta"`
-	Digest  string         `json:"digest"` // the last field: see seal
+	Digest  string         `json:"digest"` // last field; see seal
 }
 
 type recordLedger struct {
@@ -35,7 +34,7 @@ type recordLedger struct {
 	ID       string       `json:"id,omitempty"`
 	Head     ledger.Head  `json:"head"`
 	Compared *bool        `json:"head_compared,omitempty"`
-	Files    []recordFile `json:"files,omitempty"` // files named on the page
+	Files    []recordFile `json:"files,omitempty"` // files on the page
 }
 
 type recordFile struct {
@@ -60,8 +59,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as an invisible comment of Markdown or HTML. JSON escapes < and >, so the record
-// cannot end the comment early.
+// comment returns the record as a comment of Markdown or HTML. JSON escapes < and >, so the record cannot end
+// the comment.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns the position of the digest of a page, or -1. No JSON string contains the quotes of field.
+// digestAt returns the position of the digest in a page, or -1. No JSON string contains the quotes of field.
 func digestAt(page []byte) int {
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
@@ -88,7 +87,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page whose digest field is at position at.
+// digest returns the digest of a page. Its digest field is at position at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))
@@ -103,18 +102,17 @@ func seal(page []byte) []byte {
 	return page
 }
 
-// ErrPage is matched by every error of Check about a page that is no statement, was changed, or belongs to
-// another run.
+// ErrPage matches every error of Check about a page that is no statement, was changed, or belongs to a
+// different ledger.
 var ErrPage = errors.New("statement: the page does not hold")
 
 // Checked describes a page that passed Check.
 type Checked struct {
-	Lines int64 // of the ledger when the page was written
-	// Rewritten: this program wrote the page again with the same bytes. Otherwise only its digest, its head
-	// and its first claim were compared, because the page is by another version, or covers several ledgers
-	// including this one.
+	Lines int64 // lines of the ledger when the page was written
+	// Rewritten is set if this program wrote the page again with the same bytes. Otherwise only the digest,
+	// the head and, for a page with one ledger, the first claim were compared.
 	Rewritten bool
-	Program   Program // the program that wrote the page
+	Program   Program // program that wrote the page
 	Ledgers   int
 }
 
@@ -123,9 +121,9 @@ const (
 	maxLedgers = 1000     // on one page
 )
 
-// Check reports whether a page is an unchanged statement of a ledger. It calls open, perhaps several times,
-// to read the ledger from its first line; lines newer than the page do not matter. An error about the page
-// matches [ErrPage].
+// Check reports whether a page is an unchanged statement of a ledger. It may call open several times to read
+// the ledger from its first line. Later lines of the ledger do not matter. Errors: [ErrPage] for a wrong
+// page.
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {
@@ -144,7 +142,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	for _, l := range r.Ledgers {
 		again, err := r.again(l, open)
 		switch {
-		case errors.Is(err, ledger.ErrCorrupt): // the page's other ledger
+		case errors.Is(err, ledger.ErrCorrupt): // another ledger of the page
 			continue
 		case errors.Is(err, errNotReleased), err == nil && again.Head != l.Head:
 			return bad("the statement lists a release that is not in the ledger")
@@ -156,7 +154,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	return bad("the statement is about another ledger: line %d of this ledger is different", r.Ledgers[0].Head.Lines)
 }
 
-// again makes the statement of a ledger as it was when the page was written.
+// again makes the statement of a ledger up to the head on the page.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
 	for _, f := range l.Files {
@@ -210,7 +208,6 @@ func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked,
 	return out, nil
 }
 
-// firstLines reads the first lines of a file.
 type firstLines struct {
 	r    io.Reader
 	left int64
@@ -231,7 +228,7 @@ func (f *firstLines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readRecord returns the record of a page, and the position of its digest.
+// readRecord returns the record of a page and the position of the digest.
 func readRecord(page []byte) (record, int, error) {
 	var r record
 	if len(page) > maxPage {

@@ -16,36 +16,36 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// errNotReleased: no ledger has a commit of this file.
+// errNotReleased reports that no ledger has a commit of a file.
 var errNotReleased = errors.New("not released")
 
 // File is a released file.
 type File struct {
-	Name   string // printed on the page; the file is not opened
+	Name   string // name on the page; the file is not opened
 	SHA256 [sha256.Size]byte
 }
 
 // Released is a committed outcome.
 type Released struct {
-	SHA256  string `json:"sha256"`         // of the file, as sha256sum prints it
-	Name    string `json:"name,omitempty"` // empty unless the file was given in Options
+	SHA256  string `json:"sha256"`         // SHA-256 of the file in hexadecimal
+	Name    string `json:"name,omitempty"` // empty unless Options lists the file
 	Run     string `json:"run,omitempty"`
-	Entries string `json:"entries"` // the entries that paid for the file, such as "3" or "3-5"
+	Entries string `json:"entries"` // entries that were charged for the file, such as "3" or "3-5"
 	entries []int64
 }
 
-// mostReleased bounds the number of outcomes listed on a page.
+// mostReleased is the largest number of unnamed outcomes on a page.
 const mostReleased = 100
 
-// outcomes collects the committed outcomes of a ledger while it is verified. Its memory is bounded: beyond
-// mostReleased only the files in Options are listed.
+// outcomes collects the committed outcomes of a ledger. Beyond mostReleased it keeps only files in Options,
+// so its memory is bounded.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int
 	wanted map[[sha256.Size]byte]File
 	found  map[[sha256.Size]byte]bool // by the hash of a wanted file
-	runs   map[int64]string           // the run of an entry
-	more   int64                      // committed and not listed
+	runs   map[int64]string           // run of an entry
+	more   int64                      // number of commits that are not listed
 }
 
 func newOutcomes(files []File) *outcomes {
@@ -57,7 +57,6 @@ func newOutcomes(files []File) *outcomes {
 	return o
 }
 
-// entry records the run of an entry.
 func (o *outcomes) entry(e ledger.Entry) error {
 	if e.Run != "" && len(o.runs) < 10*mostReleased {
 		o.runs[e.Number] = e.Run
@@ -91,7 +90,7 @@ func (o *outcomes) released() []Released {
 	return o.list
 }
 
-// spanOf formats entries as 3, 3-5 or 3, 7.
+// spanOf formats entries, for example as 3, 3-5 or 3, 7.
 func spanOf(entries []int64) string {
 	var parts []string
 	for i := 0; i < len(entries); {
@@ -112,19 +111,18 @@ func spanOf(entries []int64) string {
 }
 
 const (
-	aboutSchema = "pate.about/1" // the JSON form of About
-	maxAbout    = 1 << 16        // bytes of the file of an About
-	maxField    = 500            // letters of one field
+	aboutSchema = "pate.about/1" // JSON schema of About
+	maxAbout    = 1 << 16        // largest file in bytes
+	maxField    = 500            // largest field in letters
 )
 
-// About holds what the ledger does not: whose data they are, and what they are used for. It is printed as
-// given and not checked. Every field may be empty.
+// About describes the data and their purpose. A statement prints it unchecked. Every field may be empty.
 type About struct {
 	DataSet    string `json:"data_set,omitempty"`
-	Controller string `json:"controller,omitempty"` // who decides about the data
+	Controller string `json:"controller,omitempty"` // the body that decides about the data
 	Purpose    string `json:"purpose,omitempty"`
 	Contact    string `json:"contact,omitempty"`
-	Date       string `json:"date,omitempty"` // of the statement, YYYY-MM-DD
+	Date       string `json:"date,omitempty"` // date of the statement, YYYY-MM-DD
 }
 
 // ParseAbout reads an About from JSON:
@@ -132,9 +130,8 @@ type About struct {
 //	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
 //	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
 //
-// The schema may be left out. Unknown fields, fields longer than 500 letters and an invalid date are refused.
-// Characters that control a terminal or the order of letters, such as line ends, become replacement
-// characters.
+// The schema is optional. Errors: unknown fields, fields of more than 500 letters, and an invalid date.
+// Characters that control a terminal or the order of letters are replaced.
 func ParseAbout(text []byte) (About, error) {
 	var in struct {
 		Schema *string `json:"schema"`

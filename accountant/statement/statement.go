@@ -27,43 +27,43 @@ type Statement struct {
 	Relation accountant.Relation `json:"relation"`
 	Mode     ledger.Mode         `json:"mode"`
 	Budget   Claim               `json:"budget"`
-	Claims   []Claim             `json:"claims"` // at three deltas, the budget's delta first
+	Claims   []Claim             `json:"claims"` // at three deltas, first at the delta of the budget
 	Attacker Attacker            `json:"attacker"`
 
 	Accountant string    `json:"accountant"`
 	Conversion string    `json:"conversion"`
-	Orders     []float64 `json:"orders,omitempty"` // of a filter, without +Inf
-	Pure       bool      `json:"pure,omitempty"`   // the filter has the order +Inf
+	Orders     []float64 `json:"orders,omitempty"` // orders of a filter, without +Inf
+	Pure       bool      `json:"pure,omitempty"`   // the filter has order +Inf
 	Library    string    `json:"library"`
-	Seal       string    `json:"seal,omitempty"` // explains that another version sealed another epsilon
+	Seal       string    `json:"seal,omitempty"` // explanation if another version sealed a different epsilon
 
-	Charged   []accountant.Part    `json:"charged"` // equal parts are counted together
+	Charged   []accountant.Part    `json:"charged"` // equal parts are combined
 	Entries   int64                `json:"entries"`
 	Committed int64                `json:"committed"`
-	Complete  bool                 `json:"complete"` // closed to further charges
+	Complete  bool                 `json:"complete"` // no more charges are possible
 	Torn      string               `json:"torn,omitempty"`
 	Schedule  *accountant.Schedule `json:"events"`
 	NotShown  []string             `json:"not_charged"`
 	Noise     string               `json:"noise"` // secret, seeded or unknown
 	Release   *bool                `json:"releasable"`
-	Waived    []string             `json:"waived,omitempty"` // refusals that were overridden
+	Waived    []string             `json:"waived,omitempty"` // checks that were overridden
 	Data      string               `json:"data,omitempty"`
 	Head      ledger.Head          `json:"head"`
-	ID        string               `json:"id,omitempty"`            // random, of the ledger
-	Released  []Released           `json:"released"`                // equal outcomes are listed together
+	ID        string               `json:"id,omitempty"`            // random id of the ledger
+	Released  []Released           `json:"released"`                // equal outcomes are combined
 	More      int64                `json:"released_more,omitempty"` // number of outcomes that are not listed
-	Program   Program              `json:"program"`                 // that wrote the statement
+	Program   Program              `json:"program"`                 // program that wrote the statement
 	About     *About               `json:"about,omitempty"`
-	Warning   string               `json:"warning,omitempty"` // the guarantee protects next to nothing
-	// Of has the statement of each ledger, if there are several.
+	Warning   string               `json:"warning,omitempty"` // set if the guarantee gives almost no protection
+	// Of holds the statement of each ledger if there are several ledgers.
 	Of []*Statement `json:"ledgers,omitempty"`
-	// Compared: the ledger contains the head it was compared with; nil if unknown whether it was compared.
+	// Compared reports whether the ledger was compared with an earlier head. It is nil if unknown.
 	Compared *bool `json:"head_compared,omitempty"`
 
 	sum ledger.Summary
 }
 
-// Program identifies the build that wrote a statement.
+// Program identifies the build that writes a statement.
 type Program struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -77,7 +77,6 @@ func (p Program) String() string {
 	return p.Version + ", commit " + p.Commit
 }
 
-// thisProgram returns the running build.
 func thisProgram() Program {
 	build := buildinfo.Read()
 	p := Program{Version: build.Version, Commit: build.Commit}
@@ -87,21 +86,21 @@ func thisProgram() Program {
 	return p
 }
 
-// Options are the contents of a statement that come from outside its ledger.
+// Options holds the contents of a statement that do not come from a ledger.
 type Options struct {
-	About *About // nil if not given
+	About *About // may be nil
 	Files []File // released files to list by name; New refuses a file that was not released
-	// Program is the program that writes the statement, by default this one.
+	// Program is the program that writes the statement. The default is the running program.
 	Program Program
 }
 
-// Source is a ledger for which a statement is made.
+// Source is a ledger for a statement.
 type Source struct {
-	Name   string // printed on the page, not opened
+	Name   string // name on the page; the file is not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared reports, after the ledger was read, whether it was compared with a kept head. It is nil if
-	// that is unknown.
+	// Compared reports, after the ledger was read, whether it was compared with an earlier head. It is nil if
+	// unknown.
 	Compared func() bool
 }
 
@@ -111,7 +110,7 @@ type Claim struct {
 	Delta   float64 `json:"delta"`
 }
 
-// bound is an upper bound of an epsilon; +Inf is null in JSON.
+// bound is an upper bound on an epsilon. Its JSON form for +Inf is null.
 type bound float64
 
 func (b bound) MarshalJSON() ([]byte, error) {
@@ -121,21 +120,21 @@ func (b bound) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(b))
 }
 
-// Attacker bounds an attacker who has all data except whether one unit took part, at the budget's delta.
+// Attacker bounds an attacker who has all data except whether one unit took part.
 type Attacker struct {
-	Right float64 `json:"right"` // largest probability of a right guess, from even odds
-	Curve bool    `json:"curve"` // computed from the whole trade-off curve, not from one (epsilon, delta)
+	Right float64 `json:"right"` // largest probability of a correct guess, at even prior odds
+	Curve bool    `json:"curve"` // computed from the trade-off curve, not from one (epsilon, delta)
 	Rates []Rate  `json:"rates"`
 }
 
-// Rate is the largest share of members that a test can find if it wrongly accuses a share FPR of the others.
+// Rate holds the largest true positive rate TPR of a membership test with false positive rate FPR.
 type Rate struct {
 	FPR float64 `json:"fpr"`
 	TPR float64 `json:"tpr"`
 }
 
-// Right returns the largest probability of guessing correctly which of two equally likely neighbours the data
-// were: (e^epsilon + delta)/(1 + e^epsilon).
+// Right returns the largest probability of a correct guess between two equally likely neighbours. It is
+// (e^epsilon + delta)/(1 + e^epsilon).
 func Right(epsilon, delta float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
@@ -144,28 +143,28 @@ func Right(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*r)/(1+r)*(1+1e-15))
 }
 
-// TPR returns the largest true positive rate of a membership test at a false positive rate, min(e^epsilon
-// fpr + delta, 1 - e^-epsilon (1 - delta - fpr)) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
+// TPR returns the largest true positive rate of a membership test with false positive rate fpr. It is
+// min(e^epsilon fpr + delta, 1 - e^-epsilon (1 - delta - fpr)) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
 func TPR(epsilon, delta, fpr float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
 	}
 	tpr := delta
-	if fpr > 0 { // otherwise 0 times an e^epsilon that may overflow
+	if fpr > 0 { // avoids 0 times an overflow of e^epsilon
 		tpr += math.Exp(epsilon) * fpr
 	}
 	tpr = math.Min(tpr, 1-math.Exp(-epsilon)*(1-delta-fpr))
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and makes its statement. The name is printed, not opened. For a ledger that
-// does not verify it returns a *ledger.CorruptError.
+// FromReader verifies a ledger and makes its statement. name appears on the page, and no file is opened.
+// Errors: a *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies the ledgers and makes a statement for each and one for all together. All must have the same
-// unit and relation, and none may be given twice. An error that the user can fix is a [*fault.Error].
+// New verifies the ledgers and makes their statement. Several ledgers must have equal units and relations,
+// and must differ. Errors that the user can fix are [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
@@ -200,7 +199,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one makes the statement of one ledger, and marks in found the files that the ledger released.
+// one makes the statement of one ledger. It marks the released files in found.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -233,7 +232,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		s.Claims = append(s.Claims, Claim{&upper, delta})
 	}
 	s.Warning = Warning(s.epsilon())
-	// For a single ledger of mode Reserved the events are fixed; otherwise only the budget is known.
+	// The events are fixed only in mode Reserved. Otherwise only the budget is known.
 	var fixed []accountant.Event
 	if cfg.Mode == ledger.Reserved && !sum.Exhausted {
 		fixed = sum.Schedule.Events
@@ -254,11 +253,11 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta) and, if events are given, by their whole trade-off curve,
+// AttackerOf bounds an attacker by (epsilon, delta). If events are given, it also uses their trade-off curve,
 // which is tighter.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
-	curve, err := curveOf(by, events) // on an error the bound by one (epsilon, delta) remains, and holds
+	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid
 	if a.Curve = curve != nil && err == nil; a.Curve {
 		if v, err := curve.Right(0.5); err == nil {
 			a.Right = math.Min(a.Right, v.Upper)
@@ -276,7 +275,6 @@ func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...acco
 	return a
 }
 
-// curveOf returns the trade-off curve of events, or nil without events.
 func curveOf(by accountant.AutoConfig, events []accountant.Event) (*accountant.Risk, error) {
 	if len(events) == 0 {
 		return nil, nil
@@ -293,7 +291,7 @@ func curveOf(by accountant.AutoConfig, events []accountant.Event) (*accountant.R
 	return account.Risk(context.Background())
 }
 
-// short returns a number near x with few digits if only rounding gave x more digits.
+// short removes digits of x that come from rounding.
 func short(x float64) float64 {
 	near, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	if err != nil || !(near > 0) {
@@ -305,7 +303,7 @@ func short(x float64) float64 {
 // Parts splits an event into the mechanisms that it runs.
 func Parts(e accountant.Event) []accountant.Part { return accountant.Describe(e, digits, most) }
 
-// charged combines the equal parts of events, in order of first appearance.
+// charged combines equal parts of events, in order of first appearance.
 func charged(events []accountant.Event) []accountant.Part {
 	parts := []accountant.Part{}
 	at := map[[2]string]int{}
@@ -324,11 +322,10 @@ func charged(events []accountant.Event) []accountant.Part {
 	return parts
 }
 
-// absurd is the epsilon above which a guarantee is true and nearly worthless: at epsilon 20, odds of 1 to 1
-// may become 485 million to 1.
+// absurd is the largest epsilon without a warning. At epsilon 20, even odds may become 485 million to 1.
 const absurd = 20
 
-// Warning returns a warning for an epsilon that protects next to nothing, and "" otherwise.
+// Warning returns a warning for an epsilon that gives almost no protection, and "" otherwise.
 func Warning(epsilon float64) string {
 	if !(epsilon > absurd) {
 		return ""

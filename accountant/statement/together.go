@@ -11,13 +11,12 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// together makes one statement of several ledgers: each claim, and the total cost to the same people.
+// together makes one statement of several ledgers, with the total cost to the same people.
 //
-// Each claim is an (ε, δ) bound that was fixed before its ledger released anything: the budget of a filter,
-// or charges that were all made before the first use. By basic composition all ledgers together are (Σ ε, Σ
-// δ)-DP, even if they are used side by side. Ledgers with fixed charges are also composed by Rényi
-// divergences at the sum of their δ; both bounds hold, and the total is the smaller one. It holds if no
-// ledger's budget was chosen after seeing another's releases; the page mentions that.
+// Each claim is an (ε, δ) bound that was fixed before its ledger released anything. By basic composition all
+// ledgers together are (Σ ε, Σ δ)-DP, even if they are used side by side. Ledgers of mode Reserved are also
+// composed by Rényi divergences at the sum of their δ. The total is the smaller bound. It is valid if no
+// budget was chosen after a release of another ledger. The page mentions this.
 func together(all []*Statement) (*Statement, error) {
 	first := all[0]
 	for i, b := range all {
@@ -47,7 +46,7 @@ func together(all []*Statement) (*Statement, error) {
 		if s.Noise != t.Noise {
 			t.Noise = "unknown"
 		}
-		if s.Mode != t.Mode { // the more cautious text
+		if s.Mode != t.Mode { // the text for filters is more cautious
 			t.Mode = ledger.Filter
 		}
 	}
@@ -60,13 +59,12 @@ func together(all []*Statement) (*Statement, error) {
 	return t, t.claim()
 }
 
-// claim computes the total of the ledgers.
 func (s *Statement) claim() error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: s.Relation})
 	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
-	var epsilons, deltas, budgets, filters, fixed []float64 // fixed are the deltas of fixed charges
+	var epsilons, deltas, budgets, filters, fixed []float64 // fixed holds the deltas of ledgers with fixed charges
 	composed := true
 	for _, l := range s.Of {
 		epsilons, deltas, budgets = append(epsilons, l.epsilon()), append(deltas, l.Budget.Delta), append(budgets, float64(*l.Budget.Epsilon))
@@ -93,9 +91,9 @@ func (s *Statement) claim() error {
 	return nil
 }
 
-// sumUp adds non-negative numbers and rounds up to a float64. A sum that is a float64 is exact.
+// sumUp returns the sum of non-negative numbers, rounded up to a float64.
 func sumUp(xs []float64) float64 {
-	total := new(big.Float).SetPrec(2200) // holds any sum of float64 without rounding
+	total := new(big.Float).SetPrec(2200) // holds any sum of float64 exactly
 	for _, x := range xs {
 		if math.IsInf(x, 1) {
 			return x
@@ -109,7 +107,7 @@ func sumUp(xs []float64) float64 {
 	return sum
 }
 
-// differ returns why two ledgers cannot be combined in one statement, nil if they can.
+// differ returns an error if two ledgers cannot share a statement.
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),

@@ -59,7 +59,6 @@ func (s *Statement) WriteHTML(w io.Writer) error {
 
 func next(i int) int { return i + 1 }
 
-// write writes a page and its record.
 func (s *Statement) write(w io.Writer, t interface{ Execute(io.Writer, any) error }) error {
 	s = s.printed()
 	p := page{Title: s.title(), About: s.about()}
@@ -94,16 +93,16 @@ func (s *Statement) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// exact formats a number with all its digits: a claim is meaningless without its exact delta or budget.
+// exact formats a number with all its digits.
 func exact(x float64) string { return number.Exact(x) }
 
-// digits formats a parameter with five digits; the ledger has all digits.
+// digits formats a parameter with at most five digits.
 func digits(x float64) string { return number.Digits(x, 5) }
 
 // most formats a part of a claim with at most five digits, rounded up.
 func most(x float64) string { return number.DigitsUp(x, 5) }
 
-// up formats a claim with four decimals, or with four digits if it is below 0.1, rounded up.
+// up formats a claim with four decimals, rounded up. A claim below 0.1 has four digits.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "none known"
@@ -115,8 +114,8 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text from a ledger safe to print on one line: characters that control a terminal or the order
-// of letters become replacement characters.
+// Plain makes text safe to print on one line. It replaces characters that control a terminal or the order of
+// letters.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
@@ -126,11 +125,11 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed returns the statement with text from outside made plain. JSON keeps that text unchanged.
+// printed returns a copy with plain text from outside. The JSON form keeps the original text.
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
-	p.Seal = Plain(s.Seal) // includes the Library of its header
+	p.Seal = Plain(s.Seal) // contains the Library of the header
 	p.NotShown = notCharged(ledger.Config{Unit: p.Unit})
 	p.Released = slices.Clone(s.Released)
 	for i, r := range p.Released {
@@ -143,7 +142,7 @@ func (s *Statement) printed() *Statement {
 	return &p
 }
 
-// quoted returns text as one shell word that cannot be read as an option.
+// quoted returns text as one shell word that is not an option.
 func quoted(word string) string {
 	if strings.HasPrefix(word, "-") {
 		word = "./" + word
@@ -154,25 +153,25 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// section is a part of the page, the same in Markdown and HTML.
+// section is a part of a page in Markdown or HTML.
 type section struct {
 	Title  string
 	Text   []string // paragraphs before the table
 	Header []string
 	Rows   [][]string
-	After  []string // paragraphs after it
+	After  []string // paragraphs after the table
 	List   []string
 	Code   []string // commands
 }
 
-// title returns the headline: the guarantee in one line.
+// title returns the headline with the guarantee.
 func (s *Statement) title() string {
 	return fmt.Sprintf("Privacy statement: ε = %s at δ = %s for one %s", up(s.epsilon()), exact(s.Budget.Delta), s.Unit)
 }
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the most important sentence of the page, and whether it is a warning.
+// verdict returns the most important sentence of the page and whether it is a warning.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -201,12 +200,11 @@ func (s *Statement) verdict() (text string, alarm bool) {
 	return text, false
 }
 
-// seeded reports whether any noise came from a seed.
 func (s *Statement) seeded() bool {
 	return slices.ContainsFunc(s.each(), func(l *Statement) bool { return l.Noise == string(ledger.SeededNoise) })
 }
 
-// about returns who, what and when, as a table of two columns.
+// about returns the rows of the table with facts about data, ledgers and program.
 func (s *Statement) about() [][2]string {
 	var rows [][2]string
 	if s.About != nil {
@@ -237,7 +235,7 @@ func (s *Statement) each() []*Statement {
 //go:embed words.txt
 var words string
 
-// sections returns the parts of the page, from the template in words.txt.
+// sections returns the parts of the page. Their template is words.txt.
 func (s *Statement) sections() ([]section, error) {
 	sum := 0.0
 	for _, l := range s.Of {
@@ -264,7 +262,7 @@ func (s *Statement) sections() ([]section, error) {
 		*Statement
 		Each                                            []*Statement
 		Carried, Replaced, Filter, Losses, Seeded, Held bool
-		Composed                                        bool // composed as Rényi divergences, less than the sum
+		Composed                                        bool // Rényi composition is below the sum
 		Sum                                             float64
 		AtOrders                                        string
 		Guesses                                         int
@@ -281,7 +279,7 @@ func (s *Statement) sections() ([]section, error) {
 	return layout(b.String()), nil
 }
 
-// row returns one line of a table. Text from outside contains no tabs: see Plain.
+// row returns one line of a table. Text from Plain contains no tabs.
 func row(cells ...any) string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -290,9 +288,10 @@ func row(cells ...any) string {
 	return "| " + strings.Join(texts, "\t")
 }
 
-// layout parses sections. A line "## " is a title, "| " a row of cells with tabs between them (the first row
-// is the header), "- " an item of the list, "$ " a command. Other lines are paragraphs, before or after the
-// table. An item or paragraph continues until an empty line or a line of another kind.
+// layout parses sections. A line "## " is a title, and "| " is a row of cells with tabs between them. The
+// first row is the header. "- " is an item of the list, and "$ " is a command. Other lines are paragraphs
+// before or after the table. An item or paragraph continues until an empty line or a line of a different
+// kind.
 func layout(text string) []section {
 	var all []section
 	var s *section
@@ -327,7 +326,7 @@ func layout(text string) []section {
 	return all
 }
 
-// OfSeal explains the claim of a ledger that another version sealed at another epsilon; "" for other ledgers.
+// OfSeal explains a seal of another version with a different epsilon. It returns "" for other ledgers.
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {
@@ -341,7 +340,6 @@ func OfSeal(s ledger.Summary) string {
 		exact(c.Sealed), s.Library, number.DigitsDown(c.Again.Lower, 8), number.DigitsUp(c.Again.Upper, 8), larger, number.DigitsUp(c.Epsilon, 8))
 }
 
-// notCharged lists what a ledger with this Config does not cover.
 func notCharged(c ledger.Config) []string {
 	return []string{
 		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were " +
@@ -353,7 +351,7 @@ func notCharged(c ledger.Config) []string {
 	}
 }
 
-// percent formats a share, rounded up to a hundredth of a percent.
+// percent formats a fraction as a percentage, rounded up to 0.01 %.
 func percent(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(math.Min(100, 100*x), 2)) + " %"
 }
