@@ -21,10 +21,10 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students worth comparing on a table: logistic regression with a ridge of 1
-// divided by the number of labels, two forests, a kernel ridge and, if pool is not nil, the student of
-// [Pool.Fit]. x must then be the rows that pool was made from. Trees suit columns of different kinds; label
-// spreading suits pools in which near rows share a class.
+// TableCandidates returns the students to compare on a table. They are logistic regression with a ridge of 1
+// over the number of labels, two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is
+// added, and x must be the rows of the pool. Trees suit columns of different kinds. Label spreading suits
+// pools in which near rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -40,14 +40,13 @@ func TableCandidates(pool *Pool) []Candidate {
 	return out
 }
 
-// ImageCandidates returns the students worth comparing on features of images: first the student of
-// [Pool.Fit], and as a safeguard a kernel ridge and logistic regression on the labelled rows (on their
-// projections, if there are many columns). The first candidate is judged by a version with fewer landmarks,
-// which takes a tenth of the time and is slightly less accurate.
+// ImageCandidates returns the students to compare on features of images. The first is the student of
+// [Pool.Fit]. A kernel ridge and logistic regression on the labelled rows are safeguards. If there are many
+// columns, they use projections. A version with fewer landmarks replaces the first candidate in
+// cross-validation. It takes a tenth of the time and is slightly less accurate.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
-// imageCandidates returns ImageCandidates that are tried on z, the projections of all labelled rows, unless z
-// has no rows.
+// imageCandidates returns ImageCandidates. If z has rows, candidates are tried on these projections.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
 		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
@@ -60,12 +59,11 @@ func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	return out
 }
 
-// fit is [Pool.Fit], on the features of the pool.
 func (p *Pool) fit(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	return p.Fit(ctx, labels, classes)
 }
 
-// fitProjected is [Pool.Fit] for rows that are projected already.
+// fitProjected trains like [Pool.Fit]. Its classifier expects projected rows.
 func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	c, err := p.Fit(ctx, labels, classes)
 	if err != nil {
@@ -93,8 +91,8 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 	return Candidate{Name: name, Fit: fit}
 }
 
-// Supervised trains learner on the rows of x that have a released label. The argument labels has one entry
-// per row of x, a class or [Unlabelled]. If there are no labels, the error is [ErrNoLabels].
+// Supervised trains learner on the rows of x that have a released label. labels has one class or [Unlabelled]
+// per row of x. Without labels the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	data, err := labelledPart(x, labels, classes)
 	if err != nil {
@@ -109,11 +107,11 @@ func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels 
 
 const (
 	kernelRidgeLambda = .1   // ridge penalty, relative to the kernel's diagonal of 1
-	kernelRidgeRows   = 3000 // largest number of labels for a kernel ridge, whose time grows with their cube
+	kernelRidgeRows   = 3000 // largest number of labels for a kernel ridge, since time grows with its cube
 )
 
-// fitKernelRidge trains a kernel ridge whose width is the mean distance of two labelled rows. From too many
-// labels it takes a random part.
+// fitKernelRidge trains a kernel ridge whose squared width is the mean squared distance of two labelled rows.
+// It uses a random part of the labels if there are more than kernelRidgeRows.
 func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, x.Rows, classes)
 	if err != nil {
@@ -135,7 +133,7 @@ func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd 
 	return (&model{ridge: r}).of(classes, present), nil
 }
 
-// meanSquaredDistance returns the mean squared distance of two rows of x, 1 if all rows are equal.
+// meanSquaredDistance returns the mean squared distance of two rows of x, or 1 if it is near 0 or infinite.
 func meanSquaredDistance(x Matrix) float64 {
 	sum := 0.
 	for j := range x.Cols {
@@ -153,8 +151,8 @@ func meanSquaredDistance(x Matrix) float64 {
 	return sum
 }
 
-// roughLandmarks is the number of landmarks for label spreading on a table. With more landmarks, as for
-// images, the classifier would follow the errors of spread labels.
+// roughLandmarks is the number of landmarks for label spreading on a table. With more landmarks the
+// classifier would follow the errors of spread labels.
 const roughLandmarks = 300
 
 // rough returns the pool with fewer landmarks and without progress.
@@ -169,12 +167,11 @@ func (p *Pool) rough() *Pool {
 	return &rough
 }
 
-// projectFrom is the least ratio of columns to components of a pool for which candidates learn from
-// projections.
+// projectFrom is the smallest ratio of columns to components for which candidates learn from projections.
 const projectFrom = 4
 
 // Projected returns the number of columns that candidates learn from, for rows with the given number of
-// columns: the directions of a pool, or all columns if there are few.
+// columns. It is the number of principal directions, or of all columns if there are few.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -182,8 +179,8 @@ func Projected(columns int) int {
 	return columns
 }
 
-// projected returns a candidate that learns from projections on the principal directions of the pool, and is
-// tried on the projections in z if z has rows. It returns c itself if there are few columns.
+// projected returns a candidate that learns from projections on the principal directions. If z has rows, it
+// is tried on the projections in z. If there are few columns, projected returns c.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -223,7 +220,7 @@ func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }
 
-// answer calls of with the projections of x, for as many rows as dst has entries.
+// answer calls of with the projections of x. dst must have one entry per row.
 func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err
@@ -238,8 +235,8 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data: a kernel preceded by the projection, or weights of the features
-// themselves, without the bound on features far from the pool.
+// Plain returns the model as data. A kernel includes the projection. A linear model has weights of the
+// features, without the bound on features far from the pool.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {
@@ -261,8 +258,7 @@ func (m *projectedModel) Plain() *plain.Model {
 	return of
 }
 
-// Plain returns the model as data, with projection and metric combined in one map. A model without a
-// projection has no metric either, unless it is for trial.
+// Plain returns the model as data. It combines projection and metric in one map.
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{
@@ -292,7 +288,7 @@ func (p *projection) describe(k *plain.Kernel) {
 	k.Directions = plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride)
 }
 
-// Plain returns the mean as data; nil if a member cannot be returned as data.
+// Plain returns the mean as data, or nil if a member has no such form.
 func (m *mixture) Plain() *plain.Model {
 	mean := &plain.Mean{Doubt: doubt}
 	for k, member := range m.members {

@@ -15,59 +15,54 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// CrossValidation trains several kinds of student on parts of the released labels and scores each on the
-// held-out labels. It keeps a weighted mean of all students that are not clearly worse than the best, each
-// tempered to its accuracy on held-out labels, with weights that make these labels probable. If the best
-// student is clearly better than the mean, it keeps the best alone. It reads released labels and public rows
-// only, so the choice costs no privacy.
+// CrossValidation trains several kinds of student on part of the released labels, and scores each student on
+// the held-out labels. It drops students that are clearly worse than the best student. Each remaining student
+// is tempered to its accuracy on held-out labels. The result is a weighted mean, with weights that make the
+// held-out labels probable. If the best student is clearly better than the mean, the result is this student.
+// The inputs are released labels and public rows, so the choice costs no privacy.
 //
-// Few labels distinguish two students only roughly: of 200 labels the standard error of a difference is 3
-// points. Keeping the student that was right most often loses up to 4 points against a plain forest; the mean
-// loses hardly any.
+// Few labels distinguish students only roughly. With 200 labels the standard error of a difference is 3
+// points. Always choosing the most accurate student loses up to 4 points against a plain forest.
 type CrossValidation struct {
-	Candidates []Candidate // no default, see [TableCandidates]
-	// Favourite marks the first candidate as the best for rows of this kind. It is kept alone, unless the
-	// mean is better by clearly more than errors in the labels explain. If the mean is hardly ahead after two
-	// folds, no more folds are tried.
+	Candidates []Candidate // no default; see [TableCandidates]
+	// Favourite marks the first candidate as the best for this kind of rows. It is kept alone, unless the
+	// mean is clearly better than errors in the labels explain. It may be kept after two folds.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
-	Progress  func(Progress) // called from one goroutine at a time; may be nil
+	Progress  func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Means treat scores as
-// probabilities and clip them to [0, 1].
+// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Scores are used as
+// probabilities and clipped to [0, 1].
 type Candidate struct {
 	Name string
-	// Fit trains on the rows of x whose label is not [Unlabelled]. It is called from several goroutines at
-	// once.
+	// Fit trains on the rows of x whose label is not [Unlabelled]. Concurrent calls must be safe.
 	Fit fitFunc
-	// Try, if not nil, trains a faster classifier of the same kind, by which the candidate is judged.
+	// Try, if not nil, trains a faster classifier of the same kind for cross-validation.
 	Try fitFunc
 
-	of Matrix // used in place of x for Try, if it has rows
+	of Matrix // if it has rows, replaces x for Try
 }
 
 type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error)
 
-// Choice is the student that cross-validation kept.
+// Choice is the student that cross-validation chose.
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
-	Kept  []string            // names of the candidates whose mean is Model
-	// Labels is the number of released labels that every candidate predicted once: all labels, unless a
-	// favourite was kept early.
+	Kept  []string            // names of the candidates in Model
+	// Labels is the number of released labels that every candidate predicted, less than all after an early
+	// stop.
 	Labels int
-	// Right is the number of these labels that each candidate predicted correctly, in the order of
-	// candidates, and Mean the same for the mean of the candidates that are not clearly worse. Divided by
-	// Labels they estimate the accuracy on released labels (which may be wrong), slightly too high for the
-	// best candidate. With a single label or candidate there is no comparison: Right is empty and the first
-	// candidate is kept.
+	// Right is the number of these labels that each candidate predicted correctly. Mean is the same number
+	// for the mean of the candidates. Divided by Labels they estimate the accuracy on released labels,
+	// slightly too high for the best candidate. With a single label or candidate Right is empty.
 	Right []int
 	Mean  int
 
-	kept int // index of the first candidate that was kept
+	kept int // index of the first kept candidate
 }
 
-// RightOfKept returns how many labels Model predicted correctly in cross-validation; 0 if none was run.
+// RightOfKept returns the number of held-out labels that Model predicted correctly, or 0 without comparison.
 func (c *Choice) RightOfKept() int {
 	if len(c.Right) > 0 && len(c.Kept) == 1 {
 		return c.Right[c.kept]
@@ -76,26 +71,26 @@ func (c *Choice) RightOfKept() int {
 }
 
 const (
-	// The best candidate must lead another candidate by memberErrors standard errors of the difference to
-	// exclude it from the mean, and lead the mean by meanErrors to be kept alone. Both were chosen on
-	// development splits of letter and optdigits, with 200 and 600 labels of which 5 % were wrong. Dropping
-	// candidates at 2 errors costs about 1 point there, and keeping the best alone costs 2 to 4.
+	// The best candidate excludes a candidate from the mean if it leads by memberErrors standard errors of
+	// the difference. It replaces the mean if it leads by meanErrors. Both were chosen on development splits
+	// of letter and optdigits, with 200 and 600 labels of which 5 % were wrong. There, excluding at 2 errors
+	// costs about 1 point, and keeping only the best costs 2 to 4.
 	memberErrors = 3
 	meanErrors   = 2
 
-	// favouriteLead is the share of labels by which the mean must also lead a favourite to replace it. Errors
-	// of labels released under noise depend on the features: a candidate that learns such errors from near
-	// rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean was ahead by
-	// at most 1.25 %, by up to 3.6 standard errors, and using it lost 1.4 points of accuracy; on
-	// Fashion-MNIST it was ahead by 1.9 to 7.3 %, and by 1.8 to 3.3 points more accurate.
+	// favouriteLead is the fraction of labels by which the mean must also lead a favourite to replace it.
+	// Errors of labels released under noise depend on the features. A candidate that learns such errors from
+	// near rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean led by
+	// at most 1.25 % (3.6 standard errors), and using it lost 1.4 points of accuracy. On Fashion-MNIST it led
+	// by 1.9 to 7.3 % and gained 1.8 to 3.3 points.
 	favouriteLead = .015
-	// The mean is not pursued if it is not ahead by firstLead after firstFolds folds.
+	// If the mean does not lead by firstLead after firstFolds folds, the favourite is kept.
 	firstFolds = 2
 	firstLead  = favouriteLead / 3
 )
 
 // Fit compares the candidates and trains the kept candidates. See [Supervised] for x and labels. The result
-// depends on rnd and not on the number of processors.
+// depends on rnd but not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {
@@ -146,7 +141,6 @@ func (c *CrossValidation) check(x Matrix, labels []int, classes int) (labelled [
 	return check(x, labels, classes)
 }
 
-// fit trains the candidate and checks that its classifier gives scores.
 func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (member, error) {
 	model, err := c.Fit(ctx, x, labels, classes, rnd)
 	if err != nil {
@@ -162,14 +156,14 @@ func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int,
 // heldBack holds the predictions of candidates for held-out labels.
 type heldBack struct {
 	labels []int
-	scores []Matrix // of each candidate: labels x classes, probabilities
-	right  [][]bool // whether each candidate predicted each label correctly
+	scores []Matrix // for each candidate, probabilities: labels x classes
+	right  [][]bool // for each candidate, whether each prediction is correct
 }
 
-// holdBack trains every candidate once for each fold, without the labels of that fold.
+// holdBack trains every candidate once per fold, without the labels of this fold.
 func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelled []int, classes, folds int, rnd *rand.Rand) (*heldBack, error) {
 	n := len(labelled)
-	order := make([]int, n) // pool rows; fold f has the rows from f·n/folds on
+	order := make([]int, n) // pool rows; fold f begins at index f·n/folds
 	for i, place := range rnd.Perm(n) {
 		order[i] = labelled[place]
 	}
@@ -177,7 +171,7 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 	for _, r := range order {
 		out.labels = append(out.labels, labels[r])
 	}
-	var rows, asked []Matrix // the rows that each candidate learns from, and predicts
+	var rows, asked []Matrix // for each candidate, the training rows and the rows to predict
 	var same Matrix
 	for _, candidate := range c.Candidates {
 		switch {
@@ -192,7 +186,7 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 		out.scores = append(out.scores, dense.New(n, classes))
 		out.right = append(out.right, make([]bool, n))
 	}
-	// Streams are drawn before training: a candidate's draws do not depend on those by other candidates.
+	// Draw all streams before training, so that the draws of candidates do not depend on each other.
 	tasks := folds * len(c.Candidates)
 	streams := make([][2]uint64, tasks)
 	for t := range streams {
@@ -236,7 +230,6 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 	return out, errors.Join(failures...)
 }
 
-// first returns the predictions for the first n labels.
 func (h *heldBack) first(n int) *heldBack {
 	part := &heldBack{labels: h.labels[:n]}
 	for k := range h.scores {
@@ -246,7 +239,7 @@ func (h *heldBack) first(n int) *heldBack {
 	return part
 }
 
-// ask fills in the predictions of candidate k for labels [from, to).
+// ask stores the predictions of candidate k for the labels from <= i < to.
 func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	rows, answers := dense.Rows(x, from, to), make([]int, to-from)
 	if err := model.Predict(answers, rows); err != nil {
@@ -258,8 +251,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep returns the kept candidates with their powers and weights, and fills in the comparison. A favourite is
-// kept unless the mean leads by the given number of standard errors and the given share of the labels.
+// keep sets the results of the comparison in choice, and returns the kept candidates with their powers and
+// weights. The mean replaces a favourite only if it leads by errors standard errors and the fraction lead.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -306,12 +299,10 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	return kept, powers, weights
 }
 
-// weighSteps limits the number of steps from equal weights to the most probable weights, which depend on
-// chance if there are few labels.
+// weighSteps limits the steps away from equal weights, because the optimal weights overfit few labels.
 const weighSteps = 200
 
-// weigh returns weights of a mean that make the held-out labels more probable than equal weights do, by
-// expectation maximisation.
+// weigh improves the probability of the held-out labels over equal weights, by expectation maximisation.
 func weigh(scores []Matrix, labels, kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
 	of, next := make([]float64, len(kept)), make([]float64, len(kept))
@@ -332,9 +323,8 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b by more than the given number of standard errors. Labels
-// on which both are right or both wrong do not count; on n other labels the difference has a standard
-// deviation of √n if a and b are equally good.
+// ahead reports whether a is right more often than b by more than the given number of standard errors. Only
+// the n labels on which a and b differ count. For equally good a and b the difference has deviation √n.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {
@@ -355,7 +345,7 @@ func count(right []bool) int {
 	return n
 }
 
-// inParallel calls do for from to to-1, of n in all, on one goroutine per processor, until ctx is done.
+// inParallel calls do for from <= i < to, concurrently, until ctx is done. n is the total for Progress.
 func (c CrossValidation) inParallel(ctx context.Context, from, to, n int, do func(i int)) error {
 	var mu sync.Mutex
 	done := from

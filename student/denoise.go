@@ -8,20 +8,18 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// denoiseFrom is the least number of labels of images for which fitDenoised is used. Fewer labels are spread
-// along the graph, and other students are compared with the result.
+// denoiseFrom is the number of image labels from which on fitDenoised is used.
 const denoiseFrom = MaxSpread / 2
 
-// denoiseHeldBack is the share of held-out labels, which select the ridge.
+// denoiseHeldBack is the fraction of labels that are held out to select the ridge.
 const denoiseHeldBack = .2
 
-// denoiseRidges are the ridges compared, from one for right labels to one for labels half of which are wrong.
+// denoiseRidges returns the ridges to compare, suited to correct labels up to labels of which half are wrong.
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
-// fitDenoised trains on a large set of noisy labels, of which half may be wrong. A kernel ridge on all labels
-// predicts the whole pool, with the ridge that best predicts held-out labels. These predictions are right far
-// more often than the labels. They determine the directions that vary within classes, and the student is
-// trained on the predictions with these directions shrunk.
+// fitDenoised trains on many noisy labels, of which half may be wrong. A kernel ridge on all labels predicts
+// the whole pool. Its ridge predicts held-out labels best. The predictions are right far more often than the
+// labels. They determine the metric and train the student.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {
@@ -57,8 +55,8 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	return m.of(classes, present), nil
 }
 
-// fitNoisy trains on rows in a random order. It uses the ridge with which a classifier with half the
-// landmarks, trained on the other rows, predicts most targets of the first rows.
+// fitNoisy trains on rows in random order. It chooses the ridge by the targets of the first rows, with half
+// of the landmarks and training on the other rows.
 func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
 	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
 	n := int(denoiseHeldBack * float64(z.Rows))
@@ -96,7 +94,6 @@ func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes in
 	return fitted[0], nil
 }
 
-// answers returns the column with the largest score for every row of z.
 func (r *ridge) answers(ctx context.Context, z Matrix) ([]int, error) {
 	scores, err := r.scores(ctx, z)
 	if err != nil {

@@ -1,44 +1,36 @@
-// Package student trains the model that may be published. It is trained on a public pool and on the labels
-// that an aggregator released for some rows of the pool.
+// Package student trains the model that may be published. It learns from a public pool, and from labels that
+// an aggregator released for some rows of the pool.
 //
-// Only few labels are affordable, but the whole pool is public. So a student learns most of the structure of
-// the data at no privacy cost:
+// Only few labels are affordable. But the pool is public, so learning its structure costs no privacy:
 //
-//   - [NewPool] learns the public part once: principal directions, and each row's nearest neighbours among
-//     them.
-//   - [Pool.Select], or [Select] without the rest, returns good queries: the k-means representatives of the
-//     pool.
-//   - [Pool.Spread] carries released labels along the neighbour graph (Zhou et al. 2004, "Learning with local
-//     and global consistency").
-//   - [Pool.Fit] trains the student. It spreads the labels, learns from them which directions vary within
-//     classes, shrinks these directions and spreads again. Then it fits a kernel ridge to all rows that have
-//     a spread label.
-//   - [Learner] does all this for one pool, and chooses the student by the kind of rows and the number of
-//     labels. From thousands of labels of images, of which half may be wrong, it first fits a ridge and
-//     learns its predictions.
+//   - [NewPool] computes principal directions and the nearest neighbours of each row, from public rows alone.
+//   - [Pool.Select] returns good queries, the k-means representatives of the pool. [Select] needs no pool.
+//   - [Pool.Spread] propagates released labels along the neighbour graph (Zhou et al. 2004, "Learning with
+//     local and global consistency").
+//   - [Pool.Fit] trains a student. It spreads the labels, learns the directions that vary within classes,
+//     shrinks these directions and spreads again. Then it fits a kernel ridge to all spread labels.
+//   - [Learner] combines these steps for one pool. It chooses the student by the kind of rows and the number
+//     of labels. For thousands of image labels, it fits a ridge to the predictions of a first ridge.
 //   - [Supervised] trains any teachers.Learner on the labelled rows.
 //   - [CrossValidation] compares students on held-out labels, and keeps their mean or the best student. Use
-//     it on tables, with [TableCandidates].
+//     it for tables, with [TableCandidates].
 //
 // # Guarantee
 //
-// Everything here is post-processing: functions of released labels, public rows and independent random
-// numbers. No private record is an input. So a student, or any choice among students on released or public
-// data, has the (ε, δ) of its labels, under the same unit and relation, and costs nothing more. [Pool.Select]
-// sees no label: the queries are fixed before any is answered, so their choice costs no privacy and reveals
-// nothing.
+// Everything here is post-processing of released labels, public rows and independent random numbers. No
+// private record is an input. So a student, also one chosen on released or public data, has the (ε, δ)
+// guarantee of the labels. The unit and the relation stay the same. [Pool.Select] uses no labels, so the
+// choice of queries costs no privacy.
 //
 // # Caveats
 //
-//   - The pool must be public: a student may hold its rows and their features.
-//   - Rows without a released label (a declined answer, a row that was no query) must be [Unlabelled]. Using
-//     true labels or raw votes instead breaks the guarantee, and so does choosing between students by their
-//     accuracy on private data.
-//   - Pool rows must not be used to score a student that was trained on them.
-//   - Spreading assumes that near rows share a class more often than not. If this is false, as for many
-//     tables, a supervised student is better.
-//   - Released labels are noisy: an error in a sparse region spreads over that region.
-//   - A class without any released label is never predicted.
+//   - The pool must be public, because a student may contain pool rows and their features.
+//   - Rows without a released label must be [Unlabelled]. Using true labels or raw votes breaks the
+//     guarantee. So does choosing a student by its accuracy on private data.
+//   - Do not score a student on pool rows that it was trained on.
+//   - Spreading assumes that near rows mostly share a class. This is false for many tables.
+//   - Released labels are noisy. An error in a sparse region spreads over this region.
+//   - A class without a released label is never predicted.
 //
 // # Use
 //

@@ -10,9 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// graph is a symmetric weighted neighbour graph in compressed rows: the neighbours of row i
-// are to[start[i]:start[i+1]]. Weights are divided by the square roots of both ends'
-// degrees, so the largest eigenvalue is 1.
+// graph is a symmetric weighted neighbour graph in compressed rows. The neighbours of row i are
+// to[start[i]:start[i+1]]. Division by the square roots of both degrees makes the largest eigenvalue 1.
 type graph struct {
 	start  []int32
 	to     []int32
@@ -22,14 +21,14 @@ type graph struct {
 }
 
 // localScale is the index of the neighbour whose distance is the unit of length around a row (Zelnik-Manor
-// and Perona 2004, who use the 7th).
+// and Perona 2004, who also use the 7th).
 const localScale = 7
 
-// candidates times k nearest rows are stored for each row. When the metric changes, the k nearest rows are
-// chosen among these. On MNIST students are no worse than after a search among all rows.
+// For each row, candidates times k nearest rows are stored. When the metric changes, the k nearest rows are
+// chosen among these. On MNIST this is as good as a search among all rows.
 const candidates = 4
 
-// neighbours holds each row's nearest rows, ascending by distance.
+// neighbours holds the nearest rows of each row, by ascending distance.
 type neighbours struct {
 	k    int // number of nearest rows per row
 	near []int32
@@ -54,7 +53,7 @@ func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	return found, err
 }
 
-// rank returns the k neighbours that are nearest in z.
+// rank returns the k stored neighbours that are nearest in z.
 func (f neighbours) rank(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	k = min(k, f.k)
 	n := z.Rows
@@ -87,14 +86,14 @@ func (f neighbours) width(k int) float64 {
 	return width
 }
 
-// ranking holds the nearest rows so far, ascending by distance, ties by row.
+// ranking holds the nearest rows seen until now, by ascending distance and then by row.
 type ranking struct {
 	near []int32
 	dist []float32
 	have int
 }
 
-// limit returns the distance from which on a row is not among the nearest.
+// limit returns the largest distance that can still enter the ranking.
 func (r *ranking) limit() float32 {
 	if r.have == 0 || r.have < len(r.dist) {
 		return float32(math.Inf(1))
@@ -116,8 +115,8 @@ func (r *ranking) add(row int32, d float32) {
 	r.near[at], r.dist[at] = row, d
 }
 
-// graph joins every row with the first k of its neighbours. The weight is exp(-|a-b|²/(s_a s_b)), where s is
-// the distance to the localScale-th neighbour.
+// graph connects every row to its first k neighbours. The weight is exp(-|a-b|²/(s_a s_b)), where s is the
+// distance to the localScale-th neighbour.
 func (f neighbours) graph(k int) *graph {
 	if f.k == 0 { // a single row
 		start := make([]int32, 2)
@@ -143,7 +142,7 @@ func (f neighbours) graph(k int) *graph {
 	return g
 }
 
-// nearest fills near and dist with the closest rows to row self, ascending, ties by index. The slice dots
+// nearest sets near and dist to the rows closest to row self, by ascending distance and then by index. dots
 // holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
@@ -155,7 +154,7 @@ func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 		}
 	}
 	for e, d := range dist {
-		dist[e] = max(0, d) // negative by rounding
+		dist[e] = max(0, d) // may be negative by rounding
 	}
 }
 
@@ -164,10 +163,10 @@ type end struct {
 	weight float32
 }
 
-// join keeps an edge if at least one of its ends is a neighbour of the other.
+// join keeps an edge if at least one end is a neighbour of the other end.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
-	ends := make([][]end, n) // every edge is stored at both of its ends
+	ends := make([][]end, n) // every edge is stored at both ends
 	for i := range n {
 		for e := i * f.k; e < i*f.k+k; e++ {
 			j, w := f.near[e], weight(i, e)
@@ -180,7 +179,7 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.row, b.row) })
 		for e, to := range list {
 			if e > 0 && list[e-1].row == to.row {
-				continue // each is a neighbour of the other
+				continue // the rows are neighbours of each other
 			}
 			g.to, g.weight = append(g.to, to.row), append(g.weight, to.weight)
 			root[i] += float64(to.weight)
@@ -199,18 +198,17 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 }
 
 const (
-	// alpha is the weight of the neighbours in a row's soft label. On the development split of public MNIST
-	// .95 and .98 differ by .002 or less.
+	// alpha is the weight of the neighbours in a row's soft label. On the development split of public MNIST,
+	// .95 and .98 differ by at most .002.
 	alpha = .97
 	// iterations is the number of iterations of spread. The remaining error is below
 	// 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
 	iterations = 36
 )
 
-// spread solves F = alpha·W·F + (1-alpha)·Y, where Y holds the released labels, one column for each class of
-// column (Zhou et al. 2004), by Chebyshev's iteration (Golub and Varga 1961): the eigenvalues of W are
-// between -1 and 1. Then it divides rows by their sums. A row without a path to any label of iterations steps
-// is zero.
+// spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004). Y holds the
+// released labels, with one column per class in column. All eigenvalues of W are between -1 and 1, so spread
+// uses Chebyshev's iteration (Golub and Varga 1961). A row too far from all labels is zero.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
@@ -251,19 +249,19 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	for i := range n {
 		row := dense.Row(f, i)
 		for c, v := range row {
-			row[c] = max(0, v) // negative by rounding, and by the remaining error
+			row[c] = max(0, v) // may be negative by rounding and by the remaining error
 		}
 		normalise(row)
 	}
 	return f, nil
 }
 
-// centre subtracts each class's share of the released labels from every row with a spread label, unless the
-// labels contradict classes of equal size. Far from any label a soft label is about this share, so only the
-// difference is evidence; otherwise a class with more labels by chance, or by noise, would win everywhere. On
-// the development split of optdigits, at an epsilon of 2 and 50 to 200 labels of which a tenth to a half are
-// wrong, 3 points more of the pool are right. If one class is far more frequent than the others, as in Adult,
-// it would lose as much.
+// centre subtracts each class's fraction of the released labels from every row with a spread label. It
+// changes nothing if the labels contradict classes of equal size. Far from all labels a soft label equals
+// about this fraction, so only the difference is evidence. Otherwise a class that has more labels by chance
+// or noise would win everywhere. On the development split of optdigits, at epsilon 2 with 50 to 200 labels of
+// which a tenth to a half are wrong, the gain is 3 points. With one frequent class, as in Adult, the loss
+// would be as large.
 func centre(soft Matrix, labels, column []int) {
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {
@@ -290,8 +288,8 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether counts may come from classes of equal size: whether Pearson's statistic exceeds its
-// mean for such classes by at most 3 standard deviations.
+// even reports whether counts may come from classes of equal size. It requires that Pearson's statistic
+// exceeds its mean by at most 3 standard deviations.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

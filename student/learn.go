@@ -14,32 +14,32 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// MaxSpread is the largest number of pool rows over which a [Learner] spreads labels, and of queries it
-// selects by clustering. Time grows with its square, and more rows improve little.
+// MaxSpread is the largest number of pool rows over which a [Learner] spreads labels or clusters queries. The
+// time grows with its square, and more rows improve little.
 const MaxSpread = 10_000
 
-// Learner trains students of one pool, with a common public part that needs no labels. It is immutable;
-// methods may be called concurrently if Progress allows it.
+// Learner trains students of one pool. It computes the public part once. It is immutable. Methods may be
+// called concurrently if Progress allows this.
 type Learner struct {
 	x      Matrix
-	rows   []int // rows of x that labels are spread over
+	rows   []int // rows of x over which labels are spread
 	pool   *Pool
 	images bool
-	many   int // for images: least number of labels for which errors among them average out
+	many   int // for images: number of labels from which on errors average out
 	report func(Progress)
 }
 
-// LearnerConfig describes a pool.
+// LearnerConfig configures a [Learner].
 type LearnerConfig struct {
-	// Images is true if rows are features of images. Similar images share a class, so [ImageCandidates] are
-	// compared; otherwise [TableCandidates].
+	// Images reports whether rows are features of images, where similar rows share a class. It selects
+	// [ImageCandidates] instead of [TableCandidates].
 	Images   bool
-	Labelled []int          // rows that already have labels, of which at most [MaxSpread] are used
+	Labelled []int          // rows that already have labels; at most [MaxSpread] are used
 	Progress func(Progress) // may be nil
 }
 
-// NewLearner learns from x, one row per public example, which it retains. Labels will be spread over at most
-// [MaxSpread] rows: the labelled rows and a random part of the others.
+// NewLearner learns from x and retains it. x has one row per public example. Labels will be spread over at
+// most [MaxSpread] rows: the labelled rows and a random part of the others.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project returns the leading principal directions of rows with the features of the pool, in the scale of the
-// student. The result for a row depends, to the last bit, on that row alone and on the pool, which is public.
+// Project returns the leading principal directions of the rows of x, which have the features of the pool. The
+// result for a row depends only on this row and the public pool, to the last bit.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
-	if err := dense.Check(x); err != nil { // a check that does not depend on the values of private rows
+	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)
 	}
 	if want := len(l.pool.projection.mean); x.Cols != want {
@@ -69,8 +69,8 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
-// ProjectPool returns Project of the rows of the pool, which is computed already if labels are spread over
-// the whole pool. The result must not be changed.
+// ProjectPool returns Project of all pool rows. If labels are spread over the whole pool, it is already
+// computed. The caller must not change the result.
 func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -78,7 +78,7 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select returns m different rows as queries, by [Pool.Select] among the rows that labels are spread over.
+// Select returns m different rows as queries, by [Pool.Select] among the rows over which labels are spread.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {
@@ -87,10 +87,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 	return chosen, err
 }
 
-// Fit trains the student on released labels, one entry for each row of the pool, a class or [Unlabelled]: it
-// compares candidates by [CrossValidation] on these labels alone. For images with labels for at least half of
-// [MaxSpread] rows it is a ridge trained on predictions of a ridge, chosen on held-out labels. The same
-// labels and random stream give the same student.
+// Fit trains the student on released labels, with one class or [Unlabelled] per pool row. It compares
+// candidates by [CrossValidation] on these labels. For images with at least MaxSpread/2 labels, it instead
+// trains a ridge on the predictions of another ridge. Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
@@ -111,7 +110,7 @@ func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.
 	return c.Fit(ctx, l.x, labels, classes, rnd)
 }
 
-// projections returns the projections of all labelled rows of the pool; other rows may be zero.
+// projections returns the projections of all labelled pool rows. Other rows may be zero.
 func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -134,7 +133,7 @@ func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error)
 	return out, err
 }
 
-// ofRows returns a fit that receives only the labels of the rows of its pool.
+// ofRows returns a fit that receives only the labels of l.rows.
 func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	if fit == nil {
 		return nil
@@ -161,7 +160,7 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 	return l.Fit(ctx, labels, classes, rnd)
 }
 
-// partOf returns at most MaxSpread of n rows, ascending, with priority for labelled rows.
+// partOf returns at most MaxSpread of n rows, ascending. Labelled rows have priority.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {
@@ -186,13 +185,13 @@ func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	return rows
 }
 
-// Matrix is a row-major float32 matrix, one row per example.
+// Matrix is a row-major float32 matrix with one row per example.
 type Matrix = teachers.Matrix
 
 // Unlabelled marks a pool row without a released label.
 const Unlabelled = -1
 
-// ErrNoLabels is returned if no label was released.
+// ErrNoLabels reports that no label was released.
 var ErrNoLabels = errors.New("student: no labels were released")
 
 // released checks labels. It returns the labelled rows and the classes that occur, both ascending.
@@ -225,7 +224,7 @@ func released(labels []int, rows, classes int) (labelled, present []int, err err
 	return labelled, present, nil
 }
 
-// check refuses bad labels and features. It returns the labelled rows.
+// check returns the labelled rows, or an error for bad labels or features.
 func check(x Matrix, labels []int, classes int) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -234,7 +233,6 @@ func check(x Matrix, labels []int, classes int) ([]int, error) {
 	return labelled, err
 }
 
-// labelledPart returns the rows that have a label.
 func labelledPart(x Matrix, labels []int, classes int) (teachers.Dataset, error) {
 	rows, err := check(x, labels, classes)
 	if err != nil {
@@ -260,7 +258,7 @@ func columns(present []int, classes int) []int {
 	return at
 }
 
-// blockRows is the number of rows in a block: memory is bounded, and ctx is checked between blocks.
+// blockRows is the number of rows in a block. Blocks bound the memory, and ctx is checked between blocks.
 const blockRows = 256
 
 func transposed(m Matrix) Matrix {
@@ -281,8 +279,7 @@ func checkMatrix(m Matrix) error {
 }
 
 // forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. Calls
-// in one goroutine share a scratch, initially zero. The function do must write only to its own rows and
-// scratch.
+// on one goroutine share scratch, initially zero. do may write only to its rows and scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))
@@ -294,8 +291,7 @@ func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to i
 	return cancelled(ctx)
 }
 
-// resized returns the matrix in m with other dimensions and undefined values, in the same memory if it is
-// large enough.
+// resized returns m with new dimensions and undefined values. It reuses the memory if possible.
 func resized(m *Matrix, rows, cols int) Matrix {
 	if cap(m.Data) < rows*cols {
 		*m = dense.New(rows, cols)

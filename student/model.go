@@ -9,19 +9,18 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// model scores about 1 for the right class and 0 for the others.
+// model scores about 1 for the right class and 0 for other classes.
 type model struct {
 	teachers.ScoreModel
-	projection *projection // nil if the rows are the features
-	metric     Matrix      // components x components; no rows if none was learnt
+	projection *projection // nil if rows need no projection
+	metric     Matrix      // components x components; no rows if no metric was learnt
 	ridge      *ridge
 }
 
-// absent is the score of classes without a released label, below every score of ridge regression on
-// indicators.
+// absent is the score of classes without a released label. It is below every score of the ridge regression.
 const absent = -1e6
 
-// of returns the model with the given number of classes; each class in present is a column of the ridge.
+// of returns m for the given number of classes. Output i of the ridge belongs to class present[i].
 func (m *model) of(classes int, present []int) *model {
 	m.ScoreModel = teachers.ScoreModel{Name: "student", Features: m.ridge.landmarks.Cols, Classes: classes,
 		Present: present, Absent: absent, Rows: math.MaxInt,
@@ -52,7 +51,7 @@ func (m *model) scores(x Matrix) (Matrix, error) {
 	return m.ridge.scores(ctx, z)
 }
 
-// harden returns each row's best column, or Unlabelled for rows of zeros.
+// harden returns the best column of each row, or Unlabelled for a row of zeros.
 func harden(soft Matrix) []int {
 	out := make([]int, soft.Rows)
 	for i := range out {
@@ -67,7 +66,7 @@ func harden(soft Matrix) []int {
 type mixture struct {
 	members           []member
 	names             []string
-	powers, weights   []float64 // of each member: see temper; the weights have sum 1
+	powers, weights   []float64 // one per member; see temper. The weights have sum 1
 	features, classes int
 }
 
@@ -76,7 +75,7 @@ type member interface {
 	teachers.Scorer
 }
 
-// Predict writes the class with the largest mean. See teachers.Classifier.
+// Predict implements teachers.Classifier with the class of the largest mean.
 func (m *mixture) Predict(dst []int, x Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (m *mixture) Predict(dst []int, x Matrix) error {
 	return nil
 }
 
-// Scores writes the means. See teachers.Scorer.
+// Scores implements teachers.Scorer with the means.
 func (m *mixture) Scores(dst, x Matrix) error {
 	if err := checkScores(dst, x, m.classes); err != nil {
 		return err
@@ -119,8 +118,7 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities writes a model's scores, clipped to [0, 1] and divided by their sum. Rows without a positive
-// score are zero.
+// probabilities writes a model's scores, clipped to [0, 1] and divided by their sum unless it is 0.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
@@ -135,7 +133,7 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper adjusts the confidence of a candidate to its accuracy, in place: every probability p of a row
+// temper adjusts the confidence of a candidate to its accuracy, in place. Every probability p of a row
 // becomes proportional to (p + doubt)^power.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
@@ -150,12 +148,11 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt limits the loss by a candidate that was certain and wrong.
+// doubt limits the loss of a candidate that is certain and wrong.
 const doubt = 0.01
 
-// bestPower returns the power with which the labels are most probable: below 1 for an overconfident
-// candidate, above 1 for an underconfident candidate. It is temperature scaling (Guo et al. 2017) on held-out
-// labels.
+// bestPower returns the power for which the labels are most probable. It is below 1 for an overconfident
+// candidate, and above 1 for an underconfident one. It is temperature scaling (Guo et al. 2017).
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

@@ -12,33 +12,33 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Config configures the public part of a student. Zero fields mean the defaults, which were chosen on the
+// Config configures the public part of a student. Zero fields mean the defaults. They were chosen on the
 // development split of public MNIST (HOG features, 50 to 500 labels out of 9,000 rows).
 type Config struct {
-	Components int // principal directions kept, at most the features; default 128
+	Components int // number of principal directions, at most the number of features; default 128
 	Neighbours int // number of nearest rows per row in the graph; default 10
-	// Landmarks is the number of pool rows that span the classifier; default 2,000. With 1,000 a fit is
-	// faster, and accuracy on MNIST is lower by .0017.
+	// Landmarks is the number of pool rows that span the classifier, by default 2,000. With 1,000 landmarks a
+	// fit is faster, and the accuracy on MNIST falls by .0017.
 	Landmarks int
-	// Rounds is the number of times that Fit learns which directions vary within classes and spreads again;
-	// default 1. A negative number means none.
+	// Rounds is the number of times that Fit learns the directions that vary within classes and spreads
+	// again. The default is 1. A negative number means none.
 	Rounds   int
-	Progress func(Progress) // called from the caller's goroutine; may be nil
+	Progress func(Progress) // called in the caller's goroutine; may be nil
 }
 
 const defaultComponents = 128
 
-// Progress is the state of NewPool, Select or Fit.
+// Progress is the progress of [NewPool], [Select] or [Pool.Fit].
 type Progress struct {
 	Stage       string // "project", "graph", "select", "fit"
 	Done, Total int
 }
 
-// maxRows is the largest pool: comparing all pairs of rows takes rows² time.
+// maxRows is the size of the largest pool. Comparing all pairs of rows takes time proportional to rows².
 const maxRows = 200_000
 
 // Pool is the part of a student that needs public rows and no labels. It is immutable. Methods may be called
-// concurrently if Progress allows it.
+// concurrently if Progress allows this.
 type Pool struct {
 	config     Config
 	projection *projection
@@ -48,9 +48,8 @@ type Pool struct {
 	landmarks  []int
 }
 
-// NewPool learns from x, one row per public example, which it does not retain. It refuses an empty pool, a
-// pool of more than 200,000 rows, and NaN and infinite features. The same x and random stream give the same
-// pool.
+// NewPool learns from x, which has one row per public example, and does not retain x. Errors: an empty pool,
+// a pool of more than 200,000 rows, and NaN or infinite features. The result depends on x and rnd.
 func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Pool, error) {
 	if config.Components < 0 || config.Neighbours < 0 || config.Landmarks < 0 {
 		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d",
@@ -93,10 +92,9 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread propagates released labels along the neighbour graph. The argument labels has one entry per pool
-// row, a class or [Unlabelled]. The result has one row per pool row and one column per class. A row is
-// non-negative and sums to 1, or is all zero if no label is within 36 steps. Without labels the error is
-// [ErrNoLabels].
+// Spread propagates released labels along the neighbour graph. labels has one class or [Unlabelled] per pool
+// row. The result has one row per pool row and one column per class. Each row is non-negative and sums to 1,
+// or is zero if no label is within 36 steps. Without labels the error is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -108,9 +106,8 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 	return p.graph.spread(ctx, labels, all, classes)
 }
 
-// Fit trains the semi-supervised student. The argument labels has one entry per pool row, a class or
-// [Unlabelled]. If there are no labels, the error is [ErrNoLabels]. The student predicts only classes with a
-// released label. It implements teachers.Scorer.
+// Fit trains the semi-supervised student. labels has one class or [Unlabelled] per pool row. Without labels
+// the error is [ErrNoLabels]. The student is a teachers.Scorer and predicts only released classes.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

@@ -14,9 +14,8 @@ var errSingular = errors.New("student: kernel ridge: system is not positive defi
 const (
 	// The kernel is exp(-ridgeWidth·|a-b|²/width), where width is the graph's mean squared distance to the
 	// last neighbour. ridgeLambda is the ridge in the kernel's norm. ridgeFloor is a ridge in the plain norm,
-	// relative to the mean diagonal, for float32 rounding of the Gram matrix. All were chosen on the
-	// development split of public MNIST, where a factor of 2 in ridgeWidth or ridgeLambda costs less than
-	// .001.
+	// relative to the mean diagonal, against float32 rounding. All were chosen on the development split of
+	// public MNIST. A factor of 2 in ridgeWidth or ridgeLambda costs less than .001.
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
@@ -24,9 +23,9 @@ const (
 	gramRows = 1024 // number of rows per block
 )
 
-// ridge is kernel ridge regression on the classes' indicators, restricted to functions spanned by landmark
-// rows (Nyström). It solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y), with K the kernel of training rows and
-// landmarks, and M the kernel of landmarks and landmarks.
+// ridge is kernel ridge regression on class indicators, restricted to functions that landmark rows span
+// (Nyström). It solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y). K is the kernel between training rows and
+// landmarks, and M the kernel between landmarks.
 type ridge struct {
 	rbf       dense.RBF
 	landmarks Matrix // landmarks x components
@@ -48,7 +47,7 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return fitted[0], nil
 }
 
-// ridgeSums holds sums over rows, for ridges with the same landmarks, width and mean. More rows may be added.
+// ridgeSums holds sums over rows, for ridges with equal landmarks, width and mean. More rows can be added.
 type ridgeSums struct {
 	ridge               // without coefficients
 	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
@@ -133,7 +132,7 @@ func (s *ridgeSums) half() *ridgeSums {
 	return out
 }
 
-// solve returns ridges for the rows so far, one for each lambda.
+// solve returns one ridge for each lambda.
 func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
 	inner := s.inner()
 	fitted := make([]*ridge, len(lambdas))
@@ -148,13 +147,13 @@ func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
 	return fitted, nil
 }
 
-// forTiles calls do for consecutive runs of landmarks or columns, on one goroutine per processor.
+// forTiles calls do for consecutive tiles of n landmarks or columns, on one goroutine per processor.
 func forTiles(n int, do func(low, high int)) {
 	const tile = 256
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
 }
 
-// inner returns the kernel of the landmarks with themselves, on and above the diagonal.
+// inner returns the kernel between landmarks, on and above the diagonal.
 func (r *ridge) inner() Matrix {
 	m := r.landmarks.Rows
 	k := dense.New(m, m)
@@ -165,13 +164,12 @@ func (r *ridge) inner() Matrix {
 	return k
 }
 
-// interpolate trains on the landmarks themselves, with their labels, whose indices are in column: it solves
-// (M + lambda) a = y - 1/2.
+// interpolate solves (M + lambda) a = y - 1/2 for the labels of the landmarks. column maps labels to outputs.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)
 	for i, y := range labels {
-		system.Data[i*system.Stride+i] = 1 + lambda // exact, where |x-x|² would have rounding errors
+		system.Data[i*system.Stride+i] = 1 + lambda // exact, while |x-x|² would have rounding errors
 		out := dense.Row(r.coef, i)
 		for c := range out {
 			out[c] = -.5
@@ -186,8 +184,8 @@ func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) e
 	return nil
 }
 
-// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles. If the matrix is
-// not positive definite because of rounding, the floor is raised.
+// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles. If rounding makes
+// the matrix not positive definite, it increases floor.
 func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.
@@ -215,7 +213,7 @@ func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	}
 }
 
-// scores returns a row of scores, one per class, for every row of z.
+// scores returns one score per class for every row of z.
 func (r *ridge) scores(ctx context.Context, z Matrix) (Matrix, error) {
 	out := dense.New(z.Rows, len(r.mean))
 	err := forBlocks(ctx, z.Rows, func(scratch *Matrix, from, to int) {

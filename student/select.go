@@ -12,22 +12,21 @@ import (
 
 const (
 	// Queries are chosen by the selectComponents leading directions, and centres move lloydRounds times. On
-	// the development split of public MNIST, with 200 labels released at an epsilon of 2, students reach .975
-	// with these values and .968 with random rows (4 seeds, 1,000 landmarks).
+	// the development split of public MNIST, with 200 labels released at epsilon 2, students reach .975. With
+	// random queries they reach .968 (4 seeds, 1,000 landmarks).
 	selectComponents = 64
 	lloydRounds      = 15
 )
 
-// Select returns m different rows as queries: the rows nearest to the centres of k-means++ clusters (Arthur
-// and Vassilvitskii 2007), in the order in which centres were drawn, so that a prefix also covers the pool.
-// Select reads only public rows. The number m must be between 1 and the number of rows.
+// Select returns m different rows as queries, with m from 1 to the number of rows. They are the rows nearest
+// to the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The order is the order in which
+// centres were drawn, so a prefix also covers the pool. Select uses only public rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }
 
-// Select returns m different rows of x as queries, in a random order, so that any prefix covers the whole
-// pool. They are chosen like by [Pool.Select], without the graph of a pool, among a random part of
-// [MaxSpread] rows. Queries beyond that number are random rows.
+// Select returns m different rows of x as queries in random order, so that every prefix covers x. Like
+// [Pool.Select] it clusters rows, but only a random part of [MaxSpread] rows. Further queries are random.
 func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *ra
 	}
 	all := rnd.Perm(x.Rows)
 	rows := all[:min(MaxSpread, x.Rows)]
-	if m >= len(rows) { // all rows of the part, and more at random
+	if m >= len(rows) { // all rows of the part, and random rows
 		return all[:m], nil
 	}
 	part := dense.Pick(x, rows)
@@ -64,8 +63,7 @@ func errQuestions(m, rows int) error {
 	return fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, rows)
 }
 
-// selectRows is Select on projected rows, the leading directions first. If all rows are selected, they are in
-// a random order.
+// selectRows selects among projected rows, leading directions first. All rows come in random order.
 func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if m < 1 || m > z.Rows {
 		return nil, errQuestions(m, z.Rows)
@@ -95,8 +93,7 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 	}
 }
 
-// seedCentres draws rows with probability proportional to their squared distance from the nearest centre so
-// far.
+// seedCentres draws rows with probability proportional to the squared distance from the nearest centre.
 func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *rand.Rand) (Matrix, error) {
 	centres := dense.New(m, z.Cols)
 	far, dots := make([]float64, z.Rows), dense.New(z.Rows, 1)
@@ -120,8 +117,7 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the row at which the running sum of weights passes at, or a random row if all weights are
-// zero.
+// draw returns the row at which the sum of weights exceeds at, or a random row if all weights are zero.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {
@@ -138,8 +134,8 @@ func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	return rnd.IntN(len(weights))
 }
 
-// representatives returns the row nearest to each centre, and for a centre without rows the free row farthest
-// from its own centre.
+// representatives returns the row nearest to each centre. For a centre without rows it returns the free row
+// that is farthest from its own centre.
 func representatives(cluster []int, dist []float32, m int) []int {
 	out := slices.Repeat([]int{-1}, m)
 	for i, c := range cluster {
@@ -168,17 +164,17 @@ func representatives(cluster []int, dist []float32, m int) []int {
 	return out
 }
 
-// clusters is the state of k-means by Lloyd's algorithm.
+// clusters is the state of k-means with Lloyd's algorithm.
 type clusters struct {
 	z       Matrix
 	centres Matrix
 	cluster []int     // index of each row's centre
-	least   []float32 // each row's squared distance from its centre, minus the row's squared norm
-	moved   []bool    // centres that have moved since the last assignment
+	least   []float32 // squared distance of each row from its centre, minus the row's squared norm
+	moved   []bool    // whether each centre moved since the last assignment
 }
 
-// assign finds every row's nearest centre, the first in a tie. If a row's own centre did not move, only
-// centres that moved can have become nearer. After a few rounds most centres no longer move.
+// assign finds the nearest centre of every row, the first one in a tie. If a row's own centre did not move,
+// it compares the row only with centres that moved. After a few rounds most centres no longer move.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int
@@ -203,11 +199,11 @@ func (k *clusters) assign(ctx context.Context) error {
 	})
 }
 
-// centroids are some of the centres, in the form of a factor of products with rows.
+// centroids holds some of the centres as a factor of products with rows.
 type centroids struct {
-	places []int     // indices among all centres; nil means all
-	norms  []float32 // squared
-	turned Matrix    // transposed
+	places []int     // indices among all centres; nil means all centres
+	norms  []float32 // squared norms
+	turned Matrix    // transposed centres
 }
 
 func newCentroids(centres Matrix, places []int) centroids {
@@ -249,8 +245,7 @@ func (w *assignment) nearest(k *clusters, rows []int, c centroids) {
 	}
 }
 
-// move moves every centre to the mean of its rows, and reports whether any moved. A centre without rows
-// stays.
+// move sets every centre with rows to their mean. It reports whether a centre moved.
 func (k *clusters) move() bool {
 	cols := k.z.Cols
 	sums, counts := make([]float64, k.centres.Rows*cols), make([]float64, k.centres.Rows)
