@@ -49,7 +49,8 @@ type Pool struct {
 }
 
 // NewPool learns from x, which has one row per public example, and does not retain x. Errors: an empty pool,
-// a pool of more than 200,000 rows, and NaN or infinite features. The result depends on x and rnd.
+// a pool of more than 200,000 rows, and NaN or infinite features. The result depends only on x, config and
+// rnd.
 func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Pool, error) {
 	if config.Components < 0 || config.Neighbours < 0 || config.Landmarks < 0 {
 		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d",
