@@ -17,18 +17,17 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// relation is the relation of every account: DP-SGD is accounted for one record added or removed.
+// relation is the relation of every account. DP-SGD is accounted for one record added or removed.
 const relation = accountant.AddRemove
 
-// ErrBudget is returned if no noise brings a plan within its epsilon, because its statistics alone cost more.
+// ErrBudget reports that no noise meets a plan's epsilon, because the statistics alone cost more.
 var ErrBudget = errors.New("recipe: no noise is enough")
 
-// ErrSpent is returned if a shared ledger has no budget left for a plan.
+// ErrSpent reports that a shared ledger has no budget left for a plan.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the conditions of a certified epsilon: a delta, and the number of discrete Gaussian values
-// drawn. Bounds by privacy loss distributions are for the continuous distribution; a fraction of delta is
-// reserved for the difference.
+// claim holds the parameters of a certified epsilon: delta and the number of discrete Gaussian values drawn.
+// Bounds by privacy loss distributions assume continuous noise, so a fraction of delta is reserved.
 type claim struct {
 	delta float64
 	draws int
@@ -36,7 +35,7 @@ type claim struct {
 
 const latticeShare = 1e-3 // of delta
 
-// claim returns the conditions of the plan's certified epsilon.
+// claim returns the delta and the number of draws for which the plan's epsilon is certified.
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	columns, err := p.Recipe.Columns(s)
 	if err != nil {
@@ -53,7 +52,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// together returns the cost of all runs of all plans, with their rows, and the claim for this cost.
+// together returns the cost of all runs of all plans, given their rows, and the claim for this cost.
 func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
 	together.delta = r.Delta
 	for i, row := range rows {
@@ -70,12 +69,12 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether the reserved fraction of delta is enough at about this epsilon.
+// continuous reports whether the reserved fraction of delta suffices at about this epsilon.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise for which the plan's charges, in one composition, meet its epsilon.
+// calibrate returns the least noise for which the composition of the plan's charges meets its epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
@@ -94,9 +93,8 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns the certified cost of an event. It uses the privacy loss distribution and, if epsilon is
-// so large that the reserved fraction of delta is not enough, Rényi divergences, which hold for discrete
-// noise without a reserve.
+// epsilonOf returns the certified cost of an event. It uses privacy loss distributions. For a large epsilon,
+// the reserved fraction of delta does not suffice. Then it uses Rényi divergences, which need no reserve.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -113,8 +111,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns the budget of a ledger for these charges alone: the ledger's own total, with room for
-// its rounding.
+// ledgerBudget returns the budget of a ledger for only these charges, with room for rounding.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
@@ -128,20 +125,19 @@ func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	return budget, nil
 }
 
-// Shared is a ledger that other runs charge too.
+// Shared is a ledger that other runs also charge.
 type Shared struct {
 	File    run.File
-	Account ledger.Config // of the existing file or of the file to be made; relation add_remove
+	Account ledger.Config // of the existing or new file; relation add_remove
 }
 
 const kind = "dpsgd"
 
-// settings are all inputs of a run except its data and its key.
 type settings struct {
 	Plan        Plan `json:"plan"`
-	Seed        int  `json:"seed,omitzero"` // number of the run within its plan
+	Seed        int  `json:"seed,omitzero"` // index of the run within its plan
 	RowsPerUnit int  `json:"rows_per_unit"`
-	Records     int  `json:"records,omitzero"` // declared
+	Records     int  `json:"records,omitzero"` // declared number
 	// Noise was chosen for the remaining budget of a shared ledger.
 	Noise float64 `json:"noise_multiplier,omitzero"`
 }
@@ -150,8 +146,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns the run on a ledger with this hash of its data and the settings that asked returns for it,
-// together with these settings; nil if there is none.
+// Recorded returns a recorded run with this hash of its data, and its settings. The settings must equal the
+// result of asked for them. Recorded returns nil if there is no such run.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -161,7 +157,7 @@ func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.
 			return nil, is, err
 		}
 		if !same || len(r.Differs) > 0 || r.Read(&is) != nil {
-			continue // run on other data, or with other noise: charged in addition to this one
+			continue // other data or noise: charged in addition to this run
 		}
 		if text, err := json.Marshal(asked(is)); err != nil || bytes.Equal(text, r.Settings) {
 			return r, is, err
@@ -176,7 +172,7 @@ func (j *job) withNoise(noise float64) settings {
 	return s
 }
 
-// ownFile returns the ledger that is made for this run alone.
+// ownFile returns the ledger that only this run charges.
 func (j *job) ownFile(noise float64) (run.File, error) {
 	budget, err := ledgerBudget(j.plan.events(noise), j.Delta)
 	if err != nil {
@@ -188,8 +184,8 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 	}, nil
 }
 
-// TryLedger checks, before anything is written, that the plan of a new run fits the shared ledger, which need
-// not exist yet. It returns the error that Run would return.
+// TryLedger returns the error that Run would return if the plan of a new run does not fit the shared ledger.
+// It writes nothing. The ledger need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	try := run.Run{
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
@@ -204,7 +200,6 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return wrapped(try.Try(ctx))
 }
 
-// wrapped adds the package's name to an error.
 func wrapped(err error) error {
 	if err == nil {
 		return nil
@@ -212,11 +207,11 @@ func wrapped(err error) error {
 	return fmt.Errorf("recipe: %w", err)
 }
 
-// leastLeft is the epsilon below which the rest of a ledger cannot train a model: noise would dominate.
+// leastLeft is the remaining epsilon below which noise would dominate a model.
 const leastLeft = 1e-3
 
-// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for the remaining budget
-// of a shared ledger. shared is nil without such a ledger.
+// chooseNoise returns the noise of a plan. The noise is given, or chosen for the plan's epsilon or for the
+// remaining budget of a shared ledger. shared is nil without a shared ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {

@@ -16,63 +16,60 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Config sets what to train. Task, Delta, Key, Dir and Plans are required.
+// Config configures [Run]. Task, Delta, Key, Dir and Plans are required.
 type Config struct {
-	// Task holds the data. Pool rows are used for testing like test rows.
+	// Task holds the data. Pool rows are used for testing, like test rows.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	Plans []Plan  // one row each
-	Seeds int     // independent runs of each plan; default 1
-	Unit  string  // name of the owner of the data of a unit in Task.Private.Units; default "record"
-	// RowsPerUnit bounds the number of rows per unit that are trained on, if units have several rows by
-	// Task.Grouped: a public number up to dpsgd.MaxRows. A unit still contributes one clipped vector to a
-	// step; see [dpsgd.Data]. Of more rows, a unit keeps the rows of least hash under Key. Default 1, the
-	// first row of each unit.
+	Plans []Plan  // one row of the result for each plan
+	Seeds int     // number of independent runs of each plan; default 1
+	Unit  string  // name of the protected unit; default "record"
+	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped. It is public, at most
+	// dpsgd.MaxRows, and by default 1, the first row. Of more rows, a unit keeps the rows with the smallest
+	// hashes under Key. A unit contributes one clipped vector to a step (see [dpsgd.Data]).
 	RowsPerUnit int
-	// Records is the public number of units: sampling, noise and steps follow from it. By default it is the
-	// actual number of private units, which is then made public.
+	// Records is the public number of units, which determines sampling, noise and steps. The default is the
+	// actual number of private units, which the run then makes public.
 	Records int
-	// Shared, if not nil, is the ledger that is charged. There must then be one plan and one seed. The plan
-	// may omit both epsilon and noise: the noise is then the least that fits the rest of the ledger.
+	// Shared, if not nil, is the ledger to charge. It requires one plan and one seed. If the plan sets
+	// neither epsilon nor noise, the least noise that fits the remaining budget is used.
 	Shared *Shared
 
-	// Typical, if not nil, computes figures of a typical record in addition to epsilon.
+	// Typical, if not nil, configures figures of a typical record in addition to epsilon.
 	Typical *typical.Config
 
-	// Rows, if not nil, is the schema of the rows, fitted on public ones; it is saved with the model.
+	// Rows, if not nil, is the schema of the rows, fitted on public rows. It is saved with the model.
 	Rows *dataset.Schema
-	// Format, if not nil, makes the model file instead of the format of [OpenModel]. The same arguments must
-	// give the same bytes.
+	// Format, if not nil, replaces the model file format of [OpenModel]. It must be deterministic.
 	Format func(m *Model, paid Paid) ([]byte, error)
 
-	Key rng.Key // secret from which all randomness derives
-	// Dir holds ledgers and checkpoints, so that an interrupted run can be resumed. It must exist.
+	Key rng.Key // secret; all randomness derives from it
+	// Dir is an existing folder for ledgers and checkpoints. An interrupted run resumes from it.
 	Dir string
 
 	Workers  int             // default GOMAXPROCS
-	Cache    *features.Cache // of features, 1.9 GB for all of MNIST; nil computes them every time
+	Cache    *features.Cache // of features, 1.9 GB for all of MNIST; nil for no cache
 	Progress func(Progress)
 }
 
 // Paid describes the charge of a model on a ledger, made before the training.
 type Paid struct {
-	Entry   int64   // first entry in the ledger
-	Epsilon float64 // of everything that the ledger covers
+	Entry   int64   // index of the first ledger entry
+	Epsilon float64 // of all releases of the ledger
 	Delta   float64
 }
 
-// Progress describes the stage of a run.
+// Progress describes the state of a run.
 type Progress struct {
 	Stage       string
 	Done, Total int
-	Epsilon     float64 // cost of the training so far; 0 if nothing or unknown
+	Epsilon     float64 // cost of the training until now; 0 if unknown
 }
 
-// ErrConfig is matched by every error about a field of a Config. Nothing has been run then.
+// ErrConfig matches every error about a field of a [Config]. Run returns it before it does anything.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate reports the first field that is missing or out of range, except Key and Dir. It uses public
-// numbers only.
+// Validate returns an error for a field other than Key and Dir that is missing or out of range.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err

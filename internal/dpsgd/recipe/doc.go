@@ -1,5 +1,5 @@
-// Package recipe trains differentially private models by recipes that are fixed before the data are read, and
-// reports the accuracy and the cost of each model.
+// Package recipe trains differentially private models by recipes that are fixed before the data are read. It
+// reports the accuracy and the privacy cost of each model.
 //
 //	r := recipe.Default(recipe.ShapeOf(task), "", "", 2)
 //	result, err := recipe.Run(ctx, recipe.Config{
@@ -11,20 +11,20 @@
 //
 // # Guarantee
 //
-// Every row with an epsilon is (Epsilon, Delta)-differentially private by itself, for one unit of the private
-// set added or removed. The training and everything fitted on private rows before it are charged in one
-// composition, which is reserved in a ledger before a private row is read. Epsilon is the certified upper end
-// of a privacy loss distribution at 0.999 Delta, which can be recomputed from the events in Row.Account; a
+// Each [Row] with an epsilon describes an (Epsilon, Delta)-differentially private model. Neighbouring data
+// sets differ by one added or removed unit. Training and statistics are charged in one composition, which is
+// reserved in a ledger before a private row is read. Epsilon is a certified upper bound from privacy loss
+// distributions at 0.999 Delta. Row.Account holds the events from which Epsilon can be recomputed. A
 // thousandth of Delta is reserved for the difference between discrete and continuous noise. Result.EpsilonAll
-// bounds all rows and seeds together. At most Config.RowsPerUnit rows of a unit are trained on.
+// bounds the cost of all rows and seeds together. Training uses at most Config.RowsPerUnit rows of a unit.
 //
-// The ledger of a run counts in Rényi divergences, which compose but are slightly looser: the ledger's own
-// total is some percent, for few large steps a tenth, above Row.Epsilon. On a ledger that is shared with
-// other runs, the noise is chosen for the remaining budget, and the guarantee is the ledger's whole budget.
+// A run's own ledger uses Rényi divergences, which compose but are slightly looser. So the ledger's total
+// exceeds Row.Epsilon by some percent, or by a tenth for few large steps. On a shared ledger, the noise is
+// chosen for the remaining budget. The guarantee is then the ledger's whole budget.
 //
 // # Caveats
 //
-// Test rows are public: models are evaluated on them without protection. The number of private rows is taken
-// to be public too. Recipes were chosen on public benchmarks (see recipe.go); for these data epsilon does not
-// cover that choice.
+// Test rows are public, because models are evaluated on them without protection. The number of private rows
+// is also assumed to be public. Recipes were chosen on public benchmarks (see recipe.go). Epsilon does not
+// cover this choice for these benchmarks.
 package recipe

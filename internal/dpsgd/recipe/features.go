@@ -17,16 +17,16 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// Feature sets that learn a few charged statistics from private rows.
+// These feature sets learn a few charged statistics from private rows.
 const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
-	ScatteringHOG = "scattering-hog" // with centred histograms of oriented gradients in addition
-	CentredHOG    = "centred-hog"    // centred histograms of oriented gradients alone
-	// deskewed is a prefix of these names: each image is first straightened by its own moments.
+	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
+	CentredHOG    = "centred-hog"    // only centred histograms of oriented gradients
+	// deskewed is a prefix of these names. Each image is first straightened.
 	deskewed = "deskewed-"
 )
 
-// FeatureSets lists the names of the features that a model can be trained on.
+// FeatureSets returns the names of all features for models.
 func FeatureSets() []string {
 	return []string{
 		features.NamePixels, features.NameHOG, features.NameDeskewed, features.NameDeskewedHOG,
@@ -34,7 +34,7 @@ func FeatureSets() []string {
 	}
 }
 
-// learned returns the config of features that learn from private rows, and whether these features do.
+// learned returns the configuration of the statistics, and whether the features learn from private rows.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)
@@ -85,10 +85,10 @@ type prepared struct {
 	by    charged.Extraction
 }
 
-// prepare makes the features of a run, or reuses the features of the run before if they are the same.
-// Features that learn statistics take the statistics' reservations. They are a function of the rows, of the
-// statistics' noise and of the key and number of the run, so plans with different budgets share them: each
-// has paid for them, and all release the same draws.
+// prepare computes the features of a run, or reuses the previous features if they are the same. Features with
+// private statistics consume the reservations made for the statistics. The features depend only on the rows,
+// the statistics' noise, and the key and index of the run. So plans with different budgets can share the
+// features. Each plan is charged for the statistics, and all plans release the same noisy values.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
 	c, learns := j.plan.Recipe.learned(j.shape)
@@ -100,7 +100,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 		return j.ready, nil
 	}
 	j.made, j.ready = "", prepared{}
-	debug.FreeOSMemory() // features of the run before, and of reading, take gigabytes
+	debug.FreeOSMemory() // earlier features and the reading of data take gigabytes
 	if learns {
 		p, err := j.learn(ctx, c, reservations)
 		if err == nil {
@@ -158,9 +158,8 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected reserves statistics on a ledger of their own that is not stored, for a model without
-// protection. The model has the features of the protected model of the same run, so that the two differ only
-// in clipping and noise.
+// unprotected reserves the statistics of a model without privacy, on a ledger in memory. The features equal
+// the features of the protected model of the same run. So the two models differ only in clipping and noise.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {

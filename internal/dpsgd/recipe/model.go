@@ -26,7 +26,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Models whose names have no widths.
+// These are the models without widths in their names.
 const (
 	Linear = "linear" // softmax regression
 	CNN    = "cnn"    // the small network of DP-SGD tutorials, on pixels
@@ -34,12 +34,12 @@ const (
 
 const mlp = "mlp"
 
-// Models returns the names of models for error messages and help.
+// Models returns the names of models, for error messages and help.
 func Models() []string { return []string{Linear, mlp + ":WIDTH[,WIDTH...]", CNN} }
 
 const maxWidth, maxDepth = 1 << 14, 16
 
-// newModel makes an untrained model. Its initial parameters are a function of the key.
+// newModel returns an untrained model. The initial parameters depend only on key.
 func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	rnd := rand.New(key.Derive("initial").Stream())
 	widths, err := r.widths()
@@ -58,7 +58,7 @@ func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	return nn.NewMLP(columns, widths, s.Classes, rnd)
 }
 
-// widths returns the widths of the hidden layers of a perceptron, or none for other models.
+// widths returns the widths of the hidden layers of a perceptron, or nil for other models.
 func (r Recipe) widths() ([]int, error) {
 	if r.Model == Linear || r.Model == CNN {
 		return nil, nil
@@ -80,10 +80,10 @@ func (r Recipe) widths() ([]int, error) {
 	return widths, nil
 }
 
-// shift is the largest number of pixels by which a view is moved.
+// shift is the largest shift of a view, in pixels.
 const shift = 2
 
-// trained returns the model in the form in which it is trained: on views, if the recipe has them.
+// trained returns the model that is passed to training, with views if the recipe has any.
 func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
@@ -97,7 +97,7 @@ func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) 
 	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
 }
 
-// score returns the accuracy of a model on rows and the recall of each class, or 0 and nil without rows.
+// score returns the accuracy on rows and the recall of each class, or 0 and nil without rows.
 func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (float64, []float64, error) {
 	if x.Rows == 0 {
 		return 0, nil, nil
@@ -109,8 +109,8 @@ func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, cla
 	return scores.Accuracy(predicted, labels), scores.Recall(predicted, labels, classes), nil
 }
 
-// area returns the area under the receiver operating characteristic of a model with two classes. It returns
-// nil for more classes, and if a class has no row.
+// area returns the area under the receiver operating characteristic. It returns nil unless there are two
+// classes with at least one row each.
 func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
 		return nil, nil
@@ -124,9 +124,9 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 	return scores.AUROC(outputs, labels), nil
 }
 
-// A model file has a magic line; the lengths of three parts, 8 bytes each, little-endian; the parts; SHA-256
-// of everything before. The parts are a [Card] in JSON, the transform of package charged (empty for features
-// without statistics), and the network as saved by package nn.
+// modelMagic starts a model file. The lengths of three parts follow, 8 bytes each, little-endian. Then come
+// the parts and SHA-256 of everything before. The parts are a [Card] in JSON, the transform of package
+// charged (empty for features without statistics), and the network in the format of package nn.
 const (
 	modelMagic = "pate model 1\n"
 	modelParts = 3
@@ -135,7 +135,7 @@ const (
 // maxModelFile is a little above the size of a network of 2^30 parameters.
 const maxModelFile = 1<<32 + 1<<28
 
-// ErrModelFile is matched by every error about a file that is not a model in the format of this version.
+// ErrModelFile matches every error about a file that is not a model in this format.
 var ErrModelFile = errors.New("recipe: not a model file")
 
 func (m *Model) bytes() ([]byte, error) {
@@ -164,8 +164,8 @@ func (m *Model) bytes() ([]byte, error) {
 	return sealed.Seal(b), nil
 }
 
-// OpenModel reads a model file that [Run] wrote. An error about a file that is not a model or is damaged
-// matches [ErrModelFile]. Memory is bounded by a small multiple of the file's size.
+// OpenModel reads a model file that [Run] wrote. If the file is damaged or not a model, the error matches
+// [ErrModelFile]. The memory is bounded by a small multiple of the file size.
 func OpenModel(path string) (*Model, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -228,7 +228,7 @@ func parseModel(b []byte) (*Model, error) {
 	return m, m.restoreNetwork(parts[2])
 }
 
-// check reports a card that no run wrote.
+// check returns an error for a card that no run wrote.
 func (c Card) check() error {
 	const side, classes = 1 << 12, 1 << 16
 	switch {
@@ -266,7 +266,7 @@ func (m *Model) restoreFeatures(transform []byte) (err error) {
 	return err
 }
 
-// restoreNetwork reads the network. Its parameters must be present before memory is allocated for them.
+// restoreNetwork checks that saved contains all parameters before it allocates memory for them.
 func (m *Model) restoreNetwork(saved []byte) error {
 	r := Recipe{Features: m.Features, Model: m.Kind}
 	least, err := r.leastParameters(m.shape(), m.featureColumns())
@@ -289,7 +289,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters returns a lower bound of the number of parameters. It is exact except for [CNN].
+// leastParameters returns a lower bound on the number of parameters. It is exact except for [CNN].
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()
 	if err != nil {

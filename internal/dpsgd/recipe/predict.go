@@ -16,50 +16,47 @@ import (
 	"github.com/pate-go/pate/internal/plain"
 )
 
-// Model is a trained network with everything that makes features of new rows. Many goroutines may use one
-// Model.
+// Model is a trained network with the extraction of features. It is safe for concurrent use.
 type Model struct {
 	Card
 	made    charged.Extraction
 	network *nn.Model
 }
 
-// Card describes a model and its cost.
+// Card describes a model and its privacy cost.
 type Card struct {
 	Data      string        `json:"data"`     // name of the task
 	Features  string        `json:"features"` // one of FeatureSets()
 	Kind      string        `json:"model"`    // as Recipe.Model
-	Columns   int           `json:"columns"`  // of a row, before features are made
+	Columns   int           `json:"columns"`  // number of columns of a row before feature extraction
 	Image     dataset.Shape `json:"image"`    // zero if rows are not images
 	Classes   []string      `json:"classes"`
-	Extractor string        `json:"extractor,omitempty"` // name of the extractor of features without statistics
-	// Encoder makes the columns of a row from the columns of a table, fitted on public rows.
+	Extractor string        `json:"extractor,omitempty"` // name of the extractor; empty for features with statistics
+	// Encoder, fitted on public rows, encodes the columns of a table.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is the schema of the rows, if fitted on public ones: new rows are read in the same way.
+	// Reading is the schema of the rows, if fitted on public rows. New rows are read with it.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is the certified upper bound for this model alone, with Delta, for one Unit added or removed.
-	// It is absent without protection.
+	// Epsilon is the certified upper bound for this model alone at Delta. It is absent without privacy.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
-	// Releasable is true for a model that may be released: charged, with cryptographic noise.
+	// Releasable reports whether the model was charged and has cryptographic noise.
 	Releasable bool   `json:"releasable"`
-	Scored     string `json:"scored,omitempty"` // hash of the rows used for testing, which are public
+	Scored     string `json:"scored,omitempty"` // hash of the public test rows
 }
 
-// Prediction is the class with the largest output (the lowest of equals) and that output's softmax.
+// Prediction is the class with the largest output (the lowest of equals), with its softmax probability.
 type Prediction struct {
 	Class       int
 	Probability float64
 }
 
-// ErrRows is matched by errors about rows that do not fit a model.
+// ErrRows matches errors about rows that do not fit a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict returns the class of every row of set, from X and Image: images as large as in the training, in
-// rows of pixels in [0, 1], or rows that [Model.Rows] encoded from a table. An error about rows of another
-// length, images of another size or values that are not finite matches [ErrRows]. It uses all processors.
-// Each class depends on its own row alone, and equals the class predicted in the run's evaluation.
+// Predict returns the class of every row of set. It uses X and Image. Rows are pixels in [0, 1] of images of
+// the training size, or rows that [Model.Rows] encoded. Errors about wrong sizes or values that are not
+// finite match [ErrRows]. A class depends only on its own row and equals the class in the run's evaluation.
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -72,9 +69,8 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	return classes, nil
 }
 
-// Rows encodes a table like the table of the training. It finds columns by their names and ignores other
-// columns. For a model of images or of numbers the error matches [ErrRows]; an error about the table is a
-// [*fault.Error].
+// Rows encodes a table like the training table. It finds columns by name and ignores other columns. If the
+// model is not for tables, the error matches [ErrRows]. An error about the table is a [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
 		return dataset.Set{}, fmt.Errorf("%w: it is not for tables", ErrRows)
@@ -93,12 +89,11 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	return set, nil
 }
 
-// ScoredOn reports whether these are the rows, with labels, that the model was tested on. No other rows are
-// known to be public.
+// ScoredOn reports whether set holds the labelled rows on which the model was tested, which are public.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
-// rowsHash returns SHA-256 over features, names of classes and image shape, in hexadecimal. It does not cover
-// units and the order of classes, on which no answer depends.
+// rowsHash returns a hexadecimal SHA-256 of features, class names and image shape. It omits units and the
+// order of classes, which do not affect predictions.
 func rowsHash(set dataset.Set) string {
 	named := dataset.Set{X: set.X, Image: set.Image}
 	for _, y := range set.Y {
@@ -107,7 +102,7 @@ func rowsHash(set dataset.Set) string {
 	return fmt.Sprintf("%x", named.Hash())
 }
 
-// predictRows is the number of rows whose features are in memory at a time.
+// predictRows is the largest number of rows whose features are in memory.
 const predictRows = 2048
 
 // Predictions is [Model.Predict] with probabilities.
@@ -139,7 +134,7 @@ func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction,
 	return predictions, nil
 }
 
-// fit checks that rows have the shape of the training rows.
+// fit returns an error for rows that do not have the shape of the training rows.
 func (m *Model) fit(set dataset.Set) error {
 	x, is, want := set.X, set.Image, m.Image
 	switch {
@@ -165,7 +160,7 @@ func (m *Model) fit(set dataset.Set) error {
 
 func (m *Model) featureColumns() int { return m.made.Columns(m.Image, m.Columns) }
 
-// predict returns the largest output and its softmax, which cannot overflow: all exponents are at most 0.
+// predict returns the largest output and its softmax. Exponents are at most 0 and cannot overflow.
 func predict(outputs []float32) (Prediction, error) {
 	best, err := dense.Largest(outputs)
 	if err != nil {
@@ -178,11 +173,11 @@ func predict(outputs []float32) (Prediction, error) {
 	return Prediction{Class: best, Probability: 1 / sum}, nil
 }
 
-// Accuracy returns the fraction of rows of set whose class was predicted. Classes are compared by name, so
-// the set may have classes that the model does not have, which count as wrong. known is false if the set has
-// no class in common with the model, or has no rows or labels.
+// Accuracy returns the fraction of rows of set that were predicted correctly. Classes are compared by name,
+// and classes that the model does not have count as wrong. known is false if set has no rows or labels, or no
+// class in common with the model.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
-	of := make([]int, len(set.Classes)) // the model's index of a class
+	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
 		of[k] = slices.Index(m.Classes, name)
 		known = known || of[k] >= 0
@@ -199,16 +194,15 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the file of a model that was chosen among several. It contains the cost of the choice,
-// which is above the cost of the model's training, and the hash of the rows that scored the chosen model.
+// FileOfChosen returns the file of a model that was chosen among several models. epsilon includes the cost of
+// the choice. scored holds the rows that scored the chosen model.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
 	return chosen.bytes()
 }
 
-// Plain returns a linear model as data, with the probabilities of [Model.Predictions] up to rounding. For
-// other kinds of models ok is false.
+// Plain returns a linear model as data. Its probabilities equal [Model.Predictions] up to rounding.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {
 		return p, false
@@ -224,6 +218,5 @@ func (m *Model) Plain() (p plain.Model, ok bool) {
 	return plain.Model{Linear: l}, true
 }
 
-// Transform returns the transform that makes the features of the model from private, charged statistics; nil
-// if the features have no statistics.
+// Transform returns the transform with charged statistics, or nil for features without statistics.
 func (m *Model) Transform() *charged.Transform { return m.made.Transform }

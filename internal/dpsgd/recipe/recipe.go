@@ -16,28 +16,27 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Recipe holds everything about a model that is fixed before the data are read, except the noise.
+// Recipe defines a model and its training except for the noise. It is fixed before the data are read.
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
 	// Statistics configures the statistics that features learn from private rows, and oriented gradients.
-	// Their parts follow from Features; Records, Workers, Cache and Progress are ignored.
+	// Features selects the parts. Records, Workers, Cache and Progress are ignored.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
-	// Views, if above 1, is the number of randomly shifted views of an image, whose gradients are averaged.
-	// It is for raw features. It costs time and no privacy.
+	// Views, if above 1, is the number of randomly shifted views per image, whose gradients are averaged. It
+	// needs raw features. It costs time but no privacy.
 	Views int `json:"views,omitzero"`
-	// Train configures the training. NoiseMultiplier, NonPrivate, Workers, Checkpoint and callbacks are
-	// ignored.
+	// Train configures the training, without noise, Workers, Checkpoint and callbacks.
 	Train dpsgd.Config `json:"train"`
 }
 
-// Shape holds the public numbers of a task. A recipe may depend on no other numbers.
+// Shape holds the public numbers of a task. A recipe depends on no other numbers of the data.
 type Shape struct {
 	Kind    dataset.Kind
-	Records int // private records, one per unit
+	Records int // number of private units
 	Columns int
 	Classes int
-	Image   dataset.Shape // zero if the rows are not images
+	Image   dataset.Shape // zero if rows are not images
 }
 
 // ShapeOf returns the shape of a task.
@@ -47,7 +46,7 @@ func ShapeOf(t dataset.Task) Shape {
 	}
 }
 
-// Validate reports the first setting that does not fit a task of this shape.
+// Validate returns an error for the first setting that does not suit a task of this shape.
 func (r Recipe) Validate(s Shape) error {
 	t, f := r.Train, r.Statistics
 	if t.Observe != nil || t.Public.X.Rows > 0 || t.Checkpoint != "" || f.Progress != nil || f.Cache != nil {
@@ -73,14 +72,14 @@ func (r Recipe) Validate(s Shape) error {
 	return train.Validate()
 }
 
-// Plan is a recipe with a budget or noise.
+// Plan is a recipe with a target epsilon or a noise multiplier.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is given, or on a shared
-	// ledger, where noise is chosen for the remaining budget.
+	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is set. On a shared ledger,
+	// 0 for both chooses noise for the remaining budget.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
-	// NonPrivate trains without noise, and without clipping if the recipe's ClipNorm is +Inf.
+	// NonPrivate trains without noise, and also without clipping if the recipe's ClipNorm is +Inf.
 	NonPrivate bool `json:"non_private,omitzero"`
 }
 
@@ -118,7 +117,6 @@ func (p Plan) train(noise float64) dpsgd.Config {
 	return c
 }
 
-// events returns all charges of the plan: statistics, then the training.
 func (p Plan) events(noise float64) []accountant.Event {
 	var events []accountant.Event
 	if learned, ok := p.Recipe.learned(Shape{Records: 1}); ok && !p.NonPrivate {
@@ -127,7 +125,7 @@ func (p Plan) events(noise float64) []accountant.Event {
 	return append(events, p.train(noise).Event())
 }
 
-// Event returns all charges of one model of the plan with this noise, in one composition.
+// Event returns the composition of all charges of one model of the plan, for the given noise.
 func (p Plan) Event(noise float64) accountant.Event { return whole(p.events(noise)) }
 
 func whole(events []accountant.Event) accountant.Event {
@@ -150,13 +148,13 @@ func (p Plan) name() string {
 	return "left"
 }
 
-// The numbers in this file are constants and rules of public numbers, so they cost no privacy on data that
+// The numbers in this file are constants or functions of public numbers. They cost no privacy on data that
 // did not influence them. They were chosen on the development splits of MNIST and Fashion-MNIST (`pate dpsgd
-// --split development`), which never use a test row; docs/comparing.md lists the trials. For these public
-// benchmarks epsilon does not cover that choice, as everywhere in the literature.
+// --split development`), without test rows. docs/comparing.md lists the trials. Epsilon does not cover this
+// choice for these public benchmarks, as everywhere in the literature.
 
-// Default returns the recipe for a task at a target epsilon, which is +Inf without privacy. Empty names
-// select the best known features or model.
+// Default returns the recipe for a task at a target epsilon, or without privacy if epsilon is +Inf. Empty
+// names select the best known features or model.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	model = cmp.Or(model, Linear)
 	switch {
@@ -168,7 +166,7 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	}
 	r := Recipe{Features: featureSet, Statistics: statistics(s), Model: model}
 	columns, err := r.Columns(s)
-	if err != nil { // Validate refuses the recipe
+	if err != nil { // Validate rejects this recipe
 		columns = s.Columns
 	}
 	if math.IsInf(epsilon, 1) {
@@ -180,21 +178,21 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 }
 
 func defaultFeatures(s Shape) string {
-	const least = 16 // least side of an image for scattering and gradients to be useful
+	const least = 16 // smallest side of an image for which scattering and gradients are useful
 	switch {
 	case s.Image.Rows < least || s.Image.Cols < least:
 		return features.NamePixels
 	case s.Image.Planes() > 1:
 		return features.NameHOG
-	case s.Kind == dataset.Handwriting: // its slant carries no meaning
+	case s.Kind == dataset.Handwriting: // slant carries no meaning
 		return deskewed + ScatteringHOG
 	default:
 		return ScatteringHOG
 	}
 }
 
-// statistics returns the settings of statistics. With 50,000 records means tolerate this noise, and half the
-// noise is no better; at epsilon 0.5 they take a tenth of the budget. Handwriting has cells of 5x5 pixels.
+// statistics returns the settings of statistics. With 50,000 records, means tolerate this noise, and halving
+// it does not help. At epsilon 0.5 the statistics take a tenth of the budget.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
@@ -206,22 +204,22 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected batch size. At a fixed budget large batches, all records if they are few, have the
-// least noise of a step relative to its signal (De et al. 2022).
+// batch is the expected batch size. At a fixed budget, large batches have the least noise relative to the
+// signal of a step (De et al. 2022). If records are few, a batch holds all records.
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
 	return math.Min(1, batch/float64(records))
 }
 
-// protected returns the private training for rows whose norm is the square root of their length, or for
-// pixels. With pixels, more records mean more steps.
+// protected returns the private training for pixels, or for rows whose norm is the square root of their
+// length. With pixels, the number of steps grows with the number of records.
 //
-// Gradients of long rows are long, and at a clip norm this small every record contributes a unit vector,
-// however well it is classified. The weights then grow as in a perceptron: early steps fade by themselves,
-// and neither momentum nor a falling rate helps. What matters is the length of a step in logits: the learning
-// rate times the clip norm times the norm of a row. It may grow as the noise falls, with epsilon and the
-// number of records. If classes overlap it grows more slowly, and more steps are needed.
+// Long rows have long gradients. At this small clip norm every record contributes a unit vector, even if it
+// is classified well. The weights then grow as in a perceptron, early steps fade by themselves, and neither
+// momentum nor a falling rate helps. The step length in logits matters: learning rate times clip norm times
+// norm of a row. It may grow as the noise falls, with epsilon and the number of records. If classes overlap,
+// it grows more slowly and more steps are needed.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),
@@ -238,7 +236,7 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 		budget := math.Min(8, epsilon*float64(s.Records)/50000)
 		step := 220 * math.Pow(budget, 0.75)
 		c.Steps, c.Optimizer.Momentum = 200, 0
-		if s.Kind == dataset.Handwriting { // its classes hardly overlap
+		if s.Kind == dataset.Handwriting { // classes hardly overlap
 			step = 220 * budget
 			c.Steps = 100
 		}
@@ -247,9 +245,8 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// unprotected returns the training without privacy for columns of standard deviation 1. For images, whose
-// rows are long, batches are an eighth as large: without noise, twice the steps of half the length learn as
-// much for a quarter of the work.
+// unprotected returns the training without privacy for columns of standard deviation 1. Images have long rows
+// and use batches of an eighth of the size. Without noise, twice the steps of half the length learn as much.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

@@ -25,15 +25,15 @@ type runner struct {
 	shape Shape
 	hash  [32]byte // of the task
 	made  string   // identifies the features in ready
-	ends  []int    // of units of several rows; nil if every unit has one
+	ends  []int    // ends of units in the private rows; nil if every unit has one row
 	ready prepared
 }
 
-// Run trains every plan, Seeds times, and returns a row for each plan. It may be interrupted and called again
-// with the same Config: it takes results from Config.Dir, resumes a training from its checkpoint, to the last
-// bit, and charges nothing twice. It writes one model file for each run, which [OpenModel] reads, to
-// Config.Dir/public/models, or to Config.Dir/private/results/models if the models may not be published. The
-// ledger has the SHA-256 of each file.
+// Run trains every plan Seeds times, and returns one row for each plan. An interrupted Run may be repeated
+// with the same Config. It then reuses finished results, resumes a training from its checkpoint to the last
+// bit, and charges nothing twice. Every run writes one model file for [OpenModel]. The folder is
+// Config.Dir/public/models, or Config.Dir/private/results/models if models may not be published. The ledger
+// stores the SHA-256 of each file.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return result, nil
 }
 
-// rowsOfUnits returns the rows to train on, and the ends of units among them.
+// rowsOfUnits returns the rows to train on and the ends of their units.
 func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 	key, err := r.Key.Derive("rows of a unit").MarshalText()
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// plans runs every plan with every seed, and returns a row for each plan. The plans of one seed run
+// plans runs every plan with every seed, and returns one row for each plan. The plans of a seed run
 // consecutively, because they share features.
 func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
@@ -129,7 +129,7 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	return rows, nil
 }
 
-// mean averages runs of one plan; all other fields are taken from the first run.
+// mean averages the runs of one plan. Fields that are not averaged come from the first run.
 func mean(runs []Row) Row {
 	row, n := runs[0], float64(len(runs))
 	row.Accuracy, row.Seconds = 0, 0
@@ -155,24 +155,24 @@ type job struct {
 	*runner
 	plan   Plan
 	seed   int
-	spent  map[int]float64 // epsilon by the number of steps, as far as known
+	spent  map[int]float64 // known epsilons by number of steps
 	result *Result         // receives the state of a shared ledger
 
 	id    string
-	dir   string // of the run's files under private/
+	dir   string // folder of the run's files under private/
 	noise float64
 	claim claim // of a private run
 }
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }
 
-// state is the part of a job on disk, apart from the checkpoint.
+// state is the part of a job on disk, without the checkpoint.
 type state struct {
-	ID     string       `json:"id"` // of the run, with its data
+	ID     string       `json:"id"` // identifies the run and its data
 	Noise  float64      `json:"noise_multiplier"`
-	Curve  []Point      `json:"curve,omitempty"`  // so far
-	Row    *Row         `json:"row,omitempty"`    // of a finished run
-	Ledger *LedgerState `json:"ledger,omitempty"` // shared one's, after a finished run
+	Curve  []Point      `json:"curve,omitempty"`  // points until the last save
+	Row    *Row         `json:"row,omitempty"`    // only of a finished run
+	Ledger *LedgerState `json:"ledger,omitempty"` // shared ledger after a finished run
 }
 
 func (j *job) stateFile() string { return filepath.Join(j.dir, "state.json") }
@@ -182,39 +182,37 @@ func (j *job) save(s state) error {
 	return run.WriteState(j.stateFile(), s)
 }
 
-// Schema identifies the JSON form of a Result.
+// Schema identifies the JSON form of a [Result].
 const Schema = "pate.dpsgd/1"
 
-// Result holds the rows of a run, one per plan. The command line guarantees its JSON form. Only running times
-// and figures of a typical record are uncharged functions of the private data; [Result.WithoutTimes] may be
-// published.
+// Result holds the rows of a run, one per plan. The command line guarantees its JSON form. Running times and
+// figures of a typical record are uncharged functions of private data. [Result.WithoutTimes] omits both.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
 	Provenance string  `json:"provenance,omitempty"`
 	Split      string  `json:"split"`
-	Private    int     `json:"private"` // records trained on, one per unit
+	Private    int     `json:"private"` // number of units, or Config.Records
 	Test       int     `json:"test"`
 	Classes    int     `json:"classes"`
 	Delta      float64 `json:"delta"`
 	Relation   string  `json:"relation"`
 	Unit       string  `json:"unit"`
-	// Releasable is true if everything in the Result may be released: every row was charged, with
-	// cryptographic noise, and nothing is withheld.
+	// Releasable reports whether the whole Result may be released. Every row must be charged, with
+	// cryptographic noise, and nothing may be withheld.
 	Releasable bool `json:"releasable"`
-	// Withheld is the reason why nothing may be released, whatever was charged: see [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, despite the charge. See [dataset.Task.Withheld].
 	Withheld   string       `json:"withheld,omitempty"`
 	Seeded     bool         `json:"seeded"`
 	Seeds      int          `json:"seeds"`
 	Rows       []Row        `json:"rows"`
-	Seconds    float64      `json:"seconds,omitempty"`     // whole, rounded up
-	EpsilonAll float64      `json:"epsilon_all,omitempty"` // cost of all rows and all seeds together
-	Ledger     *LedgerState `json:"ledger,omitempty"`      // if it is shared
+	Seconds    float64      `json:"seconds,omitempty"`     // whole seconds, rounded up
+	EpsilonAll float64      `json:"epsilon_all,omitempty"` // cost of all rows and seeds together
+	Ledger     *LedgerState `json:"ledger,omitempty"`      // only if the ledger is shared
 	Note       string       `json:"note,omitempty"`
 }
 
-// WithoutTimes returns a copy without the parts that may depend on private rows: running times and figures of
-// a typical record.
+// WithoutTimes returns a copy without running times and figures of a typical record.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -224,65 +222,63 @@ func (r *Result) WithoutTimes() *Result {
 	return &out
 }
 
-// Typical returns the figures of a typical record of every row, or nil if there are none.
+// Typical returns the figures of a typical record for every row, or nil if there are none.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// LedgerState describes a whole shared ledger after the run.
+// LedgerState describes a shared ledger after the run.
 type LedgerState struct {
 	Unit    string      `json:"unit"`
 	Mode    ledger.Mode `json:"mode"`
 	Budget  float64     `json:"budget"`
-	Claim   float64     `json:"claim"`    // epsilon of everything released under the ledger
-	LeftRho float64     `json:"left_rho"` // of the largest Gaussian release that still fits
+	Claim   float64     `json:"claim"`    // epsilon of all releases of the ledger
+	LeftRho float64     `json:"left_rho"` // rho of the largest Gaussian release that still fits
 }
 
-// Row is the result of one plan. Accuracy is on the test rows, mean and standard deviation are over seeds.
-// Epsilon is absent without protection.
+// Row is the result of one plan. Accuracy is on the test rows. Mean and standard deviation are over seeds.
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
-	// Settings of features that learn from private rows.
+	// Settings describes features that learn from private rows.
 	Settings   string    `json:"feature_settings,omitempty"`
-	Dimensions int       `json:"dimensions"` // columns of the features
+	Dimensions int       `json:"dimensions"` // number of features
 	Parameters int       `json:"parameters"`
-	Epsilon    *float64  `json:"epsilon,omitempty"` // certified upper bound
+	Epsilon    *float64  `json:"epsilon,omitempty"` // certified upper bound; absent without privacy
 	EpsilonLow *float64  `json:"epsilon_lower,omitempty"`
 	Releasable bool      `json:"releasable"`
 	Accuracy   float64   `json:"accuracy"`
 	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
-	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs, if there are several
-	// Recall is the recall of each class on the test rows, a mean over runs; 0 for a class without test rows.
-	// It is absent in results of earlier versions.
+	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs; absent for one seed
+	// Recall is the mean recall of each class on the test rows, or 0 for a class without test rows. It is
+	// absent in results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, for two classes, the area under the receiver operating characteristic on the test rows, and
-	// AUROCSD its standard deviation over seeds. They are absent in results of earlier versions.
+	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
+	// AUROCSD is its standard deviation over seeds. Both are absent in results of earlier versions.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
-	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
+	// StandardError is the standard error of Accuracy for these test rows. It is 0 in earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
-	// Sampling is how batches are drawn; it is absent for Poisson sampling. EpochSteps is the number of steps
-	// per epoch, in schemes with epochs. Bands is the number of turns, and of steps over which noise is
-	// correlated, in cyclic sampling.
+	// Sampling is the sampling scheme, and absent for Poisson sampling. EpochSteps is the number of steps per
+	// epoch, in schemes with epochs. Bands is the number of turns and noise bands, in cyclic sampling.
 	Sampling     dpsgd.Scheme      `json:"sampling,omitempty"`
 	EpochSteps   int               `json:"epoch_steps,omitempty"`
 	Bands        int               `json:"bands,omitempty"`
 	Noise        float64           `json:"noise_multiplier,omitempty"`
 	ClipNorm     float64           `json:"clip_norm,omitempty"` // absent without clipping
 	LearningRate float64           `json:"learning_rate"`
-	Statistics   []json.RawMessage `json:"statistics"`        // charges before the training
-	Seconds      float64           `json:"seconds,omitempty"` // of one seed, whole, rounded up
+	Statistics   []json.RawMessage `json:"statistics"`        // events charged before the training
+	Seconds      float64           `json:"seconds,omitempty"` // mean over seeds, whole, rounded up
 	// Account is the input from which `pate account` recomputes Epsilon.
 	Account         *accountant.Schedule `json:"account,omitempty"`
-	Curve           []Point              `json:"curve,omitempty"` // accuracy against the spent budget, first seed
+	Curve           []Point              `json:"curve,omitempty"` // accuracy against spent budget, first seed
 	Name            string               `json:"name"`            // in file names
 	typical.Figures                      // of the training alone
 }
 
-// Point is a stage of a training.
+// Point is an intermediate state of a training.
 type Point struct {
 	Step     int     `json:"step"`
 	Epsilon  float64 `json:"epsilon,omitempty"` // absent without privacy

@@ -25,14 +25,14 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of a model that has been trained. Everything that resumes the run,
-// including its noise, is on disk before it is charged.
+// run trains one model, or returns the row of a trained model. Before the charge, everything needed to resume
+// the run is on disk, including the noise.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
 		return Row{}, wrapped(err)
 	}
-	durable.Sweep(j.checkpoint(), "") // left by killed processes: the folder is ours
+	durable.Sweep(j.checkpoint(), "") // temporary files of killed processes; only this run uses the folder
 	var err error
 	if j.id, err = run.ID(j.Key, kind, j.hash[:], j.settings()); err != nil {
 		return Row{}, err
@@ -54,7 +54,7 @@ func (j *job) run(ctx context.Context) (Row, error) {
 	return j.released(ctx, done)
 }
 
-// settle returns the noise of a run on the ledger, which is nil for a run with its own ledger.
+// settle returns the noise of a run. shared is nil for a run with its own ledger.
 func (j *job) settle(ctx context.Context, shared *ledger.Ledger) (float64, error) {
 	j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
 	return j.chooseNoise(ctx, shared, j.plan)
@@ -64,8 +64,8 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains the model as a run on a ledger: its own, with a budget computed from the noise, or a shared
-// ledger, with the noise that was chosen for that ledger.
+// released trains the model and charges a ledger. A run's own ledger has a budget computed from the noise.
+// For a shared ledger the noise is computed from the budget.
 func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
@@ -104,7 +104,7 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 			return plan, err
 		},
 		Stages: []run.Stage{{
-			Out: path, Mode: mode, Redraw: true, // for the row
+			Out: path, Mode: mode, Redraw: true, // the row needs another Draw
 			Draw: func(reservations []*ledger.Reservation, _ rng.Key, out io.Writer) error {
 				claim, err := claimOf(session.Ledger)
 				if err != nil {
@@ -153,7 +153,7 @@ func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 	return row, j.finish(state{Row: &row})
 }
 
-// train returns the row of the charged training, and the model file.
+// train returns the row of the charged training and the model file.
 func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, paid Paid) (Row, []byte, error) {
 	start := time.Now()
 	var statistics []*ledger.Reservation
@@ -306,13 +306,13 @@ func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	return &LedgerState{Unit: c.Unit, Mode: c.Mode, Budget: c.Epsilon, Claim: claim, LeftRho: l.Left().Rho}, nil
 }
 
-// curvePoints is the number of models on a curve, including the last.
+// curvePoints is the number of points of a curve, including the last model.
 const curvePoints = 8
 
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve reports whether a step before the last is on the curve. No such step ends with a checkpoint: it is
-// written before the step is observed, and a run resumed from it would not observe that step again.
+// onCurve reports whether a step before the last step is on the curve. Such a step never has a checkpoint.
+// Train writes the checkpoint before it calls Observe, so a resumed run would not observe the step again.
 func onCurve(step, total int) bool {
 	for k := 1; k < curvePoints; k++ {
 		at := k * total / curvePoints
@@ -328,7 +328,7 @@ func onCurve(step, total int) bool {
 
 type watcher struct {
 	*job
-	ctx   context.Context // not ended by an interruption: a point takes a moment
+	ctx   context.Context // not cancelled by an interruption, since a point takes a moment
 	model *nn.Model
 	test  blas32.General
 	curve []Point
@@ -343,12 +343,12 @@ func (w *watcher) step(m dpsgd.Metrics) {
 	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
 }
 
-// point computes the cost of the model so far and, with the first seed, its score.
+// point computes the privacy cost after a step and, only in the run with the first seed, the accuracy.
 func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool
 		if w.last, known = w.spent[m.Step]; !known {
-			events := w.plan.events(w.noise) // statistics, and the training so far
+			events := w.plan.events(w.noise) // statistics and the steps until now
 			events[len(events)-1] = m.Event
 			b, err := w.claim.epsilonOf(w.ctx, whole(events))
 			if err != nil {
@@ -365,7 +365,7 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 		return err
 	}
 	seen := slices.IndexFunc(w.curve, func(p Point) bool { return p.Step >= m.Step })
-	if seen >= 0 { // after the checkpoint from which the training was resumed
+	if seen >= 0 { // points after the checkpoint from which the training resumed
 		w.curve = w.curve[:seen]
 	}
 	w.curve = append(w.curve, Point{Step: m.Step, Epsilon: w.last, Accuracy: a})

@@ -21,67 +21,64 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// relation is the relation of every account in this package, as for DP-SGD.
 const relation = accountant.AddRemove
 
-// Config sets what to tune. Task, Delta, Base, Settings and Law are required, and Key and Dir by [Run].
+// Config configures a search. Task, Delta, Base, Settings and Law are required, and Key and Dir for [Run].
 type Config struct {
-	// Task is the data. Its pool chooses a setting, unless Private does; its test rows score the chosen
-	// model.
+	// Task holds the data. The pool chooses a setting, unless Private is set. Test rows score the model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	// Epsilon is the budget of everything together. 0 on a shared ledger means the whole remaining budget.
+	// Epsilon is the budget of the whole search. On a shared ledger, 0 means the remaining budget.
 	Epsilon float64
-	// Records is the public number of private units, including the units that choose: sampling follows from
-	// it. By default it is the actual number of units, which is then made public.
+	// Records is the public number of private units, including the units that choose. It determines sampling.
+	// The default is the actual number of units, which the run then makes public.
 	Records  int
-	Unit     string        // name of the owner of the data of a unit in Task.Private.Units; default "record"
+	Unit     string        // name of the protected unit; default "record"
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
 	// Private lets a part of the private units choose a setting. If nil, the pool chooses.
 	Private *Private
-	// Shared, if not nil, is the ledger that is charged instead of the run's own ledger.
+	// Shared, if not nil, is charged instead of the run's own ledger.
 	Shared *recipe.Shared
-	// Every, if above 0, ends the search at multiples of a time: see [tune.Search].
+	// Every, if above 0, is the interval at whose multiples the search may end. See [tune.Search].
 	Every time.Duration
 
-	Key     rng.Key // secret from which all randomness derives
-	Dir     string  // holds ledger, model and the state of an interrupted run; must exist
+	Key     rng.Key // secret; all randomness derives from it
+	Dir     string  // existing folder for ledger, model and the state of an interrupted run
 	Workers int
 	Cache   *features.Cache
 }
 
-// Private lets private units choose a setting.
+// Private configures the private units that choose a setting.
 type Private struct {
-	Share float64 // fraction of the units that choose, in (0, 1); all others are trained on
+	Share float64 // fraction of the units that choose, in (0, 1); the rest is for training
 	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions
 }
 
-// ErrConfig is matched by every error about a field of a Config. Nothing has been run then.
+// ErrConfig matches every error about a field of a [Config]. Run returns it before it does anything.
 var ErrConfig = errors.New("tuned: bad Config")
 
-// ErrCostsDiffer is returned if settings do not have the same cost.
+// ErrCostsDiffer reports that settings do not have the same cost.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
-// DefaultPrivate returns a fifth of the units, with noise of the size of the sampling error of their number
-// of correct predictions. It costs next to nothing compared with a training.
+// DefaultPrivate returns a fifth of the units, with noise about as large as the sampling error of the number
+// of correct predictions. The noisy score costs almost nothing compared with a training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
 }
 
-// job is a checked Config, with its data prepared for use.
+// job is a checked Config with prepared data.
 type job struct {
 	Config
-	inner  dataset.Task // trained on; the rows of Test score it during training
+	inner  dataset.Task // training task; its Test scores rows during training
 	choose dataset.Set  // rows that choose a setting
 	shape  recipe.Shape // of inner
 	plans  []recipe.Plan
 }
 
-// Validate reports the first field that is missing or out of range, except Key and Dir. It uses public
-// numbers only.
+// Validate returns an error for a field other than Key and Dir that is missing or out of range.
 func (c Config) Validate() error {
 	_, err := c.newJob()
 	return err
@@ -149,8 +146,7 @@ func (c Config) complete() (*job, error) {
 	return j, j.costAlike()
 }
 
-// declared returns the declared number of units to train on, without the share that chooses; 0 if none is
-// declared.
+// declared returns the declared number of training units, without the units that choose, or 0.
 func (j *job) declared() int {
 	if j.Records == 0 || j.Private == nil {
 		return j.Records
@@ -158,7 +154,7 @@ func (j *job) declared() int {
 	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
-// costAlike returns an error unless a run costs the same with every setting, whatever the noise.
+// costAlike returns an error unless a run costs the same with every setting, for every noise.
 func (j *job) costAlike() error {
 	for _, noise := range []float64{1, 3} {
 		var first []byte
@@ -178,7 +174,7 @@ func (j *job) costAlike() error {
 	return nil
 }
 
-// event returns the worst case of one run: the training, and its score on private rows.
+// event returns the event of one run: the training and, on private rows, the score.
 func (j *job) event(noise float64) (accountant.Event, error) {
 	e := j.plans[0].Event(noise)
 	if j.Private != nil {
@@ -188,8 +184,7 @@ func (j *job) event(noise float64) (accountant.Event, error) {
 	return e, accountant.Validate(e)
 }
 
-// Quote returns the cost of the search for the budget of the Config. It reads public numbers only and spends
-// nothing. Epsilon must be given.
+// Quote returns the cost of the search for the budget Epsilon, which must be set. It spends nothing.
 func (c Config) Quote(ctx context.Context) (tune.Price, error) {
 	j, err := c.newJob()
 	if err != nil {
@@ -206,8 +201,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides units by a hash of their names with a public constant, so that the part of a unit does not
-// depend on other units. The two parts share no memory with s.
+// split divides units by a public hash of their names, so the part of a unit does not depend on other units.
+// The parts share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

@@ -8,33 +8,33 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-// Schema identifies the JSON form of a Result.
+// Schema identifies the JSON form of a [Result].
 const Schema = "pate.tune/1"
 
-// Result is the release of a search, besides the model file. The command line guarantees its JSON form.
-// Nothing in it depends on runs that were not chosen, on the number of runs, or on their times.
+// Result is the release of a search besides the model file. The command line guarantees its JSON form. It
+// does not depend on runs that were not chosen, on the number of runs, or on running times.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Data       string    `json:"data"`
 	Provenance string    `json:"provenance,omitempty"`
 	Split      string    `json:"split"`
-	Private    int       `json:"private"` // records, including those that choose, one per unit; or the declared number
-	Test       int       `json:"test"`    // public rows on which the chosen model is scored
+	Private    int       `json:"private"` // number of units, including those that choose, or the declared number
+	Test       int       `json:"test"`    // public rows that score the chosen model
 	Settings   int       `json:"settings"`
 	Law        LawJSON   `json:"law"`
 	Score      ScoreJSON `json:"score"`
-	Epsilon    float64   `json:"epsilon"` // of everything together
+	Epsilon    float64   `json:"epsilon"` // of the whole search
 	Delta      float64   `json:"delta"`
 	Relation   string    `json:"relation"`
 	Unit       string    `json:"unit"`
-	// Noise is the noise multiplier of every run. A single model would have OneNoise at the same epsilon, and
-	// would cost OneEpsilon with Noise.
+	// Noise is the noise multiplier of every run. A single model without tuning would need only OneNoise for
+	// the same epsilon. With Noise it would cost OneEpsilon.
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
-	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent if the number of runs was drawn as 0
+	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent if the drawn number of runs is 0
 	Releasable bool    `json:"releasable"`
-	// Withheld is why nothing may be released although it was charged: see [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, despite the charge. See [dataset.Task.Withheld].
 	Withheld string              `json:"withheld,omitempty"`
 	Seeded   bool                `json:"seeded"`
 	Account  accountant.Schedule `json:"account"` // input from which `pate account` recomputes Epsilon
@@ -49,18 +49,18 @@ type LawJSON struct {
 	Mean     float64 `json:"mean,omitempty"`
 }
 
-// ScoreJSON describes the rows on which settings were compared.
+// ScoreJSON describes the rows that compared settings.
 type ScoreJSON struct {
 	On    string  `json:"on"` // "public" or "private"
 	Rows  int     `json:"rows,omitempty"`
-	Share float64 `json:"share,omitempty"` // fraction of private units
+	Share float64 `json:"share,omitempty"` // fraction of the private units
 	Sigma float64 `json:"sigma,omitempty"` // of the noise on the number of correct predictions
 }
 
 // Chosen is the released run.
 type Chosen struct {
 	Setting
-	Index int `json:"index"` // of the setting, from 1
+	Index int `json:"index"` // index of the setting, from 1
 	// Score is the accuracy on the public rows that chose, or the noisy number of correct predictions on
 	// private rows. As the best of several scores it is too optimistic.
 	Score         float64 `json:"score"`
@@ -70,7 +70,7 @@ type Chosen struct {
 	Probability   float64 `json:"sampling_probability"`
 }
 
-// newResult returns a result without the chosen run.
+// newResult returns the result without the chosen run.
 func (j *job) newResult(p tune.Price) (*Result, error) {
 	run, err := j.event(p.Noise)
 	if err != nil {

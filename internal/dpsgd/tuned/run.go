@@ -21,23 +21,23 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Files of a run, in the private part of its folder.
+// These files are in the private part of a run's folder.
 const (
 	ledgerFile  = "ledger/tuned.jsonl" // unless the ledger is shared
 	stateFile   = "tuned.json"
 	searchState = "search"
 )
 
-// ModelFile returns the path of the chosen model in the folder of a run.
+// ModelFile returns the path of the chosen model in a run's folder.
 func ModelFile(dir string, releasable bool) string {
 	path, _ := results.Folder(dir).Result(releasable, "models", "tuned.model")
 	return path
 }
 
-// Nothing is the text of the model file if the number of runs was drawn as 0.
+// Nothing is the text of the model file if the drawn number of runs is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
-// state is the part of a run on disk: its price, written before it is charged, and its result.
+// state is the part of a run on disk. The price is written before the charge.
 type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`
@@ -46,7 +46,6 @@ type state struct {
 
 const kind = "tune"
 
-// settings are all inputs of a search except its data and its key.
 type settings struct {
 	Law      tune.Law      `json:"law"`
 	Plans    []recipe.Plan `json:"plans"`
@@ -54,8 +53,8 @@ type settings struct {
 	Private  *Private      `json:"private,omitempty"`
 	Epsilon  float64       `json:"epsilon,omitzero"`
 	Delta    float64       `json:"delta"`
-	Records  int           `json:"records,omitzero"` // declared
-	Price    *tune.Price   `json:"price,omitempty"`  // settled on a shared ledger
+	Records  int           `json:"records,omitzero"` // declared number
+	Price    *tune.Price   `json:"price,omitempty"`  // set on a shared ledger
 }
 
 func (j *job) settings() settings {
@@ -64,8 +63,8 @@ func (j *job) settings() settings {
 	}
 }
 
-// Run makes the search and returns the chosen run. The model file is at [ModelFile]. Run may be interrupted
-// and called again with the same Config: it resumes to the same result, and is charged once.
+// Run performs the search and returns the chosen run. [ModelFile] holds the model. An interrupted Run may be
+// repeated with the same Config. It then returns the same result and is charged once.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
 	switch {
@@ -102,8 +101,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger checks, before anything is written, that a new run fits the shared ledger, which need not exist
-// yet. It returns the error that Run would return.
+// TryLedger returns the error that Run would return if a new run does not fit the shared ledger. It writes
+// nothing. The ledger need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
@@ -118,8 +117,8 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. Its plan fixes the price, which is on disk before
-// anything is charged: in the state file or, on a shared ledger, in the record of the run.
+// search returns the search as a run with one stage. Its plan fixes the price before anything is charged. The
+// price is stored in the state file or, on a shared ledger, in the record of the run.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -159,7 +158,7 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for an epsilon, or for the whole remaining budget of a ledger.
+// priceOn returns the price for j.Epsilon, or for the remaining budget of left.
 func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)
@@ -189,7 +188,6 @@ func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, err
 	return tune.PriceAt(ctx, j.Law, relation, accountant.Target{Epsilon: b.Upper, Delta: j.Delta}, noise, j.event)
 }
 
-// release makes the search under its ledger, and stores the result.
 func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	path, mode, err := results.Folder(j.Dir).Place(j.releasable(), "models", "tuned.model")
 	if err != nil {
@@ -197,7 +195,7 @@ func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	}
 	var best *tune.Best
 	err = j.search(hash, s, run.Stage{
-		Out: path, Mode: mode, Redraw: true, // for the result
+		Out: path, Mode: mode, Redraw: true, // the result needs another Draw
 		Draw: func(reservations []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			one, err := j.event(s.Price.Noise)
 			if err != nil {
@@ -234,7 +232,7 @@ func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	return run.WriteState(j.path(stateFile), s)
 }
 
-// run is one run of the search: a training with one setting, and its score.
+// run returns the function that trains with one setting and computes the score.
 func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcome, error) {
 	return func(ctx context.Context, r tune.Run) (tune.Outcome, error) {
 		plan := j.plans[r.Setting]
@@ -264,7 +262,7 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 	}
 }
 
-// isCharged reports a training that charged another event than the search expects.
+// isCharged returns an error if the training charged another event than the search expects.
 func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	var all accountant.Event = accountant.Composed{Events: account.Events}
 	if len(account.Events) == 1 {
@@ -281,8 +279,8 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	return nil
 }
 
-// score returns the score of a run: the accuracy on the pool, or the number of correct predictions on private
-// rows plus its charged noise. A unit has one row here, so it changes that number by at most one.
+// score returns the accuracy on the pool, or the number of correct predictions on private rows plus charged
+// noise. A unit has one row here, so it changes this number by at most one.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil
@@ -302,7 +300,7 @@ func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rn
 	return float64(right + noise.Sample(key.Derive("tuned score").Stream())), nil
 }
 
-// accuracy returns the accuracy on the test rows, which are public, of the model in a file.
+// accuracy returns the accuracy of the model in a file on the public test rows.
 func (j *job) accuracy(ctx context.Context, file string) (float64, error) {
 	m, err := recipe.OpenModel(file)
 	if err != nil {

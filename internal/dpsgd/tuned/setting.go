@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// Setting replaces parts of the base recipe in one run. Absent fields keep the value of the base. No field
-// changes the cost of a run, because noise is a multiple of the clip norm.
+// Setting replaces fields of the base recipe in one run. Absent fields keep the base's values. No field
+// changes the cost of a run, because noise is proportional to the clip norm.
 type Setting struct {
 	Features     string   `json:"features,omitempty"`
 	Model        string   `json:"model,omitempty"`
@@ -27,13 +27,13 @@ type Setting struct {
 	Clip         *float64 `json:"clip,omitempty"`
 	Momentum     *float64 `json:"momentum,omitempty"`
 	WeightDecay  *float64 `json:"weight_decay,omitempty"`
-	EMA          *float64 `json:"ema,omitempty"` // as AverageDecay of a recipe
+	EMA          *float64 `json:"ema,omitempty"` // AverageDecay of a recipe
 }
 
 // MaxSettings bounds the number of settings.
 const MaxSettings = 10_000
 
-// ErrSettings is matched by every error about a list of settings.
+// ErrSettings matches every error about a list of settings.
 var ErrSettings = errors.New("tuned: bad settings")
 
 // field is a field of a setting, with its name in files.
@@ -51,7 +51,7 @@ func (s *Setting) fields() []field {
 	}
 }
 
-// String returns a setting in one line.
+// String returns the setting in one line.
 func (s Setting) String() string {
 	var words []string
 	for _, f := range s.fields() {
@@ -91,8 +91,8 @@ func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	return r
 }
 
-// Around returns the default settings: learning rates from a quarter to four times the base's, and clip norms
-// from a quarter to twice the base's.
+// Around returns the default settings. They multiply the learning rate by 1/4 to 4, and the clip norm by 1/4
+// to 2.
 func Around(base recipe.Recipe) []Setting {
 	var all []Setting
 	for _, rate := range []float64{0.25, 0.5, 1, 2, 4} {
@@ -104,7 +104,7 @@ func Around(base recipe.Recipe) []Setting {
 	return all
 }
 
-// Grid returns every combination of the values, which are keyed by the names of fields in files.
+// Grid returns every combination of values. The keys of values are field names as in files.
 func Grid(values map[string][]string) ([]Setting, error) {
 	all := []Setting{{}}
 	known := 0
@@ -134,7 +134,7 @@ func Grid(values map[string][]string) ([]Setting, error) {
 	return checked(all)
 }
 
-// set parses a value; an empty value keeps the base's.
+// set parses a value. An empty value keeps the base's value.
 func (f field) set(word string) error {
 	word = strings.TrimSpace(word)
 	if word == "" {
@@ -152,8 +152,8 @@ func (f field) set(word string) error {
 	return nil
 }
 
-// ParseSettings parses a list of settings: a JSON array of objects, or CSV with the same names in its header.
-// An empty cell keeps the value of the base.
+// ParseSettings parses a list of settings. The list is a JSON array of objects, or CSV with field names in
+// the header. An empty cell keeps the base's value.
 func ParseSettings(data []byte) ([]Setting, error) {
 	const most = 1 << 22
 	if len(data) > most {
@@ -213,8 +213,8 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked reports an empty list, a list that is too long, and a list with duplicate settings, which would be
-// tried twice as often as other settings.
+// checked returns an error for a list that is empty or too long, or has duplicates. Duplicates would be tried
+// more often.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:
