@@ -11,37 +11,35 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 )
 
-// Config sets which features are made and what they cost. A statistic with noise multiplier 0 is not used.
+// Config selects features and the noise of their statistics. A statistic with noise multiplier 0 is not used.
 type Config struct {
-	Scattering bool `json:"scattering,omitzero"` // features of the scattering transform
-	HOG        bool `json:"hog,omitzero"`        // features of oriented gradients, after the scattering features
-	// Deskew first straightens every image separately. It is for handwriting.
+	Scattering bool `json:"scattering,omitzero"` // scattering transform
+	HOG        bool `json:"hog,omitzero"`        // oriented gradients, after the scattering features
+	// Deskew first straightens every image. It is for handwriting.
 	Deskew bool `json:"deskew,omitzero"`
-	// Gradients configures oriented gradients. The zero value means [features.StandardHOG].
+	// Gradients configures oriented gradients. The default is [features.StandardHOG].
 	Gradients features.HOG `json:"gradients,omitzero"`
 
-	// SecondNoise is the noise multiplier of the second moment of the scattering channels, with which they
-	// are whitened.
+	// SecondNoise is the noise multiplier of the second moment that whitens the scattering channels.
 	SecondNoise float64 `json:"second_noise,omitzero"`
-	// SecondClip bounds the Frobenius norm of an image's matrix of second moments.
-	// Normalised channels have a trace of at most 81.
+	// SecondClip bounds the Frobenius norm of an image's second moments, whose trace is at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
 	// Ridge is added to every eigenvalue for the whitening, as a fraction of the largest eigenvalue.
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise is the noise multiplier of the mean of the scattering features, and HOGMeanNoise of the mean
-	// of the oriented gradients. Rows are clipped to the square root of their length.
+	// MeanNoise and HOGMeanNoise are the noise multipliers of the means of scattering features and of
+	// oriented gradients. Rows are clipped to the square root of their length.
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
-	Records int             `json:"-"` // public number of training rows, the divisor of sums
+	Records int             `json:"-"` // public number of training records; divides sums
 	Workers int             `json:"-"` // at least 1
-	Cache   *features.Cache `json:"-"` // nil: features are computed every time
-	// Progress, if not nil, is called with the name of each stage when it begins.
+	Cache   *features.Cache `json:"-"` // nil for no cache
+	// Progress, if not nil, is called with the name of each stage when the stage begins.
 	Progress func(stage string) `json:"-"`
 }
 
-// Default returns a Config for scattering and oriented gradients with all statistics. It is used for MNIST
-// and Fashion-MNIST (after Tramer and Boneh 2021, who normalise channels privately).
+// Default returns a Config for scattering and oriented gradients with all statistics. It suits MNIST and
+// Fashion-MNIST. Tramer and Boneh (2021) also normalise channels privately.
 func Default(records int) Config {
 	return Config{
 		Scattering: true, HOG: true,
@@ -50,12 +48,12 @@ func Default(records int) Config {
 	}
 }
 
-// groups is the number of groups of a normalised scattering transform: three channels each.
+// groups is the number of groups of a normalised scattering transform. A group has three channels.
 const groups = features.Channels / 3
 
 var errNeither = errors.New("charged: Config has neither Scattering nor HOG")
 
-// Validate returns an error for the first field that is missing or out of range.
+// Validate returns an error for a field that is missing or out of range.
 func (c Config) Validate() error {
 	if !c.Scattering && !c.HOG {
 		return errNeither
@@ -93,7 +91,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events returns the events of the statistics, in the order of their reservations for Prepare.
+// Events returns the events of the statistics, in the order of the reservations of Prepare.
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
 	for _, m := range c.releases() {
@@ -102,8 +100,7 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the releases, in order. Clip norms that depend on the size of the
-// images are 1 here.
+// releases returns the configurations of the releases, in order. Clip norms that depend on images are 1.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -121,7 +118,7 @@ func (c Config) release(noise, clip float64) moments.Config {
 	return moments.Config{ClipNorm: clip, NoiseMultiplier: noise, Records: c.Records, Workers: c.Workers}
 }
 
-// Name returns a name for reports that identifies the features and their settings.
+// Name identifies the features and their settings in reports.
 func (c Config) Name() string {
 	name := ""
 	if c.Scattering {
@@ -146,15 +143,15 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// These limits on the sides of images, on every parameter of oriented gradients and on the columns are far
-// above useful values. With them the file of a transform cannot require more than fits in memory.
+// These limits are far above useful values for image sides, for parameters of oriented gradients and for
+// columns. They bound the memory that the file of a transform can require.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10
 	maxColumns = 1 << 24
 )
 
-// extractors returns the extractors of the parts. On success at least one is not nil.
+// extractors returns the extractors of the parts. Without an error at least one is not nil.
 func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extractor, err error) {
 	g := c.gradients()
 	switch {

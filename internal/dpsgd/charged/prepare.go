@@ -19,21 +19,19 @@ import (
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts side by side.
+	// Train is packed (see [dpsgd.Data.Packed]). The parts of a row are side by side.
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform makes features of further images, in the same way as of the test images. It holds all
-	// statistics, with their sources, and nothing private.
+	// Transform computes the features of other images like the features of Test. It holds the released
+	// statistics and nothing private.
 	Transform *Transform
 }
 
-// Prepare makes the features of train and test. Both must have images of the same shape, and test may have no
-// rows. A record is a row of train, or all rows of a unit, with ends as in [dpsgd.Data]. It contributes to
-// each statistic the mean of the contributions of its rows, clipped as a whole. Config.Records is the number
-// of records. Prepare uses up an unused reservation for every event of cfg.Events(), in order. The same key,
-// data and configuration give the same features. It allocates only the two matrices, with the training rows
-// packed: everything after the extraction happens in place, and rounds rows once more for every statistic and
-// at the end.
+// Prepare computes the features of train and test. Both must have images of the same shape, but test may be
+// empty. A record is a row of train, or all rows of a unit, with ends as in [dpsgd.Data]. To each statistic,
+// a record contributes the mean contribution of its rows, clipped as a whole. Config.Records is the number of
+// records. Prepare consumes one unused reservation for every event of cfg.Events(), in order. Equal keys,
+// data and configurations give equal features.
 func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {
@@ -84,7 +82,7 @@ type preparation struct {
 	transform    *Transform
 }
 
-// learn makes a part of the training rows and releases the statistics of that part.
+// learn computes a part of the training rows and releases the statistics of this part.
 func (p *preparation) learn(part *part, train dataset.Set) (*features.Packed, error) {
 	p.cfg.Progress(part.stage)
 	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
@@ -116,7 +114,7 @@ func (p *preparation) next() *ledger.Reservation {
 	return r
 }
 
-// whiten releases the second moment of the channels and whitens the rows with it.
+// whiten releases the second moment of the channels and whitens the rows.
 func (p *preparation) whiten(part *part, x *features.Packed) error {
 	p.cfg.Progress("second moment")
 	data, release := dpsgd.Data{Packed: x, Ends: p.ends}, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip)

@@ -20,10 +20,10 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Transform describes how images become features, with all its released statistics. A model that was trained
-// on [Features.Train] needs it to predict new images. It holds nothing private and does not change.
+// Transform computes features of images with released statistics. A model trained on [Features.Train] needs
+// it for new images. It contains nothing private and is immutable.
 type Transform struct {
-	made  Config // the parts and their settings alone
+	made  Config // only the parts and their settings
 	image dataset.Shape
 	parts []part
 	cols  int
@@ -32,12 +32,12 @@ type Transform struct {
 type part struct {
 	stage     string
 	extractor features.Extractor
-	from, to  int                // columns
-	whitening *moments.Whitening // nil: none
-	mean      *moments.Mean      // nil: none
+	from, to  int                // columns from <= j < to
+	whitening *moments.Whitening // nil for no whitening
+	mean      *moments.Mean      // nil for no mean
 }
 
-// ShapeError reports images of another size than the transform's.
+// ShapeError reports images of another size than the transform needs.
 type ShapeError struct{ Got, Want dataset.Shape }
 
 func (e *ShapeError) Error() string {
@@ -63,7 +63,7 @@ func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
 	return t, nil
 }
 
-// Releasable reports whether all statistics of the transform were released with cryptographic noise.
+// Releasable reports whether all statistics were released with cryptographic noise.
 func (t *Transform) Releasable() bool {
 	for _, p := range t.parts {
 		if p.whitening != nil && !p.whitening.Source.Releasable || p.mean != nil && !p.mean.Source.Releasable {
@@ -73,10 +73,9 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply makes the features of every row of set with the given number of workers (at least 1), which does not
-// affect the features. The rows equal the rows of [Prepare], to the last bit on machines of one kind. Each
-// row depends on its own image alone. Images of another size give a [*ShapeError]. Pixels that are not finite
-// are an error.
+// Apply computes the features of every row of set with at least one worker. The number of workers does not
+// affect the result. Rows equal the rows of [Prepare], to the last bit on machines of one kind. A row depends
+// only on its own image. Errors: [*ShapeError] for images of another size, and pixels that are not finite.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -85,8 +84,8 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo makes the features of set in out. It reads only Workers and Cache from how. Rows are packed as many
-// times as training rows, so that both are rounded in the same way.
+// applyTo writes the features of set to out. It uses only Workers and Cache of how. It rounds like the
+// training.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -129,8 +128,8 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the mean of a part, if it has one, and scales its rows so that a whole row has the square
-// root of its length as norm. All parts have the same norm, whatever their lengths.
+// finish subtracts the mean of a part, if any, and scales the rows. All parts get the same norm, so that a
+// whole row has the square root of its length as norm.
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)
@@ -154,14 +153,14 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 	return nil
 }
 
-// Extraction makes the features of a model's rows: by a transform, or by an extractor without statistics.
+// Extraction computes the features of a model, by a transform or by an extractor without statistics.
 type Extraction struct {
 	Transform *Transform
-	Fixed     features.Extractor // without a transform
+	Fixed     features.Extractor // used if Transform is nil
 }
 
-// RestoreExtraction parses a transform that MarshalBinary wrote. If transform is nil, it finds the extractor
-// with the given name, which must still have the settings that it had when the model was made.
+// RestoreExtraction parses the bytes of MarshalBinary. If transform is nil, it returns the extractor with
+// this name, whose settings must be unchanged in this version.
 func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
 	if transform == nil {
 		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {
@@ -179,7 +178,7 @@ func RestoreExtraction(transform []byte, name, settings string, image dataset.Sh
 	return e, nil
 }
 
-// Columns returns the number of features for rows with the given number of columns, or for images.
+// Columns returns the number of features for images, or for rows with the given number of columns.
 func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	switch {
 	case e.Transform != nil:
@@ -190,7 +189,7 @@ func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	return e.Fixed.Dim(image)
 }
 
-// Apply makes the features of rows, on all processors.
+// Apply computes the features of rows on all processors.
 func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General, error) {
 	if e.Transform != nil {
 		return e.Transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
@@ -198,12 +197,12 @@ func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General,
 	return features.Apply(ctx, set, e.Fixed, runtime.GOMAXPROCS(0))
 }
 
-// A transform is written as a magic line; the length of a JSON object, 4 bytes; the object; the numbers of
-// the statistics in the order of the object; SHA-256 of everything before. The numbers are IEEE 754 doubles.
-// A symmetric matrix is written as its upper triangle, row by row. Integers and numbers are little-endian.
+// transformMagic starts a transform. Then come the length of a JSON object in 4 bytes, the object, the
+// numbers of the statistics, and SHA-256 of everything before. The statistics follow the order of the object.
+// Numbers are float64. A symmetric matrix is stored as its upper triangle, row by row.
 const transformMagic = "pate private transform 1\n"
 
-// ErrTransform is matched by every error about bytes that are not a transform in the format of this version.
+// ErrTransform matches every error about bytes that are not a transform in this format.
 var ErrTransform = errors.New("charged: not a transform")
 
 // transformHeader holds a transform without its numbers.
@@ -217,13 +216,13 @@ type transformHeader struct {
 }
 
 type partHeader struct {
-	Extractor string          // its name, with its version
+	Extractor string          // name and version
 	Whitening *moments.Source `json:",omitempty"`
 	Ridge     float64         `json:",omitempty"`
 	Mean      *moments.Source `json:",omitempty"`
 }
 
-// MarshalBinary returns the transform as bytes, a few hundred kilobytes, with a checksum.
+// MarshalBinary returns the transform as a few hundred kilobytes, with a check sum.
 func (t *Transform) MarshalBinary() ([]byte, error) {
 	h := transformHeader{
 		Image: t.image, Scattering: t.made.Scattering, HOG: t.made.HOG, Deskew: t.made.Deskew, Gradients: t.made.Gradients,
@@ -260,10 +259,9 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 	return numbers
 }
 
-// UnmarshalBinary is the inverse of MarshalBinary. For other bytes it returns an error that matches
-// [ErrTransform], and leaves t unchanged. It also refuses a transform whose extractors have other names in
-// this version. Memory is bounded by a small multiple of the given bytes and of tables for images of 128 x
-// 128.
+// UnmarshalBinary reads the bytes of MarshalBinary. Other bytes give an error that matches [ErrTransform],
+// and t does not change. The same holds for extractors with other names in this version. The memory is
+// bounded by a small multiple of len(b), plus tables for images of 128 x 128.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {

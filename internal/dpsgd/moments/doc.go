@@ -1,23 +1,22 @@
-// Package moments releases private means and second moments of rows. From them it computes centred and
-// whitened features at no further cost.
+// Package moments releases private means and second moments of rows. Features centred or whitened with them
+// cost nothing more.
 //
-// Each release is one [dpsgd.Sum]. A record contributes its row, or the outer products of its positions.
-// The contribution is clipped to a norm, the sum gets Gaussian noise, and the result is divided by a public
-// number of records. A release needs a reservation for [Config.Event] and is charged before it runs.
+// Each release is one [dpsgd.Sum]. A record contributes its row, or the outer products of its positions,
+// clipped to a norm. The sum gets Gaussian noise and is divided by a public number of records. A release
+// needs a reservation for [Config.Event], and is charged before it runs.
 //
 //	second, err := moments.EstimateSecondMoment(ctx, x, 81, cfg, reservation, key)
 //	whitening, err := second.Whitening(0.003)
-//	err = whitening.Apply(x, workers) // free, and again for x of the test
+//	err = whitening.Apply(x, workers) // free, also for test rows
 //
 // # Guarantee
 //
-// A release is the Gaussian mechanism with the noise multiplier of its Config, for the relation "add or
-// remove one record". Config.Records is the same for both neighbours. Anything computed from a release is
-// post-processing. A row that was centred or whitened is a function of that row and of releases, so the
-// next mechanism sees neighbouring data as before.
+// A release is the Gaussian mechanism with the noise multiplier of its Config. Neighbours differ by one added
+// or removed record, and Config.Records is the same for both. Computations on a release are post-processing.
+// A centred or whitened row depends only on this row and on releases, so neighbouring data stay neighbouring.
 //
 // # Caveats
 //
-// [Mean.Subtract] and [Whitening.Apply] leave private rows private, because they add no noise to the rows.
-// Clip norms, noise and ridge that were chosen by looking at private rows are not free.
+// [Mean.Subtract] and [Whitening.Apply] add no noise to rows, so private rows stay private. Choosing clip
+// norms, noise or ridge on private rows costs privacy that is not charged.
 package moments

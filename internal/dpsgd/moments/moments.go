@@ -17,27 +17,27 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Config holds the parameters of the release of a moment.
+// Config configures the release of a moment.
 type Config struct {
 	// ClipNorm bounds the Euclidean norm of a record's contribution.
 	ClipNorm float64
-	// NoiseMultiplier is the standard deviation of the noise over ClipNorm.
+	// NoiseMultiplier is the standard deviation of the noise divided by ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records, the divisor of the sum. It is not read from the data, because
-	// neighbouring data differ in their number of records.
+	// Records is the public number of records, which divides the sum. Neighbouring data differ in their
+	// actual number of records, so it is not read from the data.
 	Records int
-	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change the result.
+	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change the result.
 	Workers int
 }
 
-// Event returns the event of one moment's release, for the relation "add or remove one record".
+// Event returns the event of a release. Neighbours differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.sum().Event() }
 
 func (c Config) sum() dpsgd.SumConfig {
 	return dpsgd.SumConfig{ClipNorm: c.ClipNorm, NoiseMultiplier: c.NoiseMultiplier, Records: c.Records, Workers: c.Workers}
 }
 
-// Validate returns an error for the first field that is missing or out of range.
+// Validate returns an error for a field that is missing or out of range.
 func (c Config) Validate() error {
 	if c.Records < 1 {
 		return fmt.Errorf("moments: Config.Records is %d, want the public number of records", c.Records)
@@ -48,10 +48,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Source describes completely how a released moment was made. It holds nothing private.
+// Source describes how a released moment was made. It contains nothing private.
 type Source struct {
 	Moment          string // "mean" or "second moment"
-	Channels        int    // rows of the matrix; for a mean, of the vector
+	Channels        int    // size of the matrix or of the mean vector
 	Positions       int    // values per channel in a row; 1 for a mean
 	ClipNorm        float64
 	NoiseMultiplier float64
@@ -64,8 +64,7 @@ func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// release sums the contributions of the rows of data to the model and divides by the public number of
-// records. It completes the source of the result.
+// release divides the private sum of contributions by cfg.Records, and completes the source s.
 func release(
 	ctx context.Context, m dpsgd.Model, data dpsgd.Data, cfg Config, s Source, reservation *ledger.Reservation, key rng.Key,
 ) ([]float64, Source, error) {
@@ -105,7 +104,7 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean releases the mean of the rows of data, each clipped to cfg.ClipNorm. A row that is not finite
+// EstimateMean releases the mean of the rows of data, clipped to cfg.ClipNorm. A row that is not finite
 // counts as zero. A record of several rows contributes their mean, clipped as a whole.
 func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	_, cols := data.Dims()
@@ -136,8 +135,7 @@ func (m Mean) Subtract(x blas32.General) error {
 	return nil
 }
 
-// ScaleRows scales every row of x to the Euclidean norm length, in place. Rows of norm 0 stay. A row that
-// is not finite is an error.
+// ScaleRows scales every row of x to norm length, in place, except rows of norm 0. Rows must be finite.
 func ScaleRows(x blas32.General, length float64) error {
 	if !(length > 0) || math.IsInf(length, 0) {
 		return fmt.Errorf("moments: rows of norm %g", length)
@@ -158,7 +156,7 @@ func ScaleRows(x blas32.General, length float64) error {
 	return nil
 }
 
-// contributor sets dst to what a row contributes, before clipping.
+// contributor sets dst to the contribution of a row before clipping.
 type contributor func(dst, row []float32)
 
 // model is a [dpsgd.Model] whose contributions do not depend on parameters.
@@ -166,7 +164,7 @@ type model struct {
 	cols        int
 	parameters  []float32 // zeros, one for each entry of a contribution
 	fingerprint []byte
-	contributor func() contributor // with its own working memory
+	contributor func() contributor // each has its own working memory
 }
 
 func (m *model) Parameters() []float32 { return m.parameters }
@@ -180,8 +178,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is the number of contributions that are summed before they are added to the sum. With at most 256
-// rows per call no term passes through more than 32 + 8 additions.
+// runRows is the number of contributions that are summed before they are added to the sum. A call has at most
+// 256 rows, so a term passes through at most 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -191,8 +189,8 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row alone. Its norm is computed
-// in double precision and its scaled entries are rounded once, so its norm is at most C (1 + 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. The norm is computed in
+// double precision and scaled entries are rounded once. So the norm is at most C (1 + 2^-23).
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

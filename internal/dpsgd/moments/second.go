@@ -23,13 +23,13 @@ type SecondMoment struct {
 	Source Source
 }
 
-// maxChannels keeps a contribution, of channels (channels+1)/2 entries, small.
+// maxChannels bounds the size of a contribution, channels (channels+1)/2 entries.
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one after
-// another, each with the same number of positions. A row contributes the mean, over its positions, of the
-// outer products of the channels' values. This symmetric matrix is clipped to the Frobenius norm
-// cfg.ClipNorm. A row that is not finite counts as zero.
+// another, with equally many positions. A row contributes the outer product of the channels' values at a
+// position, averaged over positions. This symmetric matrix is clipped to Frobenius norm cfg.ClipNorm. A row
+// that is not finite counts as zero.
 func EstimateSecondMoment(
 	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {
@@ -59,9 +59,8 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times factor. An entry off the
-// diagonal stands for two entries and is multiplied by sqrt 2, so the norm of the triangle is the Frobenius
-// norm of the matrix.
+// toTriangle sets dst to the upper triangle of a symmetric matrix times factor, row by row. Entries off the
+// diagonal are multiplied by sqrt 2, so the norm of dst is the Frobenius norm of the matrix times factor.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {
@@ -72,7 +71,7 @@ func toTriangle(dst, matrix []float32, n int, factor float64) {
 	}
 }
 
-// fromTriangle inverts toTriangle.
+// fromTriangle inverts toTriangle with factor 1.
 func fromTriangle(triangle []float64, n int) *mat.SymDense {
 	m := mat.NewSymDense(n, nil)
 	at := 0
@@ -89,15 +88,15 @@ func fromTriangle(triangle []float64, n int) *mat.SymDense {
 	return m
 }
 
-// Whitening is a linear map of channels that is computed from a [SecondMoment].
+// Whitening is a linear map of channels, computed from a [SecondMoment].
 type Whitening struct {
 	Matrix *mat.SymDense // channels x channels
 	Ridge  float64
 	Source Source // of the second moment
 }
 
-// Whitening returns the map (S + ridge lambda I)^(-1/2). Here S is the matrix without its negative
-// eigenvalues, which are noise, and lambda is the largest eigenvalue. It costs nothing.
+// Whitening returns the map (S + ridge lambda I)^(-1/2). S is the matrix without its negative eigenvalues,
+// which are noise. lambda is the largest eigenvalue. Whitening costs no privacy.
 func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	if !(ridge > 0) || math.IsInf(ridge, 0) {
 		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
@@ -131,7 +130,7 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
 }
 
-// squareError returns an error for a matrix that does not have its source's number of channels.
+// squareError returns an error unless m has the source's number of channels.
 func squareError(m *mat.SymDense, s Source) error {
 	if m == nil || m.SymmetricDim() != s.Channels {
 		return fmt.Errorf("moments: the matrix is missing or not of %d channels", s.Channels)
@@ -139,8 +138,7 @@ func squareError(m *mat.SymDense, s Source) error {
 	return nil
 }
 
-// Apply maps the channels of every row of x at each of its positions, in place. It returns an error if a
-// row is not finite afterwards.
+// Apply maps the channels of every row of x at each position, in place. Errors: a result that is not finite.
 func (w Whitening) Apply(x blas32.General) error {
 	channels, positions := w.Source.Channels, w.Source.Positions
 	if err := squareError(w.Matrix, w.Source); err != nil {

@@ -1,6 +1,6 @@
-// Package typical accounts for a training by Bayesian differential privacy, in addition to epsilon, with
-// package internal/accountant/bayes. The figures do not affect the training. They are functions of private
-// gradients, are not charged and are no epsilon: the toolkit stores and shows them through this package only.
+// Package typical accounts for a training by Bayesian differential privacy, in addition to epsilon. It uses
+// package internal/accountant/bayes. The figures are functions of private gradients. They are not charged and
+// are no epsilon, and they do not affect the training. Only this package stores and shows them.
 package typical
 
 import (
@@ -19,27 +19,27 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Config configures the figures. A nil Config computes none.
+// Config configures the figures. A nil Config computes no figures.
 type Config struct {
 	Delta   float64       // delta_mu; default [DefaultDelta]
-	Between dpsgd.Between // what distances are measured between
-	Most    int           // distances per step; default of dpsgd.Distances
+	Between dpsgd.Between // the sums whose distances are measured
+	Most    int           // distances per step; default as in dpsgd.Distances
 }
 
-// DefaultDelta is the delta_mu of a Config without one. By Markov's inequality a bound at 1e-10 holds at 1e-5
-// for all but a fraction 1e-5 of records.
+// DefaultDelta is the default delta_mu. By Markov's inequality a bound at 1e-10 holds at 1e-5 for most
+// records.
 const DefaultDelta = 1e-10
 
-// Account follows a training, with one Bayesian account for each estimator.
+// Account observes a training, with one Bayesian account for each estimator.
 type Account struct {
 	accounts []*bayes.Account
-	step     bayes.Step // of all steps
+	step     bayes.Step // the same for all steps
 	steps    int
 	err      error
 }
 
-// Follow makes the account observe the training of cfg. It returns nil for a nil Config or a training without
-// noise, and an error for a training that cannot be accounted for.
+// Follow makes the account observe the training of cfg. It returns nil if c is nil or the training has no
+// noise. It returns an error for a training that it cannot account for.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -81,14 +81,14 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 
 func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
 
-// observe adds a step. Figures adds the steps before a checkpoint, which are not observed.
+// observe adds one step. Figures adds the steps before a checkpoint, which are not observed.
 func (a *Account) observe(s dpsgd.StepDistances) {
 	for _, account := range a.accounts {
 		a.err = errors.Join(a.err, account.Add(a.step, s.Values))
 	}
 }
 
-// Figures ends the training, with worst cases for unobserved steps. A nil Account has no figures.
+// Figures returns the final figures, with worst cases for unobserved steps. A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
@@ -107,13 +107,12 @@ func (a *Account) Figures() (f Figures, err error) {
 	return f, nil
 }
 
-// Figures belong to one row of a result, for its first seed, and are embedded in the row: private, not
-// charged, and no epsilon.
+// Figures holds the private, uncharged figures for the first seed. It is embedded in a row of a result.
 type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
 
-// Rows are the figures of all rows of a result. They are nil if no row has any.
+// Rows holds the figures of all rows of a result. It is nil if no row has figures.
 type Rows [][]bayes.Figure
 
 // Of returns the figures of rows.
@@ -131,7 +130,7 @@ func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 
 const file = "bayes.json"
 
-// Write stores the figures, if there are any, in dir/private, readable by their owner alone.
+// Write stores the figures, if there are any, in dir/private. Only the owner can read the file.
 func (r Rows) Write(dir string) error {
 	if r == nil {
 		return nil
@@ -146,7 +145,7 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, one for each of rows, or nil.
+// Read returns the figures that Write stored in dir, or nil. rows is the expected number of rows.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +164,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the section of a report about the figures of the named rows, or "" if there are none.
+// Section returns the section of a report about the figures of the named rows, or "" without figures.
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
@@ -176,7 +175,7 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds a column for every estimator to a table for people that has the rows of the figures.
+// AddTo adds one column per estimator to a table for people. The table must have the rows of r.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
