@@ -26,8 +26,8 @@ type Config struct {
 	Most    int           // distances per step; default as in dpsgd.Distances
 }
 
-// DefaultDelta is the default delta_mu. By Markov's inequality a bound at 1e-10 holds at 1e-5 for most
-// records.
+// DefaultDelta is the default delta_mu. By Markov's inequality a bound at 1e-10 holds at 1e-5 for all but a
+// fraction 1e-5 of records.
 const DefaultDelta = 1e-10
 
 // Account observes a training, with one Bayesian account for each estimator.
