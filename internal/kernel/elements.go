@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. The two slices may
-// be the same.
+// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. The slices may
+// coincide.
 func Rectify[T Float](dst, src []T) {
 	match(len(dst) == len(src))
 	done := whole[T](len(dst), 8)
@@ -18,22 +18,21 @@ func Rectify[T Float](dst, src []T) {
 	}
 }
 
-// Gate sets dst to src where y is positive and to 0 elsewhere: the gradient of Rectify for results y. If y is
-// NaN, its sign decides. All three have equal length. dst and src may be the same slice.
+// Gate sets dst to src where y is positive and to 0 elsewhere. It is the gradient of Rectify with result y.
+// If y is NaN, its sign decides. All slices have equal length. dst and src may coincide.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)
 	if done > 0 {
 		gate32(first(dst), first(y), first(src), done)
 	}
-	// With random values the processor mispredicts the branch of a comparison half of the time. Operations on
-	// bits have no branch.
+	// With random values, a comparison mispredicts half of the time. Bit operations need no branch.
 	for i := done; i < len(dst); i++ {
 		dst[i] = ofBits[T](bitsOf(src[i]) & allIf(bitsOf(y[i])))
 	}
 }
 
-// bitsOf returns the bits of v, extended by their sign.
+// bitsOf returns the bits of v, sign-extended.
 func bitsOf[T Float](v T) int64 {
 	if unsafe.Sizeof(v) == 4 {
 		return int64(*(*int32)(unsafe.Pointer(&v)))
@@ -41,7 +40,7 @@ func bitsOf[T Float](v T) int64 {
 	return *(*int64)(unsafe.Pointer(&v))
 }
 
-// ofBits inverts bitsOf. In single precision it ignores the upper half.
+// ofBits inverts bitsOf. For float32 it ignores the upper half.
 func ofBits[T Float](b int64) (v T) {
 	if unsafe.Sizeof(v) == 4 {
 		*(*int32)(unsafe.Pointer(&v)) = int32(b)
@@ -54,7 +53,7 @@ func ofBits[T Float](b int64) (v T) {
 // allIf returns all ones if b is positive, and 0 otherwise.
 func allIf(b int64) int64 { return (-b &^ b) >> 63 }
 
-// AddToRows adds v, n long, to every row of dst, m by n.
+// AddToRows adds v, of length n, to every row of dst, m by n.
 func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 	check(dst, ldd, m, n)
 	check(v, n, 1, n)
@@ -76,9 +75,9 @@ func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 	}
 }
 
-// Centre sets dst to (src - mean)·scale, clamped to [-far, far]; far is not negative. The difference is
-// rounded to float32 and multiplied in float64. NaN stays NaN. All three have equal length, and dst and src
-// may be the same. All paths give the same bits.
+// Centre sets dst to (src - mean)·scale, clamped to [-far, far]. far is not negative. The difference is
+// rounded to float32 and multiplied in float64. NaN stays NaN. All slices have equal length, and dst and src
+// may coincide. All paths give the same bits.
 func Centre(dst, src, mean []float32, scale float64, far float32) {
 	match(len(src) == len(dst) && len(mean) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -96,8 +95,8 @@ func Centre(dst, src, mean []float32, scale float64, far float32) {
 	}
 }
 
-// NotBelow returns the first place where x - y, rounded, is not below floor, or is NaN. If there is no such
-// place, it returns the length of x and y, which must be equal.
+// NotBelow returns the first index where x - y, rounded, is at least floor or NaN. Without such an index it
+// returns the length of x and y, which must be equal.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)
@@ -110,8 +109,8 @@ func NotBelow(x, y []float32, floor float32) int {
 	return place
 }
 
-// SquareRoots sets dst to the square roots of src, and to 0 where src is not positive. Both have equal length
-// and may be the same.
+// SquareRoots sets dst to the roots of src, or 0 where src is not positive. The equally long slices may
+// coincide.
 func SquareRoots(dst, src []float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -126,10 +125,9 @@ func SquareRoots(dst, src []float32) {
 	}
 }
 
-// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above),
-// directions in radians times perRadian, from 0 to a full turn up to rounding. The error of a direction is
-// below 1e-6 radians; the direction of a zero vector is arbitrary or NaN. All slices have equal length. All
-// paths give the same bits.
+// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). turn is
+// in radians times perRadian, from 0 to a full turn. The error of a direction is below 1e-6 radians. The
+// direction of a zero vector is arbitrary or NaN. All slices have equal length. All paths give the same bits.
 func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{turn, right, left, below, above} {
 		match(len(x) == len(length))
@@ -144,9 +142,8 @@ func Polar(length, turn, right, left, below, above []float32, perRadian float32)
 	}
 }
 
-// polarOf returns length and direction of a vector. It maps the vector into the first eighth of the circle,
-// or its mirror image, and computes the arctangent there by a polynomial (Cephes, atanf). The conversions
-// keep compilers from fusing operations.
+// polarOf returns length and direction of a vector. It maps the vector into the first eighth of the circle.
+// There a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers from fusing.
 func polarOf(x, y float32) (length, angle float32) {
 	ax, ay := withoutSign(x), withoutSign(y)
 	short, long := ax, ay
@@ -177,8 +174,8 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to the mean of upper[i], upper[i+1], lower[i] and lower[i+1] with these weights, summed
-// in this order. upper and lower have one element more than dst.
+// Between sets dst[i] to the weighted sum of upper[i], upper[i+1], lower[i] and lower[i+1], in this order.
+// upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)
@@ -190,8 +187,7 @@ func Between(dst, upper, lower []float32, weights [4]float32) {
 	}
 }
 
-// ScaleUpTo sets dst to factor times src, or to most where that is larger. Both have equal length and may be
-// the same.
+// ScaleUpTo sets dst to factor times src, but at most most. Both slices have equal length and may coincide.
 func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)

@@ -4,12 +4,11 @@ import "unsafe"
 
 //go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -other ../fma_other.go -pkg kernel
 
-// masks holds the masks of all lengths: from masks[16-n] on, n of 16 lanes are set.
+// masks holds the masks of all lengths. From masks[16-n] on, n of 16 lanes are set.
 var masks = [32]int32{
 	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 }
 
-// mask returns a mask of n lanes.
 func mask(n int) *int32 { return &masks[16-n] }
 
 func bit(b bool) int {
@@ -19,7 +18,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// whole returns how many of n elements the assembly computes: whole groups of lanes, 0 on the portable path.
+// whole returns the number of elements for the assembly: whole groups of lanes, or 0 without assembly.
 func whole[T Float](n, lanes int) int {
 	if pathOf[T]() == portable {
 		return 0
@@ -27,10 +26,9 @@ func whole[T Float](n, lanes int) int {
 	return n - n%lanes
 }
 
-// first returns the address of the first element of x.
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
-// fmaTiles computes the same as tile, in assembly with fused multiplications and additions.
+// fmaTiles computes the same as tile, in assembly with fused operations.
 func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	most := evenly(m, height[T]())
 	if pathOf[T]() == avx512 {
@@ -50,7 +48,7 @@ func evenly(n, most int) int {
 	return (n + parts - 1) / parts
 }
 
-// fmaRow computes the first columns of a product of one row, in the order of tiles, and returns their number.
+// fmaRow computes the first columns of a product of one row, in the order of tiles. It returns their number.
 func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
 	done := 0
 	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
@@ -65,10 +63,9 @@ func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool
 	return done
 }
 
-// fmaDots sets m by n elements of dst to the inner products of rows of a and b, or adds the products to
-// them.
+// fmaDots sets m by n elements of dst to inner products of rows of a and b. If add is set, it adds them.
 func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
-	const lanes, group = 8, 6 // group is the most columns of a tile, except for the ten of dots512
+	const lanes, group = 8, 6 // group is the largest number of columns of a tile, except ten for dots512
 	rows, cols := 0, evenly(n, group)
 	if pathOf[T]() == avx512 {
 		if rows = m - m%6; n == 10 {

@@ -6,43 +6,41 @@ import (
 )
 
 const (
-	// tileRows is the greatest height of a register tile: two vectors of six rows take twelve registers.
+	// tileRows is the largest height of a register tile. Six rows of two vectors take twelve registers.
 	tileRows = 6
 	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
-	// broadRows is the greatest height of an AVX-512 tile, which is up to broadest such widths wide.
+	// broadRows is the largest height of an AVX-512 tile. Its width is at most broadest times tileBytes.
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the number of products of a row with a column that are summed in one chain. The chains are
-	// summed afterwards. A panel of this height and of the width of a tile takes half of the first-level
-	// cache.
+	// mulRun is the number of products of a row and a column in one chain. The chains are then summed. A
+	// panel of this height and the width of a tile takes half of the L1 cache.
 	mulRun = 256
 	// addRun is the length of a chain in sums over rows.
 	addRun = 48
-	// addDepth is a whole number of chains, for sums that are computed in parts.
+	// addDepth is the number of rows in a part of a sum, a whole number of chains.
 	addDepth = 5 * addRun
 	// dotRun is the length of a chain in inner products in the lanes of a vector.
 	dotRun = 1024
-	// dotFrom is the length from which inner products are faster than tiles, for at most dotCols columns, or
-	// packedDotCols columns if packing costs nothing.
+	// Inner products of at least dotFrom elements are faster than tiles for at most dotCols columns. If
+	// packing is free, they are faster only for at most packedDotCols columns.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
-	// dotRows is the number of rows that are read again from the second-level cache for the next columns.
+	// dotRows is the number of rows that stay in the L2 cache until the next columns read them again.
 	dotRows = 128
-	// packFrom is the number of rows from which it pays to copy a panel of the right factor so that its rows
-	// are contiguous.
+	// From packFrom rows on, copying a panel of the right factor is faster than reading it in place.
 	packFrom = 64
-	// placeTo is the number of rows up to which AddATB reads both factors in place, in tiles of AVX-512:
-	// three panels at a time read few lines more than once.
+	// placeTo is the largest number of rows for which AddATB does not copy factors, with AVX-512. Three
+	// panels at a time read few cache lines more than once.
 	placeTo = 256
 )
 
-// width returns the number of columns of a panel, and of a tile except with AVX-512.
+// width returns the number of columns of a panel, and of a tile without AVX-512.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n columns are computed at a time, in one panel or in broadest panels. A single
-// panel is slow in comparison, so the last four are computed two by two.
+// abreast returns how many of n columns are computed together, in one panel or in broadest panels. A single
+// panel is slow, so the last four panels are computed two by two.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -54,7 +52,6 @@ func abreast[T Float](n int) int {
 	return min(broadest*w, n)
 }
 
-// height returns the greatest height of a tile.
 func height[T Float]() int {
 	if pathOf[T]() == avx512 {
 		return broadRows
@@ -92,14 +89,14 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	}
 }
 
-// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It sums the k rows
-// in runs of 48, and then sums the runs. If |a| and |b| are finite and dst was zero before, the error of an
-// element is at most gamma_d sum_p |a_pi b_pj|, where d = 48 + k/48 and gamma_d = d u/(1 - d u).
+// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It sums the k rows in
+// runs of 48, and then sums the runs. For finite a and b and a zero dst, the error of an element is at most
+// gamma_d sum_p |a_pi b_pj|. Here d = 48 + k/48 and gamma_d = d u/(1 - d u).
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
 	check(b, ldb, k, n)
-	most, inPlace := addRun, m < packFrom // rows of b that the caches and their page tables hold
+	most, inPlace := addRun, m < packFrom // rows of b that fit into the caches and their page tables
 	if pathOf[T]() == avx512 && !crowded[T](ldb) {
 		most, inPlace = addDepth, m <= placeTo
 	}
@@ -123,7 +120,7 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT, or MulAB, from copies of panels of b, in the layout of MulAB.
+// panelled computes MulBT or MulAB from copies of panels of b. The copies have the layout of MulAB.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -145,8 +142,7 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 	}
 }
 
-// product computes a product, one column of tiles after another. Element (i, p) of the left factor is
-// a[i*rs+p*cs].
+// product computes a product by columns of tiles. Element (i, p) of the left factor is a[i*rs+p*cs].
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
 	if pathOf[T]() > portable && m == 1 {
@@ -158,8 +154,7 @@ func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n,
 	}
 }
 
-// addTurned computes AddATB from the transpose of a, some rows at a time, so that successive factors are
-// adjacent.
+// addTurned computes AddATB from the transpose of a, some rows at a time, for adjacent factors.
 func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := turnedBuffers.Get().(*turnedBuffer)
 	defer turnedBuffers.Put(shared)
@@ -167,11 +162,11 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 	w := width[T]()
 	most := mulRun
 	if k > most {
-		most = addDepth // so that no part but the last ends within a run
+		most = addDepth // so that only the last part ends within a run
 	}
 	for p := 0; p < k; p += most {
 		depth := min(most, k-p)
-		// Strides are odd numbers of cache lines, so that rows, and panels, share the cache's sets evenly.
+		// Strides are odd numbers of cache lines, so that rows and panels use the cache sets evenly.
 		stride, apart := (depth+w-1)/w*w|w, (depth|1)*w
 		tall, wide := len(left)/stride/height[T]()*height[T](), len(panels)/apart*w
 		for from := 0; from < n; from += wide {
@@ -189,15 +184,14 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 	}
 }
 
-// crowded reports whether rows with this stride share a few sets of a first-level cache, which repeat every
-// 4,096 bytes.
+// crowded reports whether rows with this stride use few cache sets, which repeat every 4,096 bytes.
 func crowded[T Float](stride int) bool {
 	const period, line = 4096, 64
 	past := stride * int(unsafe.Sizeof(T(0))) % period
 	return min(past, period-past) < line
 }
 
-// columns computes the columns that are abreast. Panels of b lie apart elements apart.
+// columns computes n columns, at most as many as abreast returns. Panels of b are apart elements apart.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -206,12 +200,10 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m by n elements of a product, in chains of run products each. It stores the first chain in
-// dst, or adds it to dst if add is set, and adds all other chains. Every element has this order of
-// operations, wherever it lies in a tile.
-//
-// Products are rounded before they are added, so that the compiler cannot fuse one copy of the expression and
-// not the other.
+// tile computes m by n elements of a product, in chains of run products. It stores the first chain in dst, or
+// adds the first chain to dst if add is set. It adds all other chains. This order of operations does not
+// depend on the place of an element in a tile. The explicit rounding of products prevents the compiler from
+// fusing only some copies of the expression.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
@@ -248,13 +240,12 @@ func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k,
 	}
 }
 
-// panelBuffer has room for panels that are used abreast, from an aligned address.
+// panelBuffer has room for panels that are used together, from an aligned address.
 type panelBuffer [(broadest*(mulRun+1) + 1) * tileBytes / 8]uint64
 
 var panelBuffers = sync.Pool{New: func() any { return new(panelBuffer) }}
 
-// turnedBuffer has room for rows of a transposed factor, a quarter of a second-level cache, and for panels
-// of the other factor.
+// turnedBuffer has room for rows of a transposed factor, a quarter of an L2 cache, and for other panels.
 type turnedBuffer struct {
 	left  [1 << 14]uint64
 	right [1<<17 + 1<<11]uint64
@@ -262,7 +253,7 @@ type turnedBuffer struct {
 
 var turnedBuffers = sync.Pool{New: func() any { return new(turnedBuffer) }}
 
-// panelIn returns the aligned panel in a buffer.
+// panelIn returns the aligned part of a buffer.
 func panelIn[T Float](buffer []uint64) []T {
 	const words = tileBytes / 8
 	skip := -int(uintptr(unsafe.Pointer(&buffer[0]))/8) & (words - 1)
@@ -270,8 +261,7 @@ func panelIn[T Float](buffer []uint64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
-// transpose sets depth rows of panel to the columns of b, cols by depth, and fills the rest of each row
-// with zeros.
+// transpose sets depth rows of panel to the columns of b, cols by depth, and zeros the rest of the rows.
 func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
@@ -293,9 +283,9 @@ func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// turn sets dst, n by m, to the transpose of b, m by n.
+// turn is Transpose for positive m and n, without checks.
 func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
-	done := 0 // of eight rows of b
+	done := 0 // number of elements of eight rows of b that are done
 	for i := range m {
 		if i%8 == 0 {
 			done = 0
@@ -314,8 +304,8 @@ func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rows of the last
-// panel with zeros.
+// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It zeros the rest of the last
+// panel.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

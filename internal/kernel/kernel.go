@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// Float is the element type. Training uses float32; tests repeat it in float64.
+// Float is the element type. Training uses float32, and tests also use float64.
 type Float interface{ float32 | float64 }
 
-// path is the instruction set that the loops use. A machine with a path supports all paths before it.
+// path is the instruction set of the loops. A machine with a path supports all earlier paths.
 type path uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	avx512
 )
 
-// pathOf returns the path of functions on T. For float64 there is no assembly.
+// pathOf returns the path of functions on T. There is no assembly for float64.
 func pathOf[T Float]() path {
 	if unsafe.Sizeof(T(0)) == 4 {
 		return machine
@@ -25,7 +25,7 @@ func pathOf[T Float]() path {
 	return portable
 }
 
-// check panics unless x has room for rows of cols elements, ld apart.
+// check panics unless x has room for rows of cols elements with stride ld.
 func check[T Float](x []T, ld, rows, cols int) {
 	if rows < 0 || cols < 0 {
 		panic("kernel: negative dimension")
@@ -38,14 +38,12 @@ func check[T Float](x []T, ld, rows, cols int) {
 	}
 }
 
-// match panics unless the dimensions of operands match.
 func match(ok bool) {
 	if !ok {
 		panic("kernel: dimension mismatch")
 	}
 }
 
-// zero clears an m by n matrix.
 func zero[T Float](dst []T, ldd, m, n int) {
 	if n == 0 {
 		return
@@ -55,8 +53,8 @@ func zero[T Float](dst []T, ldd, m, n int) {
 	}
 }
 
-// AddInts adds noise to total, and sets scaled to the sums times scale: the sum is rounded to a double, and
-// then the product is rounded. All three have equal length.
+// AddInts adds noise to total and sets scaled to total times scale. It rounds twice: total to float64, and
+// the product. All slices have equal length.
 func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	match(len(total) == len(scaled) && len(noise) == len(scaled))
 	done := whole[float32](len(scaled), 4)
@@ -69,8 +67,8 @@ func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	}
 }
 
-// Descend subtracts rate times (gradient + decay x) from every parameter x, in double precision and without
-// fusing, and rounds once more to T. It reports whether all are then finite. Both have equal length.
+// Descend subtracts rate times (gradient + decay x) from every parameter x, in float64 and without fusing.
+// Then it rounds to T. It reports whether all parameters are finite. Both slices have equal length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
 	match(len(parameters) == len(gradient))
 	done := whole[T](len(parameters), 4)
@@ -84,13 +82,12 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 	return finite
 }
 
-// distanceSums is the number of partial sums of a squared distance: a single sum would wait for itself most
-// of the time.
+// distanceSums is the number of partial sums of a squared distance, which hide the latency of additions.
 const distanceSums = 4
 
-// SquaredDistances sets dst to the squared distances of x from the rows of a matrix at the given places; dst
-// and places have equal length. Element p is added to sum p mod 4, and elements after the last whole four to
-// the first sum; then the sums are added in pairs. All paths give the same bits.
+// SquaredDistances sets dst to the squared distances between x and the rows at places, which has the length
+// of dst. Element p is added to sum p mod 4, but elements after the last whole four are added to sum 0. The
+// sums are then added in pairs. All paths give the same bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -130,9 +127,8 @@ func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 // distancesAtOnce is the number of distances that are summed at once.
 const distancesAtOnce = 32
 
-// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t of that value.
-// There are at most 256 taps. Values are compared by their bits, so -0 is below 0, and NaN without a sign is
-// above infinity.
+// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t with this
+// value. There are at most 256 taps. Bits are compared, so -0 is below 0, and positive NaN is above infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := whole[T](len(best), 8)
@@ -150,8 +146,8 @@ func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order: the gradient of MaxTaps.
-// The taps must ascend.
+// AddToTaps, the gradient of MaxTaps, adds src[c] to dst[c+taps[winner[c]]] for ascending c. Taps must
+// ascend.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
 	done := whole[T](len(src), 8)
@@ -163,7 +159,6 @@ func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 	}
 }
 
-// checkTaps panics unless n windows fit.
 func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 	match(len(winner) == n && len(taps) != 0 && len(taps) <= math.MaxUint8+1)
 	for t, tap := range taps {
@@ -176,12 +171,11 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 // order maps v to an integer that sorts like v, with -0 below +0.
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
-// orderOf maps the bits of a number to its order, and its order to its bits.
+// orderOf maps the bits of a number to its order, and the order to the bits.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
-// Sparse is a matrix in compressed rows: the nonzero elements of row i are weights[start[i]:start[i+1]], and
-// their columns are the elements of places at the same indices. Its zero value has no rows. Many goroutines
-// may multiply by one Sparse.
+// Sparse is a matrix in compressed rows. Row i has the nonzero elements weights[start[i]:start[i+1]], in the
+// columns places[start[i]:start[i+1]]. The zero value has no rows. Concurrent use is safe.
 type Sparse struct {
 	columns       int
 	start, places []int32
@@ -204,8 +198,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the product of rows [from, to) and b, which has n columns. It adds one row of b after
-// another, and rounds products before adding them, on all paths.
+// MulRows sets dst to the product of the rows from <= i < to and b, which has n columns. On all paths it adds
+// one row of b after another and rounds products before adding.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -231,8 +225,7 @@ func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n in
 	}
 }
 
-// AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs of 48, and then
-// sums the runs, as [AddATB] does.
+// AddRows adds the sum of the rows of a, m by n, to dst. It sums rows in runs of 48, and then the runs.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)
 	check(a, lda, m, n)
@@ -261,8 +254,8 @@ func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// CopyRow copies src to dst and prefetches next, the row to be copied next, because rows in random order are
-// far apart in memory. All three have equal length.
+// CopyRow copies src to dst and prefetches next, the row of the next call. Rows in random order are far apart
+// in memory. All slices have equal length.
 func CopyRow[T Float](dst, src, next []T) {
 	match(len(src) == len(dst) && len(next) == len(dst))
 	done := whole[T](len(dst), 16)
@@ -272,7 +265,7 @@ func CopyRow[T Float](dst, src, next []T) {
 	copy(dst[done:], src[done:])
 }
 
-// Scale sets dst to factor times src, element by element. The two slices may be the same.
+// Scale sets dst to factor times src, element by element. Both slices may coincide.
 func Scale[T Float](dst []T, factor T, src []T) {
 	match(len(dst) == len(src))
 	done := whole[T](len(src), 8)
@@ -284,10 +277,10 @@ func Scale[T Float](dst []T, factor T, src []T) {
 	}
 }
 
-// Gaussian replaces the inner products xz of a row x with rows z by the Gaussian kernel exp(-gamma |x-z|²),
-// given the squared norms. The squared distance |x|² + |z|² - 2xz counts as 0 if rounding makes it negative.
-// The relative error of the exponential is below 1e-7; below e^-87, and for NaN, it is 0. All paths give the
-// same bits.
+// Gaussian replaces each inner product xz of a row x and a row z by the Gaussian kernel exp(-gamma |x-z|²).
+// norm is |x|², and norms holds each |z|². A squared distance |x|² + |z|² - 2xz below 0 counts as 0. The
+// relative error of the exponential is below 1e-7. Below e^-87, and for NaN, it is 0. All paths give equal
+// bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {
@@ -311,15 +304,15 @@ func Gaussian(products []float32, norm float32, norms []float32, gamma float32) 
 }
 
 // exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test covers the domain). Below -87, and for
-// NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. So eˣ is 2^(n/64), a power
-// of 2 times a root from a table, times a factor whose Taylor polynomial of degree 2 has a remainder below
-// (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added, on every machine.
+// NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. So eˣ is 2^(n/64), from a
+// table and a power of 2, times a factor near 1. The Taylor polynomial of degree 2 of the factor has a
+// remainder below (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added.
 func exp32(x float32) float32 {
 	if !(x > -87) {
 		return 0
 	}
 	const (
-		magic = 3 << 51 // a float64 near it is an integer: its last bits are n
+		magic = 3 << 51 // adding it rounds to an integer, whose low bits are n
 		unit  = math.Ln2 / 64
 	)
 	t := float64(float64(x) * (1 / unit))
@@ -330,7 +323,7 @@ func exp32(x float32) float32 {
 	return float32(power + float64(power*float64(r*(unit+float64(r*(unit*unit/2))))))
 }
 
-// roots are the bits of 2^(i/64).
+// roots holds the bits of 2^(i/64).
 var roots = func() (bits [64]uint64) {
 	for i := range bits {
 		bits[i] = math.Float64bits(math.Exp2(float64(i) / 64))

@@ -4,8 +4,8 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// machine is the fastest path that the machine and the operating system support. Package cpu lets users
-// disable instructions, as in GODEBUG=cpu.avx512f=off.
+// machine is the fastest path that the machine and the operating system support. GODEBUG, as in
+// GODEBUG=cpu.avx512f=off, disables instructions.
 var machine = func() path {
 	x := &cpu.X86
 	switch {

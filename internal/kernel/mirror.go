@@ -5,27 +5,24 @@ import (
 	"unsafe"
 )
 
-// strip is the number of columns of a strip, two vectors: eight real parts and eight imaginary parts of a
-// signal.
+// strip is the number of columns of a strip, two vectors. It holds eight complex numbers.
 const strip = 16
 
-// Mirror is a pair of products of which callers need the sum and the difference, such as the even and the odd
-// part of a result about a centre.
+// Mirror is a pair of products whose sum and difference are needed, such as even and odd parts of a result.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int
 }
 
-// Strips locates strips of 16 columns in a slice: row r of strip s begins at At + r Row + s Step.
+// Strips locates strips of 16 columns in a slice. Row r of strip s begins at At + r Row + s Step.
 type Strips struct{ At, Row, Step int }
 
-// ends returns the least and the greatest index of n rows of strips.
+// ends returns the smallest and the largest index at which a row begins.
 func (s Strips) ends(rows, strips int) (least, most int) {
 	r, t := (rows-1)*s.Row, (strips-1)*s.Step
 	return s.At + min(r, 0) + min(t, 0), s.At + max(r, 0) + max(t, 0)
 }
 
-// fits panics unless x has room for rows of the width.
 func (s Strips) fits(x []float32, rows, strips, width int) {
 	least, most := s.ends(rows, strips)
 	if least < 0 || most > len(x)-width {
@@ -37,9 +34,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies strips of src, KE rows for the even product and KO for the odd product. Row i of sum
-// becomes the sum of rows i of the two products, and row i of difference their difference. Both lie in dst.
-// Their rows may coincide; difference is written last.
+// MulStrips multiplies strips of src, with KE rows for the even product and KO rows for the odd product. Row
+// i of sum becomes the sum of rows i of both products, and row i of difference their difference. sum and
+// difference are in dst. Rows of sum and difference may coincide, because difference is written last.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -58,7 +55,7 @@ func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, 
 // row returns x from the start of row r of strip i on.
 func (s Strips) row(x []float32, r, i int) []float32 { return x[s.At+r*s.Row+i*s.Step:] }
 
-// setStrips sets up and down to sum and difference.
+// setStrips sets up to e + o and down to e - o.
 func setStrips(up, down []float32, e, o *[strip]float32) {
 	up, down = up[:strip], down[:strip]
 	for j := range strip {
@@ -66,16 +63,15 @@ func setStrips(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of their sum and
-// of the root.
+// moduli sets dst[i] to the modulus of re[i] + i im[i]. Each square, their sum and the root are rounded once.
 func moduli(dst, re, im []float32) {
 	for i := range dst {
-		// The conversions keep compilers from fusing.
+		// The conversions prevent compilers from fusing.
 		dst[i] = float32(math.Sqrt(float64(float32(float32(re[i]*re[i]) + float32(im[i]*im[i])))))
 	}
 }
 
-// setModuli sets up and down to sum and difference of the moduli of e + o and e - o.
+// setModuli sets up to |e + o| + |e - o| and down to |e + o| - |e - o|, for complex strips.
 func setModuli(up, down []float32, e, o *[strip]float32) {
 	const half = strip / 2
 	var a, b [strip]float32
@@ -89,7 +85,7 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless everything fits, for the given number of rows of results.
+// prepare panics unless all dimensions fit. rows is the number of rows of results.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)
@@ -103,7 +99,7 @@ func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []f
 	}
 }
 
-// each calls f with row r of both products of strip s.
+// each calls f with row r of both products, for every strip s.
 func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range m.M {
@@ -115,7 +111,7 @@ func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r in
 	}
 }
 
-// addRow adds the product of a strip and the coefficients at places first, first + step and so on.
+// addRow adds the product of a strip and the coefficients at indices first, first + step and so on.
 func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, at Strips, s int) {
 	for p := first; p < len(row); p += step {
 		w := row[p]
@@ -125,10 +121,9 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose results are mirrored once more: result r of either product is the sum of the
-// products with the even and the odd coefficients of a row, and result Last - r is their difference. So M
-// rows, r up to Last/2, determine all results. Cosines and sines about a quarter of their period give such
-// products.
+// Quarters is a [Mirror] whose results have a second mirror symmetry. Result r of a product is the sum of two
+// products, with the even and with the odd coefficients of a row. Result Last - r is their difference. So M
+// rows, r up to Last/2, determine all results. Cosines and sines have this symmetry.
 type Quarters struct {
 	Mirror
 	Last int
@@ -139,9 +134,8 @@ func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips for complex numbers, real parts in the first eight columns of a strip and imaginary
-// parts in the last eight. Eight columns of sum become the sums of the moduli, and eight of difference their
-// differences.
+// Moduli is MulStrips for complex numbers. The first eight columns of a strip hold real parts, the last eight
+// hold imaginary parts. Eight columns of sum and difference become the sums and differences of the moduli.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -171,7 +165,7 @@ func (q Quarters) mul(moduli bool, dst []float32, sum, difference Strips, src []
 	}
 }
 
-// each calls f with both products of strip s, rows r and Last - r.
+// each calls f with rows r and Last - r of both products, for every strip s.
 func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range q.M {
@@ -192,7 +186,7 @@ func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r 
 	}
 }
 
-// Butterfly sets sum to a + b and difference to a - b. All have equal length and may be the same slices.
+// Butterfly sets sum to a + b and difference to a - b. All slices have equal length and may coincide.
 func Butterfly(sum, difference, a, b []float32) {
 	match(len(difference) == len(sum) && len(a) == len(sum) && len(b) == len(sum))
 	done := whole[float32](len(sum), 8)
@@ -205,17 +199,16 @@ func Butterfly(sum, difference, a, b []float32) {
 	}
 }
 
-// Halves is a product of inputs that are mirrored about their middle: input Last - i has the coefficient of
-// input i in results 0, 2, 4, ..., and minus that coefficient in results 1, 3, 5, ... Even and Odd hold the
-// coefficients of inputs 0 to Last/2 for even and odd results. An input in the middle counts twice in even
-// results, and not at all in odd results.
+// Halves is a product of inputs that are mirrored about their middle. In results 0, 2, 4, ..., input Last - i
+// has the coefficient of input i. In results 1, 3, 5, ..., it has minus this coefficient. Even and Odd hold
+// the coefficients of inputs 0 to Last/2. An input in the middle counts twice or cancels.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
 }
 
-// MulStrips sets M rows of strips of dst to the product with Last + 1 rows of strips of src. dst and src must
-// not overlap.
+// MulStrips sets M rows of strips of dst to the product with Last + 1 rows of src, which dst must not
+// overlap.
 func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, strips int) {
 	if strips == 0 {
 		return
@@ -250,25 +243,24 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 // GroupOutputs is the number of results of a group.
 const GroupOutputs = 4
 
-// Groups is a pair of sparse matrices, of a filter and of its mirror image, that multiply vectors of eight
-// numbers. Every group of four results is the sum of two products in one matrix and their difference in the
-// other matrix. A place is the index of the first of eight numbers. The zero value has no groups. Many
-// goroutines may multiply by one Groups.
+// Groups is a pair of sparse matrices, of a filter and of its mirror image. They multiply vectors of eight
+// numbers. In one matrix a group of four results is the sum of two products, and in the other matrix their
+// difference. A place is the index of the first of eight numbers. Concurrent calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
-	counts           []int32 // number of inputs of every product
+	counts           []int32 // number of inputs of each product
 	weights          []float32
-	srcSize, dstSize int // least lengths of the slices
+	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds the inputs of one of the two products of a group: In are their places, and Weights[4j+i]
-// is the weight of input j in result i. In may be empty.
+// GroupInputs holds the inputs of a product of a group. In holds their places and may be empty. Weights[4j+i]
+// is the weight of input j in result i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32
 }
 
-// Add adds a group with its two products.
+// Add adds a group with two products and four results at the places out.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {
@@ -290,8 +282,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul sets the results of both matrices. If groups have a place in common, the last group's result stays. sum
-// and difference may be the same slice: then it holds the differences.
+// Mul computes the results of both matrices. If groups share a place, the last group wins. If sum and
+// difference are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {
@@ -325,7 +317,6 @@ func (g *Groups) Mul(sum, difference, src []float32) {
 	}
 }
 
-// check panics unless everything fits.
 func (g *Groups) check(sum, difference, src []float32) {
 	if len(sum) < g.dstSize || len(difference) < g.dstSize || len(src) < g.srcSize {
 		panic("kernel: slice too short for its dimensions")

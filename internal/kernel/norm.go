@@ -2,9 +2,8 @@ package kernel
 
 import "math"
 
-// SquaredNorm returns the sum of squares of x in double precision. The relative error is below 2^-53
-// (len(x)/16 + 5), and no float32 overflows or underflows on the way. The result does not depend on the
-// address of x.
+// SquaredNorm returns the sum of squares of x in float64. The relative error is below 2^-53 (len(x)/16 + 5).
+// No float32 overflows or underflows. The result does not depend on the address of x.
 func SquaredNorm[T Float](x []T) float64 {
 	var s [normLanes]float64
 	if done := whole[T](len(x), normLanes); done > 0 {
@@ -37,15 +36,15 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 // normLanes is the number of partial sums of a squared norm.
 const normLanes = 16
 
-// sumOf adds the lanes in pairs, each to the lane half of the remaining lanes away, until one is left.
+// sumOf adds the upper half of the lanes to the lower half until one lane remains.
 func sumOf(s *[normLanes]float64) float64 {
 	a, b, c, d := s[0]+s[8], s[1]+s[9], s[2]+s[10], s[3]+s[11]
 	a, b, c, d = a+(s[4]+s[12]), b+(s[5]+s[13]), c+(s[6]+s[14]), d+(s[7]+s[15])
 	return (a + c) + (b + d)
 }
 
-// Affine sets dst to (src - shift) times factor. Each operation and the result in float32 are rounded once.
-// Both have equal length and may be the same.
+// Affine sets dst to (src - shift) times factor. Each float64 operation and the conversion to float32 round
+// once. Both slices have equal length and may coincide.
 func Affine(dst, src []float32, shift, factor float64) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -57,7 +56,7 @@ func Affine(dst, src []float32, shift, factor float64) {
 	}
 }
 
-// Sum returns the sum of x in double precision, added in the lanes of [SquaredNorm].
+// Sum returns the sum of x in float64, added in the lanes of [SquaredNorm].
 func Sum(x []float32) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {
@@ -70,7 +69,7 @@ func Sum(x []float32) float64 {
 	return sumOf(&s)
 }
 
-// SquaresAbout returns the sum of squared distances from a centre, added as in [Sum].
+// SquaresAbout returns the sum of squared distances from centre, added as in [Sum].
 func SquaresAbout(x []float32, centre float64) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {
@@ -85,9 +84,9 @@ func SquaresAbout(x []float32, centre float64) float64 {
 }
 
 // FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst. It clears src and
-// returns the squared norm that src had, as [SquaredNorm] computes it. Products must be below 2^51 in
-// magnitude: otherwise the sums are meaningless, and the norm shows this. The factor must have at most 24
-// significant bits, so that its products with float32 values are exact doubles, rounded once.
+// returns the previous [SquaredNorm] of src. Products must be below 2^51 in magnitude. Otherwise the sums are
+// meaningless, and the large norm reveals it. perUnit must have at most 24 significant bits, so that its
+// products with float32 values are exact float64 values before rounding.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64
@@ -95,7 +94,7 @@ func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 		foldInt64(&dst[0], &src[0], done, perUnit, &s[0])
 		dst, src = dst[done:], src[done:]
 	}
-	// The low bits of a double of magnitude below 2^51, plus 1.5 2^52, are its nearest integer.
+	// The low bits of v + 1.5 2^52 are the nearest integer of v, for |v| below 2^51.
 	const magic = 0x1.8p52
 	offset := int64(math.Float64bits(magic))
 	for j, v := range src {
@@ -106,7 +105,7 @@ func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	return sumOf(&s)
 }
 
-// FoldFloat64 adds src to dst, and clears src. Both have equal length.
+// FoldFloat64 adds src to dst and clears src. Both slices have equal length.
 func FoldFloat64(dst []float64, src []float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 8)
@@ -119,7 +118,7 @@ func FoldFloat64(dst []float64, src []float32) {
 	clear(src[done:])
 }
 
-// AddFloat64 adds src to dst. Both have equal length.
+// AddFloat64 adds src to dst. Both slices have equal length.
 func AddFloat64(dst, src []float64) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 8)

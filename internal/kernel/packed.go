@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Packed is the right factor of products, laid out for speed. Its zero value is an empty factor. Packing
-// again reuses the memory. Many goroutines may read one Packed at once.
+// Packed is the right factor of products, stored in a fast layout. The zero value is an empty factor. Packing
+// again reuses the memory. Concurrent reads are safe.
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zero after column n; or columns
 	n, k int
@@ -52,7 +52,7 @@ func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	gather(p.data, k*w, b, ldb, n, k)
 }
 
-// columnwise reports whether the columns are too few for tiles and long enough for inner products.
+// columnwise reports whether columns are too few for tiles and long enough for inner products.
 func (p *Packed[T]) columnwise() bool {
 	return pathOf[T]() > portable && p.n <= packedDotCols && p.k >= dotFrom
 }
@@ -90,11 +90,11 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 	}
 }
 
-// alignment of slices, in bytes: a cache line, and a multiple of every vector register in use.
+// alignment is the alignment of slices in bytes: a cache line, and a multiple of every vector register.
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. Slices that fill large pages start at a large page and request
-// them from the system, so that a pass over all parameters looks up few addresses.
+// Make returns n zeros, aligned to 64 bytes. A slice that fills large pages begins at a large page and
+// requests large pages from the system. A pass over all parameters then needs few address translations.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil
@@ -116,10 +116,9 @@ func Make[T float32 | float64 | int64](n int) []T {
 	return made
 }
 
-// largePage is the size of a large page of memory on most machines.
 const largePage = 1 << 21
 
-// wholePages returns the large pages that lie entirely in b.
+// wholePages returns the large pages that are entirely in b.
 func wholePages(b []byte) []byte {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % largePage)
 	if len(b) < skip+largePage {
@@ -129,7 +128,7 @@ func wholePages(b []byte) []byte {
 	return b[:len(b)/largePage*largePage]
 }
 
-// UnpackInt16 sets dst to src times unit, rounded once. Both have equal length.
+// UnpackInt16 sets dst to src times unit, rounded once. Both slices have equal length.
 func UnpackInt16(dst []float32, src []int16, unit float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 16)
@@ -148,8 +147,8 @@ func Fetch(x []int16) {
 	}
 }
 
-// PackInt16 sets dst to src times perUnit, rounded to the nearest integer, ties to even. Products must be
-// within the range of int16. Both have equal length.
+// PackInt16 sets dst to src times perUnit, rounded to the nearest integer, ties to even. Products must be in
+// the range of int16. Both slices have equal length.
 func PackInt16(dst []int16, src []float32, perUnit float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 16)
@@ -161,8 +160,8 @@ func PackInt16(dst []int16, src []float32, perUnit float32) {
 	}
 }
 
-// Largest returns the largest absolute value of x, 0 if x is empty, and infinity or NaN if an element is
-// not finite. Bits without the sign sort like absolute values.
+// Largest returns the largest absolute value of x, or 0 if x is empty. If an element is not finite, it
+// returns infinity or NaN. Bits without the sign sort like absolute values.
 func Largest(x []float32) float32 {
 	const sign = 1 << 31
 	var most uint32
@@ -178,7 +177,7 @@ func Largest(x []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// LoadInt16 sets dst to the integers in src, little-endian, two bytes each.
+// LoadInt16 sets dst to the little-endian 16-bit integers in src.
 func LoadInt16(dst []int16, src []byte) {
 	match(len(src) == 2*len(dst))
 	copy(bytesOf(dst), src)
@@ -189,7 +188,7 @@ func LoadInt16(dst []int16, src []byte) {
 	}
 }
 
-// AppendInt16 appends integers to dst in the form that [LoadInt16] reads.
+// AppendInt16 appends integers to dst in the format of [LoadInt16].
 func AppendInt16(dst []byte, src []int16) []byte {
 	from := len(dst)
 	dst = append(dst, bytesOf(src)...)
@@ -201,10 +200,8 @@ func AppendInt16(dst []byte, src []int16) []byte {
 	return dst
 }
 
-// bytesOf returns the memory of x as bytes.
 func bytesOf(x []int16) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
 
-// littleEndian reports whether this machine is little-endian.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
