@@ -1,4 +1,4 @@
-// Command pate labels public data, or trains a model, from private data by PATE or DP-SGD, with one privacy
+// Command pate labels public data or trains a model from private data, by PATE or DP-SGD with one privacy
 // accountant. See `pate --help`.
 package main
 
@@ -48,7 +48,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes one command line and returns its exit code.
+// run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	g := &shell.Globals{Stdout: stdout, Stderr: stderr}
 	root := newRootCommand(g)
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-func init() { cobra.EnableCommandSorting = false } // help lists commands in the order in which they are used
+func init() { cobra.EnableCommandSorting = false } // help lists commands in the order of use
 
 func newRootCommand(g *shell.Globals) *cobra.Command {
 	root := &cobra.Command{

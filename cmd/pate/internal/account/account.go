@@ -1,4 +1,5 @@
-// Package account is the command `pate account`: it prints and plots the cost of events by every accountant.
+// Package account is the command `pate account`, which prints and plots the privacy cost of events by each
+// accountant.
 package account
 
 import (
@@ -24,16 +25,16 @@ type accountFlags struct {
 	rdp, explain, risk                         bool
 }
 
-// accountReport is the JSON of `pate account`. Either Delta or Epsilon was requested; the results have the
-// other one.
+// accountReport is the JSON of `pate account`. It has the requested Delta or Epsilon. The results have the
+// other value.
 type accountReport struct {
 	Schema   string              `json:"schema"`
 	Relation accountant.Relation `json:"relation"`
 	Delta    *float64            `json:"delta,omitempty"`
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
-	Warning  string              `json:"warning,omitempty"` // the claim protects next to nothing
-	// Explained compares the accountants; set with --explain at a delta.
+	Warning  string              `json:"warning,omitempty"` // set if the epsilon gives almost no protection
+	// Explained compares the accountants. It is set by --explain with a delta.
 	Explained *explained `json:"explained,omitempty"`
 }
 
@@ -42,15 +43,15 @@ type accountResult struct {
 	Epsilon      *shell.Number  `json:"epsilon,omitempty"`
 	EpsilonLower *shell.Number  `json:"epsilon_lower,omitempty"`
 	Delta        *shell.Number  `json:"delta,omitempty"`
-	Order        *float64       `json:"order,omitempty"` // absent for the pure bound
+	Order        *float64       `json:"order,omitempty"` // missing if the bound is pure
 	Conversion   string         `json:"conversion,omitempty"`
 	FailureDelta *float64       `json:"failure_delta,omitempty"`
 	Orders       []float64      `json:"orders,omitempty"`
 	RDP          []shell.Number `json:"rdp,omitempty"`
 	Unsupported  string         `json:"unsupported,omitempty"`
-	Estimate     *shell.Number  `json:"estimate,omitempty"` // an epsilon that is not a bound; replaces Epsilon
-	Flaw         string         `json:"flaw,omitempty"`     // why it is not a bound
-	Risk         *riskReport    `json:"risk,omitempty"`     // by pld and rdp only
+	Estimate     *shell.Number  `json:"estimate,omitempty"` // an epsilon that is no bound; replaces Epsilon
+	Flaw         string         `json:"flaw,omitempty"`     // why Estimate is no bound
+	Risk         *riskReport    `json:"risk,omitempty"`     // for accountants pld and rdp only
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -144,7 +145,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	return nil
 }
 
-// warn warns if even the smallest bound protects next to nothing.
+// warn warns if even the smallest epsilon gives almost no protection.
 func (r *accountReport) warn(g *shell.Globals) {
 	least, found := math.Inf(1), false
 	for _, one := range r.Results {
@@ -158,10 +159,10 @@ func (r *accountReport) warn(g *shell.Globals) {
 	}
 }
 
-// maxEventsFile bounds the input, in bytes; package accountant has the same bound.
+// maxEventsFile bounds the input in bytes, like package accountant.
 const maxEventsFile = 16 << 20
 
-// readSchedule reads the events in path, or from stdin if path is "-".
+// readSchedule reads the events in path, or from standard input for "-".
 func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {
 	in, err := shell.OpenInput(cmd, path)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount prints the same Rényi account under the conventions of other tools, then the differences
-// that no number shows. If stdout is for data, it prints to stderr.
+// explainAccount prints the Rényi epsilon with the conventions of other tools, and then the differences
+// without a number. If stdout is for data, it prints to stderr.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
-	if !g.Prose() { // the explanation is not data
+	if !g.Prose() { // the explanation is no data
 		out = g.Stderr
 	}
 	if report.Delta != nil {
@@ -67,7 +67,7 @@ type explainVariant struct {
 }
 
 func explainVariants() []explainVariant {
-	grid, _ := shell.ParseOrders("1.1:10.9:0.1,11:63") // valid by construction
+	grid, _ := shell.ParseOrders("1.1:10.9:0.1,11:63") // both lists are valid
 	integers, _ := shell.ParseOrders("2:63")
 	return []explainVariant{
 		{"all real orders, improved conversion", nil, accountant.Improved, "what pate answers"},
@@ -83,7 +83,7 @@ func explainVariants() []explainVariant {
 //go:embed explain.txt
 var explanations string
 
-// explanation returns the differences that no number shows; if nothing is sampled, none about samplers.
+// explanation returns the differences without a number. Without sampling, it omits the paragraph on samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {
@@ -115,17 +115,17 @@ type explained struct {
 	SaidAs   []saidAs `json:"said_as"`
 }
 
-// gap is the distance of one accountant's epsilon to the tightest.
+// gap is the difference between one accountant's epsilon and the smallest epsilon.
 type gap struct {
 	Accountant   string        `json:"accountant"`
 	Epsilon      *shell.Number `json:"epsilon,omitempty"`
-	EpsilonLower *shell.Number `json:"epsilon_lower,omitempty"` // lower bound, from the dominating pairs
-	Above        *shell.Number `json:"above,omitempty"`         // difference to the tightest
+	EpsilonLower *shell.Number `json:"epsilon_lower,omitempty"` // lower bound from the dominating pairs
+	Above        *shell.Number `json:"above,omitempty"`         // Epsilon minus the smallest epsilon
 	Unsupported  string        `json:"unsupported,omitempty"`
 	Why          string        `json:"why"` // reason for the difference
 }
 
-// gapAccountants lists all accountants that claim, with both conversions of Rényi divergences.
+// gapAccountants lists all accountants, and the Rényi accountant with the classic conversion.
 func gapAccountants() []shell.AccountantEntry {
 	all := shell.Accountants()
 	for i, entry := range all {
@@ -141,7 +141,7 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule by an accountant, or why the accountant does not support it.
+// epsilonOf returns the epsilon of a schedule, or why the accountant does not support the schedule.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)
@@ -152,7 +152,7 @@ func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant
 	return b, "", err
 }
 
-// explain compares all accountants at delta, and the forms in which the result can be stated.
+// explain compares all accountants at delta, and compares the forms of the guarantee.
 func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
 	out := &explained{}
 	least := math.Inf(1)
@@ -193,7 +193,7 @@ func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.
 	return out, err
 }
 
-// tables returns the tables of an explanation, none if e is nil.
+// tables returns the tables of an explanation, or nil if e is nil.
 func (e *explained) tables(format table.Format) []table.Table {
 	if e == nil {
 		return nil
@@ -214,7 +214,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 				row[4] = strconv.FormatFloat(100*share, 'f', 1, 64)
 			}
 		}
-		if format == table.Text && g.Unsupported != "" { // the reason may be long, and is printed above the table
+		if format == table.Text && g.Unsupported != "" { // the reason may be long and is printed above the table
 			row[5] = "cannot hold an event of this list"
 		}
 		gaps.Rows = append(gaps.Rows, row)
@@ -226,19 +226,19 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is one form in which to state a cost, with the consequences if only that form is known.
+// saidAs is a form of the guarantee, with what holds if only this form is known.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`
 	Epsilon shell.Number `json:"epsilon"`  // at the requested delta
-	TPR     float64      `json:"tpr_at_1"` // largest share found at 1 % false alarms
+	TPR     float64      `json:"tpr_at_1"` // maximum true positive rate at a false positive rate of 1 %
 	Loss    string       `json:"loss"`
 }
 
-// saidAt is the rate of false alarms at which the forms are compared.
+// saidAt is the false positive rate at which forms are compared.
 const saidAt = 0.01
 
-// saidWays states a schedule in all forms that exist for it, the trade-off curve first.
+// saidWays returns all forms of the guarantee that exist for a schedule. The first is the trade-off curve.
 func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) ([]saidAs, error) {
 	account, err := tightOf(accountant.ByAuto, schedule)
 	if err != nil {
@@ -272,7 +272,7 @@ func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) 
 	return all, cmp.Or(err, err2, err3)
 }
 
-// asGaussian states a run as mu of Gaussian differential privacy; nil if no mu holds.
+// asGaussian returns the guarantee as mu of Gaussian differential privacy, or nil if no mu holds.
 func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	if math.IsInf(gdp.Mu, 1) || gdp.Mu == 0 || delta <= gdp.Delta {
 		return nil, nil
@@ -289,7 +289,7 @@ func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	return &saidAs{"mu of Gaussian DP", "mu = " + shell.FormatUp(gdp.Mu, false), shell.Number(epsilon * (1 + 1e-12)), math.Min(1, tpr), loss}, nil
 }
 
-// asConcentrated states a run as rho-zCDP; nil if no rho holds.
+// asConcentrated returns the guarantee as rho-zCDP, or nil if no rho holds.
 func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	z, err := theorems.NewZCDP(schedule.Relation, accountant.Improved)
 	if err != nil {
@@ -308,7 +308,7 @@ func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta flo
 	return &saidAs{"rho of zCDP", value, shell.Number(b.Upper), tpr, "all but one line above the divergences of all orders"}, err
 }
 
-// asPure states a run as a pure epsilon; nil if no pure epsilon holds.
+// asPure returns the guarantee as a pure epsilon, or nil if no pure epsilon holds.
 func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	basic, err := theorems.NewBasic(schedule.Relation)
 	if err != nil {

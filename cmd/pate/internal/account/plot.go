@@ -18,8 +18,8 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon while all repeated events of a schedule advance in proportion, each from its
-// first run to its last.
+// plotAccount draws epsilon as a function of the number of runs. All repeated events of the schedule advance
+// in proportion, from the first run to the last.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -32,7 +32,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
 	}
 	var lines []figure.Line
-	for i, name := range names { // the colour depends on the name, not on the rank
+	for i, name := range names { // the colour depends on the name
 		l := figure.Line{Name: name, Colour: i}
 		for i := 1; i <= plotPoints; i++ {
 			if err := ctx.Err(); err != nil {
@@ -66,7 +66,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with this share of all repetitions, and their number.
+// partOf returns the schedule with this fraction of all repetitions, and the number of these repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)
@@ -81,7 +81,8 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 	return steps, out
 }
 
-// drawLines returns the plot. Its vertical axis is logarithmic if the lines end far apart.
+// drawLines returns the plot as SVG. The vertical axis is logarithmic if the last values differ by a factor
+// above 20.
 func drawLines(lines []figure.Line, delta float64) []byte {
 	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"},
 		Y: figure.Axis{Label: "ε (δ = " + number.Exact(delta) + ")"}, Lines: lines}
@@ -105,11 +106,12 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 	return f.SVG()
 }
 
-// riskPlotPoints is the number of points of a trade-off curve; they are denser at low false alarm rates.
+// riskPlotPoints is the number of points of a trade-off curve. Points are denser at low false positive rates.
 const riskPlotPoints = 80
 
-// plotRisk draws the least share that an attacker misses against false alarms, and the curve of (epsilon,
-// delta) alone. It uses pld or rdp if only one was requested, else the tightest.
+// plotRisk draws the least false negative rate of an attacker against the false positive rate, by the
+// accountant and by (epsilon, delta) alone. The accountant is pld or rdp if only one of them is in names,
+// otherwise the tightest.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
@@ -154,14 +156,14 @@ func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDP
 	}.SVG())
 }
 
-// riskReport is what an attacker can do, as bounded by one accountant.
+// riskReport bounds the success of an attacker by one accountant.
 type riskReport struct {
 	advantage accountant.Interval
 	gdp       accountant.GDP
 	chances   []chances
 }
 
-// chances bound the success of an attacker at several priors, false alarm rates or base rates.
+// chances bounds the success of an attacker at several priors, false positive rates or base rates.
 type chances struct {
 	name, of, words string
 	at              []float64
@@ -194,7 +196,7 @@ func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Aut
 	return account, nil
 }
 
-// riskBy returns the risk of a schedule, as bounded by one accountant.
+// riskBy returns the risk of a schedule by one accountant.
 func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*riskReport, error) {
 	account, err := tightOf(accountant.Method(name), schedule)
 	if err != nil {
@@ -207,7 +209,8 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	out := &riskReport{risk.Advantage(), risk.GDP(), []chances{
 		{name: "bayes", of: "prior", words: "guesses right, prior", at: []float64{0.5, 0.1, 0.01}},
 		{name: "tpr", of: "fpr", words: "finds, at false alarms", at: []float64{0.001, 0.01, 0.1}},
-		// The chance of guessing a value that base_rate of all people have: a record or an attribute.
+		// This bounds the chance to guess a value, such as a record, that a fraction base_rate of people
+		// have.
 		{name: "reconstruction", of: "base_rate", words: "guesses a value, base rate", at: []float64{0.5, 0.1, 0.001}},
 	}}
 	for i := range out.chances {
@@ -226,7 +229,7 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	return out, nil
 }
 
-// riskTable prints the risks of a report; it is empty if no risk was requested.
+// riskTable returns the risks of a report as a table, which may be empty.
 func (r accountReport) riskTable(exact bool) table.Table {
 	t := shell.TableOf("<accountant", "<an attacker", "at", "at least", "at most")
 	for _, res := range r.Results {

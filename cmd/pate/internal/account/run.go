@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// estimators lists the estimates, which are not bounds.
+// estimators lists estimates, which are no bounds.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
 		"strong": theorems.NewStrongComposition,
@@ -24,7 +24,7 @@ func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, 
 	}
 }
 
-// parseAccountants parses a list of different names, and keeps their order.
+// parseAccountants parses a list of names. It keeps the order and drops duplicates.
 func parseAccountants(list string) ([]string, error) {
 	var names []string
 	for _, name := range strings.Split(list, ",") {
@@ -46,7 +46,7 @@ func parseAccountants(list string) ([]string, error) {
 	return names, nil
 }
 
-// composeAll charges a schedule. If an event is not supported, it returns a sentence, not an error.
+// composeAll charges a schedule. For an unsupported event it returns a sentence instead of an error.
 func composeAll(compose func(accountant.Event, int64) error, events []accountant.Event) (unsupported string, err error) {
 	for i, e := range events {
 		err := compose(e, 1)
@@ -195,8 +195,8 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 	return nil
 }
 
-// reasonsBelow moves the last column of a table, which is prose, to a second table below the first if lines
-// have 80 columns.
+// reasonsBelow returns t unchanged, except for Text with its 80 columns. For Text it moves the last column,
+// which is prose, to a second table.
 func reasonsBelow(t table.Table, format table.Format) []table.Table {
 	if format != table.Text {
 		return []table.Table{t}

@@ -1,5 +1,5 @@
-// Package analyze is the commands `pate votes analyze`, a private report on votes, and `pate votes analyze
-// release`, which charges and releases one number.
+// Package analyze is the command `pate votes analyze`, which prints a private report on votes. Its subcommand
+// `release` charges and releases one number.
 package analyze
 
 import (
@@ -77,7 +77,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	return writeAnalysis(g, f.Mechanism, f.noise, report)
 }
 
-// onlyHistograms drops the indices of the queries.
+// onlyHistograms yields the histograms without the query indices.
 func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate.Histogram, error] {
 	return func(yield func(aggregate.Histogram, error) bool) {
 		for ballot, err := range votes.Histograms(cmd.Context()) {
@@ -88,10 +88,10 @@ func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate
 	}
 }
 
-// analyzedFlags are the flags for the mechanism that answered the queries.
+// analyzedFlags describe the mechanism that labelled the queries.
 type analyzedFlags struct{ shell.ParameterFlags }
 
-// addMechanism adds the mechanisms that can be analysed, and their noise.
+// addMechanism adds the flags of the mechanisms that can be analysed.
 func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
 	f.Uncapped = true // caps do not change the cost of a query
 	f.AddParameters(cmd, "mechanism that answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
@@ -110,7 +110,7 @@ func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error)
 	return m, nil
 }
 
-// readAnswers reads which of the chosen queries were answered, from a file by `pate label`.
+// readAnswers reads from a labels file which of the chosen queries were answered.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := durable.OpenRegular(path)
 	if err != nil {
@@ -127,8 +127,8 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers parses lines query,label, with or without a header. An empty label is a declined query. If
-// names are given, a label is one of the names. Every query from <= q < to must occur once; others are
+// parseAnswers parses lines query,label with an optional header. An empty label means a declined query. If
+// names is not nil, labels must be in names. Each query from <= q < to must occur once. All other queries are
 // skipped.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
@@ -172,8 +172,8 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
 
-// costs returns the JSON fields of costs. independent is what a ledger of mode reserved claims, if that has a
-// number, and accountant proves it; the cost by Rényi divergences is as published.
+// costs returns the JSON fields of costs. The data-independent epsilon is the claim of a ledger of mode
+// reserved, if it exists. The other fields are by Rényi divergences, as in publications.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -189,7 +189,7 @@ func costs(c analysis.Costs) []any {
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
 // reportOf returns the JSON of `pate votes analyze`, and why no cost is sanitised. For mechanism confident
-// the top-level epsilons are expected costs, which bound nothing.
+// the top-level epsilons are expected costs, which are no bounds.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {
@@ -213,7 +213,7 @@ func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, un
 		valid = shell.Object{"mean", revealed(v.Mean), "sd", revealed(v.SD), "order", v.Order, "beta", v.GNSS.Beta,
 			"sigma_ss", v.GNSS.Sigma, "margin", v.GNSS.Margin, "release_cost", revealed(v.Cost)}
 	}
-	out = append(out, "order", order) // at which the classic data-dependent epsilon is smallest
+	out = append(out, "order", order) // order with the smallest classic data-dependent epsilon
 	if r.Expected != nil {
 		out = append(out, "all_answered", shell.Object(costs(r.All)))
 	}

@@ -44,7 +44,6 @@ func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses invalid flags before files are opened.
 func (f *releaseFlags) check(cmd *cobra.Command) error {
 	positive := func(name string, value float64) error {
 		return shell.Refuse("privacy", shell.If(cmd.Flags().Changed(name) && !(value > 0), "--%s %v: must be above 0", name, value))
@@ -56,7 +55,7 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty: it names the release on the ledger")))
 }
 
-// checkOut refuses an --out that would overwrite an input of the release.
+// checkOut refuses an --out that is an input of the release.
 func (f *releaseFlags) checkOut(args []string) error {
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 	keys, err := run.Keys(f.ledger)
@@ -133,7 +132,7 @@ type releaseRun struct {
 	votes     *votes.Source
 }
 
-// identity is all that a release depends on except its votes and its key, as recorded in the ledger.
+// identity is all that a release depends on, except votes and key. The ledger records it.
 type identity struct {
 	Name      string                   `json:"name"`
 	Mechanism string                   `json:"mechanism"`
@@ -182,7 +181,8 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	return report, nil
 }
 
-// plan finds the release with this name, which must have this identity, or plans a new one.
+// plan returns the recorded release with this name, or a new release. It refuses a recorded release with
+// another identity.
 func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
 	hash := r.votes.Hash()
@@ -214,7 +214,7 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	return p, nil
 }
 
-// refused explains why a release is not charged, or may not be released.
+// refused explains why a release is not charged or must not be released.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
 	var refused *fault.Error
@@ -247,12 +247,12 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport is everything that `pate votes analyze release` writes: the released number, its
-// consequences, and public parameters. The text output has everything.
+// releasedReport is the output of `pate votes analyze release`: the released values and public parameters.
+// The JSON in text has all fields.
 type releasedReport struct {
 	text     json.RawMessage
 	Released struct {
-		Releasable                  bool // false if the noise comes from a seed
+		Releasable                  bool // false for seeded noise
 		Cost, Order, Epsilon, Delta float64
 	}
 	ReleaseCost float64 `json:"release_cost"`
@@ -266,9 +266,9 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON of a release. cost is a one-sided bound of the divergence at order, and
-// release_cost is a divergence too. epsilon is for the cost and the release together, at delta. Queries are
-// from <= q < to. too_low is the probability that cost is below the quantity it bounds.
+// report returns the JSON of a release. The field cost is a one-sided bound of the divergence at order, and
+// release_cost is a divergence too. The field epsilon covers the cost and the release at delta. Queries are
+// from <= q < to. The field too_low is the probability that cost is no bound.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

@@ -1,4 +1,4 @@
-// Package audit is the command `pate audit`: it tests every claim of the project.
+// Package audit is the command `pate audit`, which tests every privacy claim of the project.
 package audit
 
 import (
@@ -68,7 +68,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// auditTargets returns the targets in the flags; --broken runs alone unless --suite is given too.
+// auditTargets returns the targets of the flags. With --broken, the default suite does not run.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	names := f.suite
 	if len(f.broken) > 0 && !suiteGiven {
@@ -85,7 +85,8 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	return targets, err
 }
 
-// namedTargets returns the targets of two groups that a flag lists; a group can be listed by its name.
+// namedTargets returns the targets that a flag lists. The names of the two groups stand for all their
+// targets.
 func namedTargets(quick, slow []controls.Target, names []string, flag, all string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
@@ -102,9 +103,9 @@ func namedTargets(quick, slow []controls.Target, names []string, flag, all strin
 	return controls.Find(known, names...)
 }
 
-// auditVerdict returns the error of a run that refuted a claim.
+// auditVerdict returns an error if a claim was refuted.
 func auditVerdict(g *shell.Globals, results []controls.Result) error {
-	var shipped, mistakes []string // refuted
+	var shipped, mistakes []string // names of refuted targets
 	for _, r := range results {
 		where := &shipped
 		if r.Target.Mistake != "" {
@@ -141,7 +142,7 @@ func resultOf(t controls.Target, further ...any) shell.Object {
 	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
 }
 
-// writeAudit prints the results; alpha is for all results together.
+// writeAudit prints the results. The probability alpha of a false alarm is for all results together.
 func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
 	format := g.ParsedFormat()
 	exact, wide := format == table.CSV, format != table.Text

@@ -1,4 +1,4 @@
-// Package calibrate is the command `pate calibrate`: it finds the noise, or another parameter, for a budget.
+// Package calibrate is the command `pate calibrate`, which finds the noise or another parameter for a budget.
 package calibrate
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// result has all parameters, including the one that was searched for. Epsilon is recomputed from them and
-// never above the target. The accountant is the one that proved the claim, never auto.
+// result has all parameters, including the parameter that was searched for. Epsilon is recomputed from all
+// parameters and is at most the target. The accountant is the one that proved epsilon, never auto.
 type result struct {
 	mechanism, found string
 	parameters
 	epsilon    float64
 	accountant string
-	risk       *share // if --found was the target
+	risk       *share // set if --found is the target
 }
 
-// parameters are the parameters of a calibration; zero values were not given.
+// parameters are the parameters of a calibration. A zero value was not given.
 type parameters struct {
 	noise, probability float64
 	count              int64
 }
 
-// share is the part of the participants that an attacker finds, at one rate of false alarms. Upper is
-// recomputed from the noise and never above the target.
+// share is the fraction of participants that an attacker finds, at a false positive rate. Upper is recomputed
+// from the noise and is at most the target.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -53,10 +53,10 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("calibrate", "calibrate", children...)
 }
 
-// calibration is a mechanism with one parameter to search for.
+// calibration is a mechanism for which one parameter can be searched for.
 type calibration struct {
 	name, short, example string
-	noise                string // meaning of --noise
+	noise                string // usage text of --noise
 	count                string // flag for the number of runs
 	sampled              bool   // has --probability
 	event                func(noise, probability float64) (accountant.Event, error)
@@ -86,7 +86,7 @@ func calibrations() []calibration {
 	return all
 }
 
-// calibrationOf returns the calibration of a mechanism that has a single noise and charges only for queries.
+// calibrationOf returns the calibration of a mechanism with a single noise parameter and no caps.
 func calibrationOf(d aggregate.Description) calibration {
 	p := d.Noise()[0]
 	return calibration{
@@ -114,7 +114,7 @@ func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 
 func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }
 
-// start returns the function that makes the account for the claim.
+// start returns the function that creates the account for epsilon.
 func (f *budgetFlags) start() (accountant.NewAccount, error) {
 	if f.accountant == string(accountant.ByAuto) {
 		return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, nil
@@ -183,13 +183,13 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	shell.Declare(flags, "calibrate", to)
-	flags.Lookup("accountant").DefValue = "" // the usage lists the default first, and a line has 80 columns
+	flags.Lookup("accountant").DefValue = "" // the usage lists the default first, to keep lines within 80 columns
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
 	flags.Int64Var(&p.count, m.count, 0, "number of "+m.count)
 	return cmd
 }
 
-// searched lists the parameters of which one must be left out.
+// searched lists the parameters, exactly one of which must be omitted.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}
@@ -224,7 +224,7 @@ func (m calibration) refused(err error, f budgetFlags) error {
 	return err
 }
 
-// run searches for the missing parameter that meets an epsilon.
+// run searches for the missing parameter that meets the target epsilon.
 func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	start, err := f.start()
@@ -257,7 +257,7 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	return r, err
 }
 
-// runRisk searches for the noise that meets a share.
+// runRisk searches for the noise that meets the target share.
 func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	method, unknown := accountant.ParseMethod(f.accountant)
@@ -317,7 +317,7 @@ func (m calibration) repeated(noise, probability float64, count int64) (accounta
 	return accountant.Repeated{Event: e, Count: count}, nil
 }
 
-// write prints the result, and warns of an epsilon that protects next to nothing.
+// write prints the result, and warns if epsilon gives almost no protection.
 func (r result) write(g *shell.Globals) error {
 	var risk shell.Object
 	if r.risk != nil {

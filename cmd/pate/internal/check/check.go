@@ -1,4 +1,4 @@
-// Package check is the command `pate votes check`: it checks that votes make sense and silos are disjoint.
+// Package check is the command `pate votes check`, which checks votes, and tests whether silos are disjoint.
 package check
 
 import (
@@ -39,7 +39,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report describes votes and manifests; either may be nil.
+// report describes votes and manifests. Either field may be nil.
 type report struct {
 	votes    *votes.Report
 	silos    *manifest.Report
@@ -116,7 +116,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	return nil
 }
 
-// labelCommand returns the command that labels with the votes read by these arguments and flags.
+// labelCommand returns a pate label command line that reads votes with the same arguments and flags.
 func labelCommand(cmd *cobra.Command, args []string) string {
 	words := []string{"pate", "label"}
 	for _, a := range args {
@@ -132,7 +132,7 @@ func labelCommand(cmd *cobra.Command, args []string) string {
 	return strings.Join(append(words, "--epsilon 2 --ledger run.jsonl --out labels.csv"), " ")
 }
 
-// expand resolves patterns; a path without a match is kept, so that opening it fails.
+// expand resolves patterns. A path without a match is kept, so that opening it fails.
 func expand(patterns []string) ([]string, error) {
 	var paths []string
 	for _, p := range patterns {
@@ -174,7 +174,7 @@ func (r *report) write(g *shell.Globals, ok bool) error {
 	})
 }
 
-// list returns an empty list for nil, so that JSON has [] and not null.
+// list turns nil into an empty list, so that JSON has [] instead of null.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
 func (r *report) failure() error {
@@ -212,7 +212,7 @@ func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// missing lists the flags that are needed for a manifest, or for a new salt, and were not given.
+// missing lists the missing flags for a manifest or for a new salt.
 func (f *hashIDsFlags) missing(cmd *cobra.Command, args []string) []string {
 	missing := shell.Unset(cmd, "salt")
 	if len(args) == 0 && !f.newSalt {

@@ -1,4 +1,5 @@
-// Package counts is the command `pate votes counts`: it turns votes files of any size or number into counts.
+// Package counts is the command `pate votes counts`, which converts votes files of any size or number into
+// counts.
 package counts
 
 import (
@@ -22,7 +23,7 @@ type flags struct {
 	out, join string
 }
 
-// result is what the command prints: the shape, which is public.
+// result is the shape of the counts, which is public.
 type result struct{ queries, teachers, classes int }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -62,7 +63,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	return f.report(g, result{source.Queries(), source.Teachers(), source.Classes()}, source.ClassNames())
 }
 
-// report prints the result and the command that labels the counts.
+// report prints the result, and the command that labels with these counts.
 func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	out := shell.Object{"schema", "pate.counts/1", "queries", r.queries, "teachers", r.teachers, "classes", r.classes,
 		"counts", f.out}
@@ -77,7 +78,7 @@ func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	if names != nil {
 		var list strings.Builder
 		w := csv.NewWriter(&list)
-		_ = w.Write(names) // writing to a strings.Builder never fails
+		_ = w.Write(names) // a strings.Builder never fails
 		w.Flush()
 		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
 	}
@@ -88,7 +89,7 @@ func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	return nil
 }
 
-// runJoin merges several files of counts into one.
+// runJoin joins several files of counts.
 func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, out shell.Target, asNPY bool) error {
 	opt, err := f.Options()
 	if err != nil {
@@ -109,8 +110,8 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
-// check refuses votes whose counts would protect nobody. Counts do not show who voted, so this cannot be
-// checked later.
+// check refuses votes whose counts would not protect anybody. Counts do not show who voted, so a later check
+// is impossible.
 func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
 	report, err := source.Check(ctx)
 	if err != nil {

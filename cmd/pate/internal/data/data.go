@@ -1,4 +1,4 @@
-// Package data is `pate data`: it lists the data sets that commands know by name.
+// Package data is the command `pate data`, which lists the data sets that commands can open by name.
 package data
 
 import (
@@ -22,8 +22,8 @@ func New(g *shell.Globals) *cobra.Command {
 		func(*cobra.Command, []string) error { return list(g) }))
 }
 
-// list searches for all sets and hashes their files. The folder of a set is a path, "embedded", or "" if not
-// found. A file without a recorded hash matches nothing.
+// list finds all sets and hashes their files. The location of a set is a folder, "embedded", or "" if a file
+// is missing. A file without a recorded hash matches no hash.
 func list(g *shell.Globals) error {
 	var sets []shell.Object
 	var wrong []string

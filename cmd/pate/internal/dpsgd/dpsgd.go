@@ -1,4 +1,4 @@
-// Package dpsgd is the command `pate dpsgd`: it trains one private model.
+// Package dpsgd is the command `pate dpsgd`, which trains one private model.
 package dpsgd
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// dpsgdFlags are the flags of the command; a zero default means the recipe's own value.
+// dpsgdFlags are the flags of the command. A zero default means the recipe's own value.
 type dpsgdFlags struct {
 	data              shell.DataFlags
 	own               ownFlags
@@ -60,7 +60,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that exclude each other, and returns the epsilons.
+// check refuses flags that exclude each other, and returns the values of --epsilon.
 func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 	given := cmd.Flags().Changed
 	var targets []float64
@@ -89,11 +89,11 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 }
 
 const (
-	usualEpsilon    = 2 // used if nothing else sets epsilon
-	clipOnlyEpsilon = 8 // used if gradients are clipped without noise
+	usualEpsilon    = 2 // default
+	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns the requested models; budget is the budget of a shared ledger, or 0.
+// plans returns the requested models. The budget is the budget of a shared ledger, or 0.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -126,7 +126,7 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64
 	return plans, nil
 }
 
-// recipe returns the default recipe, changed by the given flags.
+// recipe returns the default recipe with the changes of the given flags.
 func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) (recipe.Recipe, error) {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	err := f.training.set(cmd, s, &r)
@@ -199,7 +199,7 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	return shell.Repeats(cmd, words, f.flagNames(), shell.Given, nil)
 }
 
-// flagNames returns the flags on which the outcome depends.
+// flagNames returns the flags that affect the outcome.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), strings.Fields(`public public-labels accept-differences size
 		rows-per-unit epsilon noise-multiplier no-privacy delta features model statistics-noise steps batch sampling bands clip clipping
@@ -207,9 +207,9 @@ func (f *dpsgdFlags) flagNames() []string {
 		[]string{"seed"})
 }
 
-// ownFlags are the flags for the user's private rows and how they are used.
+// ownFlags are the flags for the user's private and public files.
 type ownFlags struct {
-	private              string // the argument
+	private              string // first argument
 	public, publicLabels string
 	accept               bool
 	size, rows           int
@@ -236,8 +236,8 @@ func (f *ownFlags) check(given func(string) bool) error {
 	return shell.CheckUnits(given, f.size, f.rows)
 }
 
-// task reads the data: one file that is split in two, or private and public files. The schema is nil for one
-// file.
+// task reads either one file, which is split in two, or a private and a public file. The schema is nil for
+// one file.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task()
@@ -258,7 +258,6 @@ func (f *dpsgdFlags) where() (string, error) {
 	return string(text), cmp.Or(err, badPublic, bad)
 }
 
-// sayUnits prints the public number of units and how their rows are used.
 func (f *ownFlags) sayUnits(g *shell.Globals, cfg recipe.Config) {
 	if f.private != "" {
 		shell.SayRecords(g, cfg)
@@ -268,7 +267,6 @@ func (f *ownFlags) sayUnits(g *shell.Globals, cfg recipe.Config) {
 	}
 }
 
-// runIn trains in the run's folder and prints the result.
 func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Config, command string) error {
 	data, err := f.where()
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// printDPSGD writes the table, or the stable JSON, to stdout.
+// printDPSGD writes the result to stdout.
 func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 	figures := r.Typical()
-	if figures != nil { // the figures are private, even if the model is not
+	if figures != nil { // Bayesian figures are private, even if the model is not
 		shown := *r
 		shown.Releasable, r = false, &shown
 	}
 	format := g.ParsedFormat()
-	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: running times were not charged
+	if r.Releasable && (format == table.JSON || format == table.CSV) { // like in files: running times were not charged
 		r = r.WithoutTimes()
 	}
 	var names []string
@@ -76,7 +76,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdRecords returns the result for programs: in full precision, with one column per field.
+// dpsgdRecords returns the result for programs, in full precision with one column per field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps",
 		"sampling_probability", "noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd",
@@ -105,7 +105,7 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdCurve returns accuracy against the spent budget.
+// dpsgdCurve returns the accuracy as a function of the spent epsilon.
 func dpsgdCurve(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy", "releasable"}}
 	for _, row := range r.Rows {
@@ -120,7 +120,7 @@ func dpsgdCurve(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdFootnotes explains the columns of the table and whether the result is releasable.
+// dpsgdFootnotes explains the columns of the table, and whether the result is releasable.
 func dpsgdFootnotes(r *recipe.Result) string {
 	var b strings.Builder
 	private, statistics := false, 0
@@ -173,9 +173,8 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD writes results.json, results.csv, curve.csv and, for every private row, the input of `pate
-// account` to dir, at the paths of package results. Running times are written to the folder private in dir,
-// from which readDPSGD reads them.
+// writeDPSGD writes results.json, results.csv and curve.csv, and the input of `pate account` for every
+// private row. Paths are by package results. Running times are written to the private half.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {
@@ -203,7 +202,6 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 
 const resultsFile = "results.json"
 
-// readDPSGD reads the result that writeDPSGD wrote to dir.
 func readDPSGD(dir string) (*recipe.Result, error) {
 	folder := results.Folder(dir)
 	var r recipe.Result

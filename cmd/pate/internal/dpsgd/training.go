@@ -48,16 +48,16 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling draws batches by epochs, or by turns, if the flags request that. The number of steps per epoch
-// is chosen so that a batch is closest to the recipe's batch. The recipe's steps are rounded to whole epochs;
-// given steps are not changed.
+// setSampling sets sampling by epochs or by turns if the flags request it. The number of steps per epoch is
+// chosen for a batch size closest to the recipe's. The recipe's steps are rounded to whole epochs. Steps from
+// the flag are not changed.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
 		return errors.New("--bands and --sampling cyclic go together: the number of turns that records take is that of bands of the noise")
 	}
 	q := c.SamplingProbability
-	if scheme == dpsgd.Poisson || !(q > 0 && 1/q <= math.MaxInt32) { // Validate reports these
+	if scheme == dpsgd.Poisson || !(q > 0 && 1/q <= math.MaxInt32) { // Validate reports errors
 		return nil
 	}
 	if scheme == dpsgd.Cyclic {
@@ -71,7 +71,7 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands makes records take turns.
+// setBands makes records take turns in batches, one turn per band.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

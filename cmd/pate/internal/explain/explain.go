@@ -1,4 +1,4 @@
-// Package explain is the command `pate learn explain`: it shows mechanisms step by step, with numbers.
+// Package explain is the command `pate learn explain`, which shows mechanisms step by step.
 package explain
 
 import (

@@ -1,4 +1,4 @@
-// Package law is the command `pate learn law`: exact output laws of mechanisms.
+// Package law is the command `pate learn law`, which prints exact output distributions of mechanisms.
 package law
 
 import (
@@ -69,8 +69,9 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints a law. Probabilities that underflow are 0, but finite in log_probabilities; null:
-// impossible. answered is for mechanisms that may decline, distance and released for stability mechanisms.
+// writeLaw prints a distribution. A probability that underflows is 0, but log_probabilities has its
+// logarithm. An impossible outcome has the logarithm null. The field answered is for mechanisms that may
+// decline. The fields distance and released are for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -83,14 +84,14 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	var answered *float64
 	if m.d.Declines {
 		share := -math.Expm1(law.LogDeclined)
-		if law.LogDeclined > -math.Ln2 { // 1 minus a probability near 1 would lose digits that the sum keeps
+		if law.LogDeclined > -math.Ln2 { // 1-p would lose digits that the sum keeps
 			share = sum
 		}
 		answered = &share
 	}
 	report = append(report, "answered?", answered)
 	if m.d.Distances {
-		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // or no law
+		if _, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex); err == nil { // otherwise no law
 			report = append(report, "distance", distance, "released?", answered)
 		}
 	}
@@ -106,7 +107,7 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	})
 }
 
-// picture is a table of probabilities, with bars beside the numbers on a terminal.
+// picture is a table of probabilities, with bars on a terminal.
 type picture struct {
 	table.Table
 	format table.Format
@@ -124,8 +125,8 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats the probability with this natural logarithm, with five digits or exactly, even if
-// it is too small for a float64.
+// formatProbability formats the probability with this natural logarithm, in full if exact is set. It also
+// formats probabilities below the smallest float64.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -165,7 +166,7 @@ type lawPage struct {
 	long, examples string
 }
 
-// lawPages lists the laws in the order of help: the laws that the mechanisms describe.
+// lawPages lists the distributions of all mechanisms, in the order of the help.
 func lawPages() []lawPage {
 	var pages []lawPage
 	for _, d := range mechanisms.All() {
@@ -188,7 +189,8 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a law; by default the audit's neighbours are the examples.
+// help returns the description and the examples of a distribution. By default the examples are the neighbours
+// of the audit.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")
@@ -242,7 +244,7 @@ func newAboveThresholdLaw(g *shell.Globals) *cobra.Command {
 			}
 			report := shell.Object{"schema", schemaLaw, "mechanism", "above-threshold", "noise", "continuous",
 				"parameters", map[string]float64{"threshold": threshold, "epsilon1": epsilon1, "epsilon2": epsilon2},
-				"queries", queries, "probabilities", first, "none", none} // that each is the first above, and that none is
+				"queries", queries, "probabilities", first, "none", none} // probabilities of the first query above, and of no query above
 			return g.Print(report, func(format table.Format) table.Table {
 				p := newPicture("first above", "value", format)
 				for i, x := range first {

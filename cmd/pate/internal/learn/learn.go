@@ -1,4 +1,4 @@
-// Package learn is the command `pate learn`: the course as a page.
+// Package learn is the command `pate learn`, which shows the course as a page.
 package learn
 
 import (
@@ -28,7 +28,7 @@ type flags struct {
 	port      int
 }
 
-// New returns the command; below are its further subcommands.
+// New returns the command. The commands in below become subcommands.
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
 	cmd := shell.Command("learn", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
@@ -115,7 +115,7 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 		}
 	}
 	s := server(handler)
-	stopped := context.AfterFunc(ctx, func() { _ = s.Close() }) // no work is left
+	stopped := context.AfterFunc(ctx, func() { _ = s.Close() }) // no work is lost
 	defer stopped()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("learn: %w", err)
@@ -123,7 +123,7 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 	return nil
 }
 
-// server closes connections that send nothing. A request has a few kilobytes.
+// server has timeouts for idle connections. A request has a few kilobytes.
 func server(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }

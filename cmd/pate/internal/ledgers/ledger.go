@@ -1,4 +1,4 @@
-// Package ledgers is the command `pate ledger`: it shows, verifies and signs ledgers.
+// Package ledgers is the command `pate ledger`, which shows, verifies and signs ledgers.
 package ledgers
 
 import (
@@ -23,19 +23,20 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }
 
-// ofLedger returns a command whose argument is a ledger; delta and seed come from the ledger, not from flags.
+// ofLedger returns a command whose argument is a ledger. The ledger determines delta and seed, so these flags
+// do not exist.
 func ofLedger(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := shell.Command(use, "seed delta "+without, args, run)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	return cmd
 }
 
-// report is a verified ledger.
+// report describes a verified ledger.
 type report struct {
 	path string
 	ledger.Summary
-	claim   float64  // epsilon of everything released, at delta
-	checked []string // what the file was compared with
+	claim   float64  // epsilon of all releases, at delta
+	checked []string // known heads that the ledger was compared with
 }
 
 func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string) (report, error) {
@@ -47,9 +48,10 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 }
 
 // object returns the JSON of a ledger. In mode filter, spent is the total that the filter admitted, which is
-// no bound. left is the epsilon of the largest Gaussian release that still fits. accountant proved the claim.
-// recomputed has the seal of a version that proved another epsilon, and the interval in which this version
-// finds the epsilon; the claim is the larger of the seal and the upper end.
+// no bound. The field left is the epsilon of the largest Gaussian release that fits. The field accountant
+// names the accountant of claim. If this version computes another epsilon than the version that sealed the
+// ledger, recomputed has the sealed epsilon and the new interval. The claim is then the larger of the sealed
+// epsilon and the upper end.
 func (r report) object(schema string, further ...any) shell.Object {
 	c := r.Config
 	var again, releasable any
@@ -67,7 +69,7 @@ func (r report) object(schema string, further ...any) shell.Object {
 		"warning?", statement.Warning(r.claim), "head_checked", r.checked}, further...)
 }
 
-// releasable returns whether the committed files may be released.
+// releasable returns whether the committed files may be released, as text.
 func (r report) releasable() string {
 	switch {
 	case r.Config.Releasable():
@@ -110,7 +112,7 @@ func (r report) footing() string {
 		fmt.Fprintf(&b, "NOT releasable: %s; otherwise it would be covered by epsilon %s at delta %g\n", why, claim, c.Delta)
 	} else {
 		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g", claim, c.Delta)
-		if r.Claimed.By == accountant.ByPLD { // not the usual one
+		if r.Claimed.By == accountant.ByPLD { // unusual
 			b.WriteString(", as privacy loss distributions prove")
 		}
 		b.WriteString("\n")
@@ -131,7 +133,6 @@ func readSmall(path string, most int) ([]byte, error) {
 	return text, err
 }
 
-// mechanismColumns is the width of the column for mechanisms.
 const mechanismColumns = 40
 
 // ledgerEntry is one reservation.
@@ -140,8 +141,8 @@ type ledgerEntry struct {
 	Line      int64             `json:"line"`
 	Run       string            `json:"run,omitempty"`
 	Parts     []accountant.Part `json:"parts"`
-	Epsilon   float64           `json:"epsilon"` // of everything up to this entry
-	Left      float64           `json:"left"`    // after this entry
+	Epsilon   float64           `json:"epsilon"` // total epsilon up to this entry
+	Left      float64           `json:"left"`    // remaining epsilon after this entry
 	Committed bool              `json:"committed"`
 }
 
@@ -186,7 +187,7 @@ func showLedger(g *shell.Globals, path string) error {
 		func(f table.Format) table.Table { return entryTable(r, entries, f) })
 }
 
-// entryTable has a row for each part of each entry, and a column for whether it may be released.
+// entryTable returns a table with a row for each part of each entry.
 func entryTable(r report, entries []ledgerEntry, format table.Format) table.Table {
 	exact := format == table.CSV
 	columns := []string{"entry", "<mechanism", "<parameters", "times", "epsilon", "left", "<out"}
@@ -203,7 +204,7 @@ func entryTable(r report, entries []ledgerEntry, format table.Format) table.Tabl
 			left, run = number.Exact(e.Left), e.Run
 		}
 		for i, p := range e.Parts {
-			if i > 0 && !exact { // for people, an entry prints only once what all its parts share
+			if i > 0 && !exact { // for people, print the common cells of an entry only once
 				entry, epsilon, left, committed, run = "", "", "", "", ""
 			}
 			row := []string{entry, p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10), epsilon, left, committed}
@@ -216,8 +217,8 @@ func entryTable(r report, entries []ledgerEntry, format table.Format) table.Tabl
 	return t
 }
 
-// entryLines returns the table for a terminal of 80 columns. Parameters and runs are below the mechanism, the
-// rest of the budget is below the table, since epsilons do not add up.
+// entryLines returns the table for a terminal of 80 columns. Parameters and runs are below the mechanism. The
+// remaining budget is below the table, because epsilons do not add up.
 func entryLines(entries []ledgerEntry) table.Table {
 	t := shell.TableOf("entry", "<mechanism", "times", "epsilon so far", "<out")
 	for _, e := range entries {
@@ -225,7 +226,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 		entry, epsilon := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, false)
 		for _, p := range e.Parts {
 			t.Rows = append(t.Rows, []string{entry, p.Mechanism, strconv.FormatInt(p.Count, 10), epsilon, committed})
-			entry, epsilon, committed = "", "", "" // printed only once per entry
+			entry, epsilon, committed = "", "", "" // print once per entry
 			for _, line := range shell.Folded(p.Parameters, mechanismColumns-2) {
 				t.Rows = append(t.Rows, []string{"", "  " + line, "", "", ""})
 			}
@@ -237,7 +238,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 	return t
 }
 
-// runName shortens a run's name for a column, in the middle, since runs of one program begin alike.
+// runName shortens the name of a run in the middle, because names from one program begin alike.
 func runName(run string) string {
 	name := statement.Plain(cmp.Or(label.Describe(run), run))
 	const most = mechanismColumns - len("  run ")

@@ -98,10 +98,10 @@ func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, erro
 	return key, nil
 }
 
-// maxSmall bounds the file of a key or a signature, in bytes.
+// maxSmall bounds the bytes of a key or signature file.
 const maxSmall = 1 << 12
 
-// signedBy is a signature, and the public key with which to check it.
+// signedBy is a signature with the public key to check it.
 type signedBy struct {
 	signature     ledger.Signature
 	key           ed25519.PublicKey
@@ -112,7 +112,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	s := signedBy{path: path, keyPath: keyPath}
 	text, err := readSmall(path, maxSmall)
 	if err == nil {
-		// The decoder accepts repeated fields and any case; comparing the encoded form refuses them.
+		// The decoder accepts repeated fields and any case, so compare with the encoded form.
 		var again bytes.Buffer
 		if err = json.Unmarshal(text, &s.signature); err == nil {
 			if err = shell.WriteJSON(&again, s.signature); err == nil && !bytes.Equal(again.Bytes(), text) {
@@ -138,7 +138,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	return &s, nil
 }
 
-// refusal rewrites the error of a signature that does not hold for the ledger; other errors are unchanged.
+// refusal rewrites the error of an invalid signature. It returns other errors unchanged.
 func (s *signedBy) refusal(err error) error {
 	if !errors.Is(err, ledger.ErrSignature) {
 		return err
@@ -149,7 +149,7 @@ func (s *signedBy) refusal(err error) error {
 		Topic: "ledger"}
 }
 
-// words describes the lines that a valid signature covers.
+// words describes which lines the signature covers.
 func (s *signedBy) words(lines int64) string {
 	text := fmt.Sprintf("the holder of the key in %s signed this ledger when it had %d lines", s.keyPath, s.signature.Lines)
 	if more := lines - s.signature.Lines; more > 0 {

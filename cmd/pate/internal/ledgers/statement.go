@@ -78,7 +78,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	return nil
 }
 
-// options reads the files to list on the page, and --about.
+// options reads the files that the statement lists, and --about.
 func (f *statementFlags) options() (statement.Options, error) {
 	var opt statement.Options
 	for _, path := range slices.Concat(f.labels, f.models) {

@@ -53,7 +53,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// verifyLedger verifies a ledger and, unless signed is nil, its signature, and matches files with the ledger.
+// verifyLedger verifies a ledger and, if signed is not nil, the signature. It compares files with the ledger.
 func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy, files *released) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r report) write(g *shell.Globals, signed *signedBy, files *released) error
 	schema, further := "pate.ledger-verify/1", []any(nil)
 	if signed != nil {
 		r.checked = append(r.checked, "signed")
-		further = []any{"signature", shell.Object{"valid", true, "lines", signed.signature.Lines}} // lines when it was signed
+		further = []any{"signature", shell.Object{"valid", true, "lines", signed.signature.Lines}} // number of lines when it was signed
 	}
 	if len(files.files) > 0 {
 		schema, further = "pate.verify/1", append(further, "whole", true, "files", files.files)
@@ -126,32 +126,32 @@ func (r report) write(g *shell.Globals, signed *signedBy, files *released) error
 	})
 }
 
-// fileFlags are the flags for files that are compared with a ledger.
+// fileFlags are the flags for files to compare with a ledger.
 type fileFlags struct {
 	labels, models, statements []string
 }
 
-// fileReport describes how a file is related to a ledger.
+// fileReport describes whether a file belongs to a ledger.
 type fileReport struct {
 	Path    string `json:"path"`
 	Kind    string `json:"kind"` // labels, model or statement
 	Entry   int64  `json:"entry,omitempty"`
-	Entries int64  `json:"entries,omitempty"` // number that paid for it, if several; Entry is the first
+	Entries int64  `json:"entries,omitempty"` // number of entries that released the file, if several; Entry is the first
 	Run     string `json:"run,omitempty"`
 	SHA256  string `json:"sha256"`
 	Matches bool   `json:"matches"`
 	Says    string `json:"says"`            // one sentence
-	Lines   int64  `json:"lines,omitempty"` // of a statement: lines of the ledger at that time
+	Lines   int64  `json:"lines,omitempty"` // for a statement, number of ledger lines when it was written
 }
 
-// released are the files, by their hashes.
+// released holds the files to compare, and their hashes.
 type released struct {
 	files  []*fileReport
 	byHash map[[sha256.Size]byte][]*fileReport
 	runs   map[int64]string
 }
 
-// read hashes the files of labels and models, before the ledger is read.
+// read hashes the files before the ledger is read.
 func (f fileFlags) read() (*released, error) {
 	r := &released{byHash: map[[sha256.Size]byte][]*fileReport{}, runs: map[int64]string{}}
 	for _, group := range []struct {
@@ -175,7 +175,6 @@ func (f fileFlags) read() (*released, error) {
 	return r, nil
 }
 
-// entry records the run of an entry.
 func (r *released) entry(e ledger.Entry) error {
 	if e.Run != "" {
 		r.runs[e.Number] = e.Run
@@ -183,7 +182,7 @@ func (r *released) entry(e ledger.Entry) error {
 	return nil
 }
 
-// commit records that an entry paid for one of the files.
+// commit records that an entry released a file with this hash.
 func (r *released) commit(entry int64, hash [sha256.Size]byte) {
 	for _, file := range r.byHash[hash] {
 		if file.Entries++; file.Entries == 1 {
@@ -271,7 +270,7 @@ func (r *released) table() table.Table {
 	return t
 }
 
-// failure returns the error to return after the report if a file does not match.
+// failure returns the error if a file does not match.
 func (r *released) failure() error {
 	var bad []string
 	why := ""

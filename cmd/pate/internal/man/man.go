@@ -1,4 +1,4 @@
-// Package man is the command `pate man`: it writes the help of all commands as pages for man(1).
+// Package man is the command `pate man`, which writes the help of all commands as pages for man(1).
 package man
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// New returns the command. It is hidden, because only builds of packages need it.
+// New returns the command. The command is hidden, because only package builds need it.
 func New(*shell.Globals) *cobra.Command {
 	var out string
 	cmd := shell.Command("man", "seed delta format", shell.Needs(cobra.NoArgs, "out"), func(cmd *cobra.Command, _ []string) error {
@@ -28,8 +28,8 @@ func New(*shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// writeAll writes the pages of a command and of the commands below it: section 1 of the manual for commands,
-// section 7 for topics. Pages have no date, so that the same source gives the same bytes.
+// writeAll writes the pages of a command and of all commands below. Commands are in section 1, topics in
+// section 7. Pages have no date, so the same source gives the same bytes.
 func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -59,8 +59,8 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
 }
 
-// toMarkdown converts the texts of a command to the Markdown from which pages are made. It escapes markup; a
-// paragraph with an indented line is a table or code and keeps its lines.
+// toMarkdown converts the texts of a command to Markdown and escapes markup. A paragraph with an indented
+// line is a table or code, and keeps its lines.
 func toMarkdown(cmd *cobra.Command) {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
 	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")

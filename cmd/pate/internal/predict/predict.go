@@ -1,4 +1,5 @@
-// Package predict is `pate predict`: predictions of a student or a DP-SGD model for new rows.
+// Package predict is the command `pate predict`, which predicts labels of new rows by a student or a DP-SGD
+// model.
 package predict
 
 import (
@@ -48,22 +49,22 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report has the predictions of both kinds of models: pate.student-predict/1 has the fields labelled and
-// predictions, pate.dpsgd-predict/1 the other optional fields.
+// report holds predictions of either kind of model. The JSON of a student is pate.student-predict/1 with the
+// fields labelled and predictions. The JSON of a DP-SGD model is pate.dpsgd-predict/1.
 type report struct {
 	first                       shell.Object // fields of the JSON before rows
 	kind, unit                  string
 	rows                        int
-	known                       *int     // number of rows with a label
-	accuracy                    *float64 // on the labelled rows
-	epsilon                     *float64 // of the model
+	known                       *int     // number of rows with a label; nil for a DP-SGD model
+	accuracy                    *float64 // on the rows with a label
+	epsilon                     *float64 // epsilon of the model
 	delta                       float64
 	trusted, public, releasable bool // the model is releasable, the rows are public, both
 	answers                     []answer
-	columns                     []string // of probabilities
+	columns                     []string // names of the probability columns
 }
 
-// object returns the JSON, in which the field for answers depends on the kind of model.
+// object returns the JSON. The field for answers depends on the kind of model.
 func (r report) object(answers []answer) shell.Object {
 	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
 		"unit?", r.unit, "releasable", r.releasable)
@@ -73,8 +74,8 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for a row. At most one of Probability (DP-SGD, for the label) and Probabilities
-// (student, for every class) is set.
+// answer is the prediction for a row. A DP-SGD model may set Probability, for the label. A student may set
+// Probabilities, for all classes.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -104,7 +105,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r.object(r.answers))
 	}
-	if format == table.Text { // the text form is the CSV that --out writes
+	if format == table.Text { // the text form is the CSV of --out
 		format = table.CSV
 	}
 	if err := lines.Write(g.Stdout, format); err != nil {
@@ -170,8 +171,8 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the file of the predictions. Every line states whether it is releasable, because the file
-// is used without the text on the terminal.
+// written returns the predictions as a table for a file. Every line states whether it is releasable, because
+// the file is used without the terminal's text.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -222,7 +223,7 @@ func (r report) warning() string {
 	return "not releasable: the rows may be private, or even training rows (--public-rows declares them public)"
 }
 
-// checkOut refuses an --out that is an input, or that could not be written after the work.
+// checkOut refuses an --out that is an input or not writable.
 func (f *flags) checkOut(model string) error {
 	if f.out == "" {
 		return nil
@@ -238,7 +239,7 @@ func (f *flags) checkOut(model string) error {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "predict"}.CheckReplaceable(inputs...)
 }
 
-// modelError adds what the user can do about a model that cannot be opened or used.
+// modelError adds advice for a model that cannot be opened or used.
 func modelError(path string, err error) error {
 	var ce *shell.CommandError
 	switch {
@@ -293,8 +294,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict: without --scored all rows of a table or a matrix, and the test rows of
-// images.
+// rows returns the rows to predict. Without --scored these are all rows of a table or matrix, or the test
+// rows of images.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -326,7 +327,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 		return dataset.Set{}, err
 	}
 	all := task.WithoutPool().Test
-	for _, set := range []dataset.Set{all, task.Test} { // in a comparison or a search the pool is not used for scoring
+	for _, set := range []dataset.Set{all, task.Test} { // comparisons and searches do not score on the pool
 		if m.ScoredOn(set) {
 			return set, nil
 		}
@@ -340,7 +341,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	return all, nil
 }
 
-// newRows reads rows in the same way as the training rows. Labels are read if all are known.
+// newRows reads rows like the training rows. It sets labels only if all labels are known.
 func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) {
 	pool, err := reading.ReadNew(from)
 	if err != nil {

@@ -52,7 +52,7 @@ type Globals struct {
 	Format        string
 	Seed          uint64
 	Delta         float64
-	Seeded, Quiet bool // flags and arguments were valid, so a later error is no usage error
+	Seeded, Quiet bool // --seed or --quiet was given
 	Started       bool // flags and arguments were valid, so a later error is no usage error
 
 	warning sync.Mutex

@@ -1,5 +1,5 @@
-// Package sql is the command `pate votes sql`: it writes the SQL that counts votes in their database, with
-// the checks without which the counts would protect nobody.
+// Package sql is the command `pate votes sql`, which writes SQL that counts votes inside a database. The SQL
+// includes checks, because counts of wrong votes would not protect anybody.
 package sql
 
 import (
@@ -95,25 +95,24 @@ func (f flags) nameClasses(c *count) error {
 	return nil
 }
 
-// maxClasses bounds the columns of the counts: databases allow few more than a thousand.
+// maxClasses bounds the columns of the counts. Databases permit little more than a thousand.
 const maxClasses = 1000
 
 //go:embed count.sql
 var source string
 
-// count describes the votes to count, with names quoted for one database: the input of the templates in
-// count.sql.
+// count describes the votes to count. It is the input of the templates in count.sql.
 type count struct {
 	dialect
-	Table, Query, Teacher, Vote string // the votes: one row for each vote cast
-	Pool, PoolQuery             string // the public queries; "" if only the queries voted on are known
+	Table, Query, Teacher, Vote string // table and columns of the votes, one row per vote
+	Pool, PoolQuery             string // public queries, or "" if only the queries voted on are known
 	Teachers                    int
-	Classes                     []string // as the vote column holds them: numbers or words
-	Words                       bool     // the classes are words
-	File                        string   // the file that the export writes
+	Classes                     []string // as in the vote column: numbers or words
+	Words                       bool     // classes are words
+	File                        string   // file that the export writes
 }
 
-// part returns one of the templates of count.sql, with the votes filled in.
+// part returns a template of count.sql with the votes filled in.
 func (c count) part(name string) (string, error) {
 	t, err := template.New("").Funcs(template.FuncMap{"column": c.column, "table": c.table}).Parse(source)
 	if err != nil {
@@ -135,15 +134,15 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is the range of teachers, from First up to but not including End, whose bits share one number.
+// mask is a range of teachers whose bits are in one number. End is exclusive.
 type mask struct{ First, End int }
 
 const (
 	bitsEach = 62
-	maxMasks = 16 // of a query
+	maxMasks = 16 // per query
 )
 
-// Masks returns how the different teachers of a query are counted in bits; nil if bits are not used.
+// Masks returns the ranges for counting distinct teachers of a query by bits, or nil if bits are not used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
@@ -155,7 +154,7 @@ func (c count) Masks() []mask {
 	return masks
 }
 
-// ClassFlag returns the flag for pate label with the classes.
+// ClassFlag returns the flag of pate label for the classes.
 func (c count) ClassFlag() string {
 	if !c.Words {
 		return fmt.Sprintf("--classes %d", len(c.Classes))
@@ -163,17 +162,17 @@ func (c count) ClassFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect describes the syntax of a database where databases differ. Differences in whole statements are in
-// count.sql.
+// dialect describes the syntax of a database where databases differ. The templates in count.sql handle
+// differences of whole statements.
 type dialect struct {
-	Dialect   string // its name
-	quote     string // around names that are not plain words
+	Dialect   string // name
+	quote     string // quote character for names
 	backslash bool   // \ escapes in literals
 	inNames   bool   // \ escapes in names too
 	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
-	// Materialized is the keyword that makes the database compute a common table once, if it has one.
+	// Materialized is the keyword for computing a common table only once, if it exists.
 	Materialized string
-	// Raise and RaiseEnd enclose the text of an expression that fails with that text.
+	// Raise and RaiseEnd enclose the error text in an expression that fails with this text.
 	Raise, RaiseEnd string
 }
 
@@ -194,12 +193,11 @@ func findDialect(name string) dialect {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reserved are likely names of columns of votes that databases reserve.
+// reserved lists likely column names of votes that databases reserve.
 var reserved = map[string]bool{"class": true, "group": true, "index": true, "label": true, "order": true, "row": true, "table": true,
 	"user": true, "value": true, "key": true, "select": true, "from": true, "where": true, "column": true}
 
-// column returns a column's name in SQL. A plain word is not quoted, so that the database folds its case as
-// usual.
+// column returns a column name in SQL. A plain name is not quoted, so the database folds its case.
 func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name
@@ -207,7 +205,7 @@ func (d dialect) column(name string) string {
 	return quoted(name, d.quote, d.inNames)
 }
 
-// table returns a table's name in SQL; dots separate its parts.
+// table returns a table name in SQL. Dots separate parts of the name.
 func (d dialect) table(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
@@ -226,11 +224,11 @@ func quoted(text, quote string, backslash bool) string {
 	return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
 }
 
-// fileName matches a name that is one word in every dialect, in a comment and for a shell, except where -- or
-// // begins a comment.
+// fileName matches names that need no quotes in any dialect or shell. Method writes also excludes comment
+// signs.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
 
 func (d dialect) writes(file string) bool {
-	stage := d.Dialect == "snowflake" // writes the name behind @~/ and without quotes
+	stage := d.Dialect == "snowflake" // writes the name after @~/ and without quotes
 	return fileName.MatchString(file) && !strings.Contains(file, "--") && !strings.Contains(file, "//") && !(stage && file[0] == '/')
 }

@@ -1,4 +1,4 @@
-// Package student is `pate student`: it trains a model on released labels.
+// Package student is the command `pate student`, which trains a model on released labels.
 package student
 
 import (
@@ -157,7 +157,7 @@ func report(m *published.Model, pool int) shell.Object {
 	}
 }
 
-// held returns how well the model predicts held-back labels; nil if none were held back.
+// held returns the accuracy on held-out labels, or nil if no labels were held out.
 func held(m *published.Model) *published.HeldBack {
 	if m.HeldBack.Labels == 0 {
 		return nil
@@ -172,7 +172,7 @@ func tableOf(m *published.Model, pool int, f table.Format) table.Table {
 	}
 	t := shell.TableOf("labels", "pool", "predicts % of labels held back", "epsilon", "<releasable")
 	t.Rows = [][]string{{strconv.Itoa(m.Labels.Released), strconv.Itoa(pool), held(m).Percent(), epsilon, shell.YesNo(m.Labels.Releasable)}}
-	if f != table.Text { // on a terminal the description of the student is printed below
+	if f != table.Text { // on a terminal, the student is described below the table
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], m.Card.String()), append(t.Left, true)
 	}
 	return t

@@ -1,4 +1,5 @@
-// Package train is the command `pate train`: it turns private and public rows into votes.
+// Package train is the command `pate train`, which trains teachers on private rows and writes their votes on
+// public rows.
 package train
 
 import (
@@ -66,7 +67,7 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 }
 
 func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
-	defer shell.CollectAt(30)() // most of the memory is one matrix; a third more is enough
+	defer shell.CollectAt(30)() // most memory is one matrix, so growth by a third suffices
 	j, err := f.job(cmd, g, private)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) e
 	return f.print(g, result)
 }
 
-// print writes the result: the stable JSON, or the next command to run.
+// print writes the result as JSON or as text with the next command.
 func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 	if format := g.ParsedFormat(); format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)
@@ -113,12 +114,12 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
-// shardVariables are the environment variables with the index, from 0, of this job in an array: in an Indexed
-// Job of Kubernetes, and in Slurm.
+// shardVariables are environment variables with the index of this job, from 0: in an Indexed Job of
+// Kubernetes, and in a Slurm array.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard parses I/N, with I from 1, or auto/N. It returns the part, counted from 0; for an empty text it
-// returns 0 parts.
+// parseShard parses I/N, with I from 1, or auto/N. It returns the part, counted from 0. For an empty text,
+// parts is 0.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -151,7 +152,7 @@ func parseShard(text string, getenv func(string) string) (part, parts int, err e
 	return part, parts, nil
 }
 
-// NewMerge returns `pate votes merge`, which joins votes of teachers from many machines.
+// NewMerge returns `pate votes merge`, which joins votes from parts of the teachers.
 func NewMerge(g *shell.Globals) *cobra.Command {
 	var f trainFlags
 	cmd := shell.Command("merge PARTS... --out votes.npy", "seed delta", shell.Needs(cobra.MinimumNArgs(1), "out"),

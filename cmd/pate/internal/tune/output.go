@@ -78,10 +78,9 @@ func footnotes(r *tuned.Result) string {
 	return b.String()
 }
 
-// resultsFile is the file that writeResult writes and readResult reads.
 const resultsFile = "results.json"
 
-// writeResult writes results.json, and the input of `pate account`, to dir.
+// writeResult writes results.json and the input of `pate account`.
 func writeResult(dir string, r *tuned.Result) error {
 	folder := results.Folder(dir)
 	if err := folder.WriteAccount("tuned", r.Seeded, &r.Account); err != nil {
@@ -98,11 +97,12 @@ func readResult(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, and of the other laws with the same expected number of runs.
+// printPlan prints the cost of the search, and the cost under other distributions of the number of runs with
+// equal mean.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {
-		if law, err := parseLaw(name, runs); err == nil && law.String() != cfg.Law.String() { // a law of at least one run is not for one
+		if law, err := parseLaw(name, runs); err == nil && law.String() != cfg.Law.String() { // some distributions need a mean above one run
 			laws = append(laws, law)
 		}
 	}
@@ -129,8 +129,8 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		if i == 0 {
 			asked = price
 		}
-		// In 99 of 100 searches at most most runs are made. missed is the probability that a given setting is
-		// not run, and none the probability that no setting is run.
+		// In 99 % of searches, the number of runs is at most most. missed is the probability that one
+		// particular setting is not run, and none the probability that no setting is run.
 		most, missed, none := law.Quantile(0.99), law.Missed(1/float64(settings)), law.Missed(1)
 		planned = append(planned, shell.Object{"law", law.String(), "expected_runs", law.Expected(), "epsilon", price.Epsilon,
 			"noise_multiplier", price.Noise, "noise_ratio", price.Ratio(), "runs_99", most, "untuned_epsilon", price.OneEpsilon,
@@ -149,7 +149,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		"laws", planned, "untuned_noise_multiplier", asked.OneNoise, "advice", advised}, t, t, heading, g.Below(advised))
 }
 
-// advice compares the search with a run without a search, from public numbers.
+// advice compares the search with a single training, from public values.
 func advice(p tune.Price, settings int) string {
 	one := shell.FormatUp(p.OneEpsilon, false)
 	var b strings.Builder

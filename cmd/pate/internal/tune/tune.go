@@ -1,5 +1,5 @@
-// Package tune is the command `pate tune`: it trains one private model and chooses its hyper-parameters under
-// the same budget.
+// Package tune is the command `pate tune`, which trains one private model and chooses the hyper-parameters
+// within the same budget.
 package tune
 
 import (
@@ -48,7 +48,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// noStudents allows no arguments; its error refers to the command that chooses students.
+// noStudents permits no arguments. Its error refers to the command that chooses students.
 func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
@@ -80,7 +80,7 @@ func (f *flags) check(cmd *cobra.Command) error {
 	)
 }
 
-// base returns the recipe before the settings change it.
+// base returns the recipe that the settings change.
 func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	shell.Put(f.steps > 0, &r.Train.Steps, f.steps)
@@ -88,7 +88,7 @@ func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	return r
 }
 
-// private returns how private rows choose the setting; nil if they are not used for that.
+// private returns how private rows choose the setting, or nil if public rows choose.
 func (f *flags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
@@ -102,7 +102,7 @@ func (f *flags) private(records int) *tuned.Private {
 	return p
 }
 
-// names returns the flags on which the outcome depends.
+// names returns the flags that affect the outcome.
 func (f *flags) names() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features",
 		"model", "steps", "batch"},
