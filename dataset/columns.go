@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -30,6 +31,7 @@ const (
 	isNumeric columnKind = iota
 	isCategory
 	isText  // left out
+	isNames // left out: names, addresses or numbers of persons
 	isID    // left out
 	isIndex // left out: the row numbers that pandas writes
 	isEmpty // left out: all are missing
@@ -50,9 +52,14 @@ type columnUse struct {
 	is      columnKind
 	form    numberForm // form of the numbers
 	levels  int
-	numbers bool // all values are numbers, whatever they mean
-	repeat  bool // ids that occur more than once: possibly rows of one unit
+	numbers bool           // all values are numbers, whatever they mean
+	odd     map[string]int // count of each value of a numeric column that is no number; such values are missing
+	repeat  bool           // ids that occur more than once: possibly rows of one unit
 }
+
+// personName matches names of columns that identify persons.
+var personName = regexp.MustCompile(`(?i)(^|[^a-z])((first|last|full|sur|family|patient|user|customer)?[ _-]?names?|(nach|vor|familien)name|` +
+	`e-?mail|(tele)?phone|telefon|address|adresse|street|stra(ss|ß)e)$`)
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
@@ -76,7 +83,7 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 	switch {
 	case n == 0:
 		j.is = isEmpty
-	case all(isNumber):
+	case all(numberForm{}.fits):
 		j.is, j.numbers = isNumeric, true
 		switch whole, named := all(isWhole), idName.MatchString(c.Name); {
 		case whole && distinct &&
@@ -87,15 +94,11 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 		case whole && named && n >= minJudged && len(count) > n/5 && len(count) > minJudged:
 			j.is, j.repeat = isID, true
 		}
-	case all(isDecimalComma):
-		j.form.comma, j.numbers = true, true
 	default:
 		j.is = isCategory
-		for _, layout := range dateLayouts {
-			if all(func(v string) bool { _, err := time.Parse(layout, v); return err == nil }) {
-				j.is, j.form.date, j.numbers = isNumeric, layout, true
-				return j
-			}
+		if form, odd := mostly(count, n); form != nil {
+			j.is, j.form, j.odd, j.numbers = isNumeric, *form, odd, len(odd) == 0
+			return j
 		}
 		words, long := 0, 0
 		for _, v := range values {
@@ -108,8 +111,10 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 		}
 		many := n >= minJudged && len(count) > n/2
 		switch {
-		case many && (2*words > len(count) || 2*long > len(count)):
+		case (many || len(count) > maxCategories) && (2*words > len(count) || 2*long > len(count)):
 			j.is = isText
+		case personName.MatchString(c.Name) && len(count) > minJudged:
+			j.is = isNames
 		case many && len(count) > n*9/10:
 			j.is = isID
 		case n >= minJudged && idName.MatchString(c.Name) && len(count) > n/5 && len(count) > minJudged:
@@ -140,30 +145,74 @@ func ascending(values []string) bool {
 	return true
 }
 
+// mostly returns the form of number that at least 19 of 20 cells have, and counts the other values; nil if
+// there is none. Among few cells, all must have the form.
+func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
+	forms := []numberForm{{}, {comma: true}}
+	for _, layout := range dateLayouts {
+		forms = append(forms, numberForm{date: layout})
+	}
+	for _, form := range forms {
+		odd, others := map[string]int{}, 0
+		for v, k := range count {
+			if !form.fits(v) {
+				others += k
+			}
+			if !form.reads(v) {
+				odd[v] = k
+			}
+		}
+		if others == 0 || n >= minJudged && 20*others <= n {
+			return &form, odd
+		}
+	}
+	return nil, nil
+}
+
 var decimalComma = regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?$`)
 
-func isDecimalComma(cell string) bool { return decimalComma.MatchString(cell) }
+// reads reports whether a cell is a number of this form, if only a number beyond float64.
+func (n numberForm) reads(cell string) bool {
+	_, err := n.parse(cell)
+	return !errors.Is(err, strconv.ErrSyntax)
+}
 
+// fits reports whether a cell is a number that has been written in this form.
+func (n numberForm) fits(cell string) bool {
+	return n.reads(cell) && (n != numberForm{} || !strings.Contains(cell, ","))
+}
+
+var thousands = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+$`)
+
+// parse reads a number. A limit of measurement such as <0.6 is the number after its sign. A form without a
+// comma also reads a number with a decimal comma, unless the comma may separate thousands.
 func (n numberForm) parse(cell string) (float64, error) {
-	switch {
-	case n.comma:
-		if !isDecimalComma(cell) {
+	if n.date == "" {
+		cell = strings.TrimLeft(cell, "<>≤≥= ")
+	}
+	if !n.comma && n.date == "" {
+		v, err := strconv.ParseFloat(cell, 64)
+		if !errors.Is(err, strconv.ErrSyntax) || strings.Contains(cell, ".") || thousands.MatchString(cell) {
+			return v, err
+		}
+		n.comma = true
+	}
+	if n.comma {
+		if !decimalComma.MatchString(cell) {
 			return 0, strconv.ErrSyntax
 		}
 		return strconv.ParseFloat(strings.Replace(strings.ReplaceAll(cell, ".", ""), ",", ".", 1), 64)
-	case n.date != "":
-		t, err := time.Parse(n.date, cell)
-		if err != nil {
-			return 0, strconv.ErrSyntax
-		}
-		return float64(t.Unix()) / 86400, nil
 	}
-	return strconv.ParseFloat(cell, 64)
+	t, err := time.Parse(n.date, cell)
+	if err != nil {
+		return 0, strconv.ErrSyntax
+	}
+	return float64(t.Unix()) / 86400, nil
 }
 
 func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	n := ColumnNote{Name: name, Is: [...]string{
-		isNumeric: "numeric", isCategory: "category, " + plural(j.levels, "level"), isText: "free text",
+		isNumeric: "numeric", isCategory: "category, " + plural(j.levels, "level"), isText: "free text", isNames: "names or addresses of persons",
 		isID: "id-like: nearly every row has its own", isIndex: "row numbers without a name", isEmpty: "empty in public rows",
 	}[j.is]}
 	switch {
@@ -174,6 +223,9 @@ func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	case j.is == isID && j.repeat:
 		n.Is = "id-like, and ids repeat"
 	}
+	if len(j.odd) > 0 {
+		n.Is += "; no numbers: " + shownOdd(j.odd)
+	}
 	values := f.width
 	if f.missing >= 0 {
 		values--
@@ -182,7 +234,7 @@ func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	case j.is == isEmpty:
 		n.Becomes = "left out"
 	case j.leftOut() && j.repeat:
-		n.Becomes = "left out; --unit if it says whose record a row is"
+		n.Becomes = "left out; --unit if it names the person of a row"
 	case j.leftOut():
 		n.Becomes = "left out; --keep takes it"
 	case values == 0 && f.missing >= 0:
@@ -212,7 +264,19 @@ func (j columnUse) keep() columnUse {
 }
 
 func (j columnUse) leftOut() bool {
-	return j.is == isText || j.is == isID || j.is == isIndex
+	return j.is == isText || j.is == isNames || j.is == isID || j.is == isIndex
+}
+
+// shownOdd lists the most frequent values that are no numbers, with their counts.
+func shownOdd(odd map[string]int) string {
+	var texts []string
+	for _, v := range frequent(odd, 3) {
+		texts = append(texts, fmt.Sprintf("%.20q (%d)", v, odd[v]))
+	}
+	if more := len(odd) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func plural(n int, word string) string {
@@ -222,9 +286,16 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// Repeated returns the names of columns that look like a unit column, although every row counts as its own
-// unit. It is nil for an encoder read from JSON.
-func (e *Encoder) Repeated() []string { return e.repeated }
+// ownRows refuses rows as units if a column of public rows has ids that repeat: several rows may be of one
+// person, and epsilon would hold for one row alone.
+func (e *Encoder) ownRows(name string) error {
+	if e == nil || e.repeated == nil {
+		return nil
+	}
+	return wrong(name, fmt.Sprintf("has no unit, and ids repeat in column %q of the public rows", e.repeated[0]),
+		"a person with several rows is protected only if the person is the unit",
+		fmt.Sprintf("give --unit %s, or --unit none if rows are units although ids repeat", e.repeated[0]))
+}
 
 // Notes describes each column and its features. It is nil for an encoder read from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }

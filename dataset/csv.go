@@ -30,16 +30,18 @@ const (
 
 // CSVOptions controls how a table is read. Columns are given by name or 1-based number.
 type CSVOptions struct {
-	Label  string   // column of the class; default: the last column
-	Unit   string   // column of the privacy unit (a patient, a user); default: each row is a unit, identified by its content
-	Drop   []string // columns that are not features
-	Header Header   // default headerAuto
-	Names  []string // names of all columns, in place of a header
-	Expect []string // names that a header would contain, for headerAuto
+	Label    string   // column of the class; default: the last column
+	Unit     string   // column of the privacy unit (a patient, a user); default: each row is a unit, identified by its content
+	RowUnits bool     // each row is a unit although ids repeat in a column; not with Unit
+	Drop     []string // columns that are not features
+	Header   Header   // default headerAuto
+	Names    []string // names of all columns, in place of a header
+	Expect   []string // names that a header would contain, for headerAuto
 	// Comma separates cells. By default it is a comma or, if the first line is a header without a comma, a
 	// semicolon or a tab.
-	Comma rune
-	Rule  ClassRule // determines which labels are classes
+	Comma   rune
+	Missing []string  // cells of features that stand for a missing value, besides the usual ones
+	Rule    ClassRule // determines which labels are classes
 	// AskLabel uses, if Label is empty, the only column with a name such as label, class or target. It is an
 	// error if no such column exists.
 	AskLabel bool
@@ -55,7 +57,7 @@ type CSVOptions struct {
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
 		!o.Optional && !o.Unlabelled
 }
 
@@ -250,13 +252,16 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 		"give --header yes or --header no, or the name of the label column (--label; for pate student --label-column)")
 }
 
-func isNumber(cell string) bool {
-	_, err := strconv.ParseFloat(cell, 64)
-	return !errors.Is(err, strconv.ErrSyntax)
-}
-
 func isMissing(cell string) bool {
-	return cell == "" || cell == "?" || cell == "NA" || strings.EqualFold(cell, "nan")
+	switch len(cell) {
+	case 0:
+		return true
+	case 1, 2:
+		return cell == "?" || cell == "NA"
+	case 3, 4:
+		return strings.EqualFold(cell, "nan") || strings.EqualFold(cell, "n/a") || strings.EqualFold(cell, "null")
+	}
+	return false
 }
 
 // findColumn resolves a name or a 1-based number. A name takes precedence over a number. If the file is

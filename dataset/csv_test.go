@@ -155,6 +155,12 @@ func TestCSVCapsMemory(t *testing.T) {
 
 func row3(line int, label string) row { return row{line, []string{"1", "2", label}} }
 
+func TestCellsDeclaredMissing(t *testing.T) {
+	table := testkit.Must(readCSV(strings.NewReader("x,y,k\n-,-,a\n1,n.a.,-\n"), "t.csv", CSVOptions{Label: "k", Missing: []string{"-", "n.a."}}))
+	require.Equal(t, []Column{{"x", []string{"", "1"}}, {"y", []string{"", ""}}}, table.Columns)
+	require.Equal(t, []string{"a", "-"}, table.Labels) // of features alone
+}
+
 // TestCSVKeepsRepeatedTextOnce: a cell that is a part of its row as it was read keeps all of the file in
 // memory.
 func TestCSVKeepsRepeatedTextOnce(t *testing.T) {

@@ -27,7 +27,8 @@ const (
 // with a decimal comma, or dates, which become days; otherwise it is categorical. Ids, free text and the row
 // numbers that pandas writes are left out unless they are kept by name: they do not help a model. A numeric
 // column becomes (value - mean)/sd with the public mean and standard deviation, clipped to [-3, 3], also if
-// infinite; a missing value, and a value that is not a number, becomes 0. A categorical column becomes one
+// infinite; a missing value, and a value that is not a number, becomes 0 and is marked as missing, if the
+// column has a feature for that. A categorical column becomes one
 // feature per public category, 1 for the category of the row and otherwise 0; a value that is missing or not
 // in public rows is 0 in all. A column with missing public values gets one more feature, 1 where the value is
 // missing. A column that is constant in public rows is left out.
@@ -96,6 +97,10 @@ func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, e
 	j := inspect(c, first, count)
 	if slices.Contains(keep, c.Name) {
 		j = j.keep()
+	}
+	for v, k := range j.odd {
+		delete(count, v)
+		missing += k
 	}
 	switch {
 	case j.is == isEmpty, j.leftOut():
@@ -255,7 +260,10 @@ func (f *encodedColumn) encode(dst []float32, v string) {
 	case f.sd > 0:
 		number, err := f.form.parse(v)
 		if errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
-			return // text in a numeric column: treated as unknown
+			if f.missing >= 0 {
+				dst[f.missing] = 1
+			}
+			return
 		}
 		dst[f.at] = clip((number - f.mean) / f.sd) // a number beyond float64 is infinite
 	}

@@ -38,7 +38,7 @@ func TestEncoder(t *testing.T) {
 		"numbers, clipped at three deviations": {[]string{"1", "5"}, []string{"3", "4", "8.9", "9.1", "1e300", "-1e308"},
 			[]string{"c"}, [][]float32{{0}, {0.5}, {2.95}, {3}, {3}, {-3}}},
 		"unknown where public has numbers":  {[]string{"1", "5"}, []string{"", "?", "NA", "nan", "north"}, []string{"c"}, [][]float32{{0}, {0}, {0}, {0}, {0}}},
-		"missing numbers are marked":        {[]string{"1", "?", "5"}, []string{"5", "", "word"}, []string{"c", "c missing"}, [][]float32{{1, 0}, {0, 1}, {0, 0}}},
+		"missing numbers are marked":        {[]string{"1", "?", "5"}, []string{"5", "", "word"}, []string{"c", "c missing"}, [][]float32{{1, 0}, {0, 1}, {0, 1}}},
 		"categories of public rows":         {[]string{"x", "y", "x", "1"}, []string{"y", "1", "z", ""}, []string{"c=1", "c=x", "c=y"}, [][]float32{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
 		"missing categories are marked":     {[]string{"x", "y", ""}, []string{"x", "NA"}, []string{"c=x", "c=y", "c missing"}, [][]float32{{1, 0, 0}, {0, 0, 1}}},
 		"constant, but sometimes missing":   {[]string{"7", "7.0", "?"}, []string{"7", "9", "?"}, []string{"c missing"}, [][]float32{{0}, {0}, {1}}},
@@ -53,6 +53,61 @@ func TestEncoder(t *testing.T) {
 				assert.InDeltaSlice(t, row, x.Data[i*x.Stride:i*x.Stride+x.Cols], 1e-6, "value %q", c.private[i])
 			}
 		})
+	}
+}
+
+// Tables as laboratories write them: limits, decimal commas, and some cells that are no numbers.
+func TestNumbersAsTheyAreWritten(t *testing.T) {
+	column := func(odd ...string) (c []string) {
+		for i := range 100 - len(odd) {
+			c = append(c, fmt.Sprint(i%10))
+		}
+		return append(c, odd...)
+	}
+	e := testkit.Must(fitEncoder(oneColumn("crp", column("<0,6", "n.a.", "n.a.", "-")...), nil))
+	require.Equal(t, []string{"crp", "crp missing"}, e.Names())
+	require.Equal(t, []ColumnNote{{Name: "crp", Is: `numeric; no numbers: "-" (1), "n.a." (2)`, Becomes: "1 feature, and one for missing values"}}, e.Notes())
+	f := e.columns[0]
+	cells := []string{"14,5", ">14.5", "≤ 14,5", "14.5", "n.a.", "1,234", "word", "<"}
+	x := testkit.Must(e.Encode(oneColumn("crp", cells...)))
+	for i, cell := range cells {
+		want := []float32{0, 1}
+		if i < 4 {
+			want = []float32{clip((14.5 - f.mean) / f.sd), 0}
+		}
+		assert.Equal(t, want, dense.Row(x, i), cell)
+	}
+	for name, c := range map[string][]string{
+		"six of 100 are no numbers":  column("a", "b", "c", "d", "e", "f"),
+		"few rows, one is no number": {"1", "2", "3", "a"},
+		"thousands or decimals":      slices.Repeat([]string{"1,234", "7,5.1"}, 20),
+	} {
+		e := testkit.Must(fitEncoder(oneColumn("c", c...), nil))
+		assert.NotNil(t, e.columns[0].categories, name)
+	}
+	e = testkit.Must(fitEncoder(oneColumn("c", append(slices.Repeat([]string{"1,5", "2,7"}, 20), "n.a.", "<0,6")...), nil))
+	require.Equal(t, `numeric, with decimal commas; no numbers: "n.a." (1)`, e.Notes()[0].Is)
+	dates := slices.Repeat([]string{"02.01.2006", "31.12.2020"}, 20)
+	e = testkit.Must(fitEncoder(oneColumn("day", append(dates, "unknown")...), nil))
+	require.Equal(t, `date, like 02.01.2006; no numbers: "unknown" (1)`, e.Notes()[0].Is)
+}
+
+// Names of persons, and texts of many words even if they repeat, are left out.
+func TestPersonsAndTextsAreLeftOut(t *testing.T) {
+	var names, texts []string
+	for i := range 600 {
+		names, texts = append(names, fmt.Sprintf("Person%d", i%60)), append(texts, fmt.Sprintf("remark no %d", i%150))
+	}
+	for name, values := range map[string][]string{"Patient name": names, "nachname": names, "e-mail": names, "remark": texts} {
+		_, use, err := fitColumn(Column{name, values}, nil, false)
+		require.NoError(t, err)
+		assert.True(t, use.leftOut(), name)
+		_, use, _ = fitColumn(Column{name, values}, []string{name}, false)
+		assert.False(t, use.leftOut(), name)
+	}
+	for _, name := range []string{"surnames of wards", "filename", "ward"} {
+		_, use, _ := fitColumn(Column{name, names}, nil, false)
+		assert.False(t, use.leftOut(), name)
 	}
 }
 

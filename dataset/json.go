@@ -186,6 +186,7 @@ type schemaJSON struct {
 	Unit     string   `json:"unit,omitempty"`
 	Header   Header   `json:"header,omitempty"`
 	Comma    string   `json:"separator,omitempty"`
+	Missing  []cell   `json:"missing,omitempty"` // cells that stand for a missing value, besides the usual ones
 }
 
 // MarshalJSON returns means, deviations and frequent values of public rows, the names of columns and classes,
@@ -193,7 +194,7 @@ type schemaJSON struct {
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	csv := s.reading.CSV
 	out := schemaJSON{Kind: s.Kind, Features: s.Features, Encoder: s.Encoder, Label: csv.Label, Unit: csv.Unit, Header: csv.Header,
-		Image: s.Image, Scale: s.scale, Classes: texts[cell](s.Classes), Columns: texts[cell](s.bare)}
+		Image: s.Image, Scale: s.scale, Classes: texts[cell](s.Classes), Columns: texts[cell](s.bare), Missing: texts[cell](csv.Missing)}
 	if csv.Comma != 0 {
 		out.Comma = string(csv.Comma)
 	}
@@ -209,6 +210,7 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 	read := Schema{Kind: in.Kind, Features: in.Features, Encoder: in.Encoder, Image: in.Image, scale: in.Scale,
 		Classes: texts[string](in.Classes), bare: texts[string](in.Columns)}
 	read.reading.CSV.Label, read.reading.CSV.Unit, read.reading.CSV.Header = in.Label, in.Unit, in.Header
+	read.reading.CSV.Missing = texts[string](in.Missing)
 	for _, c := range in.Comma {
 		read.reading.CSV.Comma = c
 	}

@@ -286,7 +286,7 @@ func forOwner(err error) error {
 // columns of the public rows (if any), may be a private row, whose cells are not quoted.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
-	if slices.ContainsFunc(names, isNumber) || len(public) > 0 && !slices.ContainsFunc(public, has) {
+	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {
 		return fmt.Sprintf("it has %d columns, whose names look like a row without a header and are not repeated", len(names))
 	}
 	return fmt.Sprintf("its %d columns are %s", len(names), shown(names))

@@ -38,6 +38,9 @@ func (d Data) Task(p Protocol) (Task, error) {
 			"give a table as CSV or Parquet, or take public rows")
 	}
 	t, err := d.split(p)
+	if err == nil && !d.Published && d.Table != nil && !t.Grouped && !d.Table.rowUnits {
+		err = t.Encoder.ownRows(d.Table.file())
+	}
 	if !d.Published {
 		err = forOwner(err)
 	}

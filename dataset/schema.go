@@ -187,6 +187,7 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 // ReadPrivate reads labelled rows with a schema. Every row gets a privacy unit, derived from its content if
 // none is given.
 //
+// Rows without units are refused if ids repeat in a column of the public rows, unless RowUnits is set.
 // Columns are found by name. Private rows are refused if most values in some column are outside of the public
 // rows' values, unless Reading.Accept is set: probably one of the two files has other units of measure, or
 // other names of categories. Such an error, and every other error about a private file, may reveal private
@@ -199,6 +200,11 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 		}
 		return Set{}, wrong(src.Path, "has labels, but the classes are not known", "class names are released with every label, "+
 			"so they come from labelled public rows or from you, never from private rows", fix)
+	}
+	if !s.reading.Grouped(src) && !s.reading.CSV.RowUnits {
+		if err := s.Encoder.ownRows(src.Path); err != nil {
+			return Set{}, err
+		}
 	}
 	set, err := s.readPrivate(src)
 	return set, forOwner(err)

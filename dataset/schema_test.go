@@ -115,9 +115,43 @@ func TestTablesThatDifferAreNamed(t *testing.T) {
 	}
 	require.ErrorContains(t, read(columns, reading, longer), `column "sex" (other categories)`)
 	comma := func(c, v string) string { return `"` + strings.Replace(v, ".", ",", 1) + `"` }
-	require.ErrorContains(t, read(columns, reading, comma), `column "weight" (no numbers)`)
+	require.NoError(t, read(columns, reading, comma))
+	words := func(c, v string) string { return strings.Replace(v, ".", " and ", 1) }
+	require.ErrorContains(t, read(columns, reading, words), `column "weight" (no numbers)`)
 	reading.Accept = true
 	require.NoError(t, read(columns, reading, pounds))
+}
+
+// Rows of public ids that repeat are no units unless this is declared, whatever the private rows hold.
+func TestRowsWithRepeatedIDsAreNoUnits(t *testing.T) {
+	dir := t.TempDir()
+	table := func(name string, rows, ids int) Source {
+		text := "patient_id,x,ill\n"
+		for i := range rows {
+			text += fmt.Sprintf("%d,%d,%d\n", 1000+i%ids, i%7, i%2)
+		}
+		return Source{Path: put(t, dir, name, []byte(text))}
+	}
+	for name, c := range map[string]struct {
+		public  Source
+		csv     CSVOptions
+		refused bool
+	}{
+		"ids repeat":            {table("repeat.csv", 90, 40), CSVOptions{Label: "ill"}, true},
+		"declared":              {table("repeat.csv", 90, 40), CSVOptions{Label: "ill", RowUnits: true}, false},
+		"units are given":       {table("repeat.csv", 90, 40), CSVOptions{Label: "ill", Unit: "patient_id"}, false},
+		"ids repeat in private": {table("once.csv", 40, 40), CSVOptions{Label: "ill"}, false},
+		"the id column is out":  {table("repeat.csv", 90, 40), CSVOptions{Label: "ill", Drop: []string{"patient_id"}}, false},
+	} {
+		s, _, err := ReadPublic(c.public, Reading{CSV: c.csv})
+		require.NoError(t, err, name)
+		_, err = s.ReadPrivate(table("private.csv", 90, 30))
+		if !c.refused {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, `ids repeat in column "patient_id" of the public rows`, name)
+	}
 }
 
 // matrixFile writes a matrix as NumPy does.

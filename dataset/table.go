@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
@@ -29,11 +30,12 @@ type Table struct {
 
 	// groups are the keys by which rows are split, nil if these are Units. Equal rows are separate units but
 	// share a group: which of them are private must not depend on their number.
-	groups []string
-	lines  []int    // for each label, the line of the file where it first occurs
-	bare   bool     // the file has no header
-	header []string // names of all columns of the file
-	path   string   // for messages: path of the file
+	groups   []string
+	lines    []int    // for each label, the line of the file where it first occurs
+	bare     bool     // the file has no header
+	rowUnits bool     // each row is declared to be a unit
+	header   []string // names of all columns of the file
+	path     string   // for messages: path of the file
 
 	numbers rowSource // rows of an NPY file, an idx file or a folder of images, in place of columns; nil otherwise
 	ids     []string  // public names of these rows, nil if they have none
@@ -80,6 +82,7 @@ type tableBuilder struct {
 	declared    map[string]bool // names of the rule; nil if it has none
 	optional    bool            // a label may be missing
 	labels      map[string]int
+	missing     []string // cells that stand for a missing value
 	copies      contentNames
 	size        int // approximate memory of the table in bytes
 	repeated    interner
@@ -133,7 +136,8 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 		skip[at] = true
 	}
-	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names}
+	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names, rowUnits: opt.RowUnits}
+	b.missing = opt.Missing
 	if b.label >= 0 {
 		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])
 	}
@@ -172,7 +176,11 @@ func (b *tableBuilder) add(r row) error {
 	}
 	b.out.Y = append(b.out.Y, y)
 	for k, j := range b.features {
-		b.out.Columns[k].Values = append(b.out.Columns[k].Values, b.repeated.intern(r.cells[j]))
+		cell := r.cells[j]
+		if slices.Contains(b.missing, cell) {
+			cell = ""
+		}
+		b.out.Columns[k].Values = append(b.out.Columns[k].Values, b.repeated.intern(cell))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ MISSING = {"", "?", "NA"}
 
 
 def missing(cell):
-    return cell in MISSING or cell.lower() == "nan"
+    return cell in MISSING or cell.lower() in ("nan", "n/a", "null")
 
 
 # Parts of a layout of dates as Go writes it: as Python does, and what stands there.
@@ -40,7 +40,8 @@ def number(column, cell):
     """Returns what a cell of a column of numbers stands for."""
     if "date" in column:
         return days(column["date"], cell)
-    if column.get("decimal_comma"):
+    cell = cell.lstrip("<>≤≥= ")
+    if column.get("decimal_comma") or re.fullmatch(r"[+-]?\d+,\d+", cell) and not re.fullmatch(r"[+-]?\d{1,3},\d{3}", cell):
         if not re.fullmatch(r"[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?", cell):
             raise ValueError(cell)
         cell = cell.replace(".", "").replace(",", ".")
@@ -52,12 +53,15 @@ def table(rows, lines):
     out = []
     for column in rows["encoder"]:
         cells = [line.get(column["name"], "").strip() for line in lines]
+        cells = ["" if cell in rows.get("missing", []) else cell for cell in cells]
+        unknown = np.array([float(missing(cell)) for cell in cells])
         if "sd" in column:
             feature = np.zeros(len(cells))
             for i, cell in enumerate(cells):
                 try:
                     value = number(column, cell)
                 except ValueError:
+                    unknown[i] = 1
                     continue
                 if not np.isnan(value):
                     feature[i] = np.clip((value - column.get("mean", 0)) / column["sd"], -3, 3)
@@ -65,7 +69,7 @@ def table(rows, lines):
         for category in column.get("categories", []):
             out.append(np.array([float(cell == category) for cell in cells]))
         if column.get("missing"):
-            out.append(np.array([float(missing(cell)) for cell in cells]))
+            out.append(unknown)
     return np.array(out).T
 
 

@@ -66,11 +66,7 @@ func (m *model) readTask() (dataset.Task, *dataset.Schema, error) {
 	}
 	m.pool = pool
 	if schema.Encoder != nil {
-		var repeated []string
-		if !m.Reading.Grouped(m.Private) {
-			repeated = schema.Encoder.Repeated()
-		}
-		m.Columns(schema.Encoder.Notes(), repeated)
+		m.Columns(schema.Encoder.Notes())
 	}
 	m.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), schema.Features))
 	task, err := schema.ReadTask(m.Private)

@@ -86,9 +86,7 @@ type Config struct {
 	Progress func(stage string, done, total int)
 	Say      func(text string) // called with sentences for people, which are public
 	Warn     func(text string)
-	// Columns is called with notes on the columns of public rows and, if every row counts as its own unit,
-	// with the columns that may identify the owner of a row.
-	Columns func(notes []dataset.ColumnNote, repeated []string)
+	Columns  func([]dataset.ColumnNote) // called with notes on the columns of public rows
 	// Spare is called when all rows are in memory, before DPSGD trains on them, and restore afterwards.
 	Spare func(dataset.Task) (restore func())
 }
@@ -124,7 +122,7 @@ func (c Config) complete() (Config, error) {
 		c.Say = func(string) {}
 	}
 	if c.Columns == nil {
-		c.Columns = func([]dataset.ColumnNote, []string) {}
+		c.Columns = func([]dataset.ColumnNote) {}
 	}
 	return c, nil
 }

@@ -35,7 +35,7 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	v.teachers = training.Job{Private: v.Private, Public: v.Public, Reading: v.Reading, Teachers: v.Teachers,
 		Size: v.Size, Learner: v.Learner, Unit: v.Unit,
 		Out: v.dir.Private("votes.npy"), Secrets: v.dir.Private("teachers"), Progress: v.Progress, Say: v.Say,
-		Decided: func(r *training.Result) { v.Columns(r.Columns, r.Repeated) }}
+		Decided: func(r *training.Result) { v.Columns(r.Columns) }}
 	v.public = plan.Public{Teachers: v.teachers.Count()}
 	v.public.Accuracy = v.TeacherAccuracy
 	var schema *dataset.Schema

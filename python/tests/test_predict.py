@@ -28,18 +28,19 @@ def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
             if form.startswith("%m/"):
                 day = day.replace(day=draw.randrange(13, 28))  # or it would be a date with the day first
             out.append(day.strftime(form).strip().replace("  ", " "))
-        return [*out, f"{draw.gauss(1700, 400):.1f}", f"{draw.gauss(1700, 400):,.1f}".translate(str.maketrans(",.", ".,")), draw.choice(["heart", "surgery", ""])]
+        return [*out, f"{draw.gauss(1700, 400):.1f}", f"{draw.gauss(1700, 400):,.1f}".translate(str.maketrans(",.", ".,")), draw.choice(["heart", "surgery", ""]), f"{draw.gauss(9, 3):.1f}"]
 
     table = [row() for _ in range(60)]
+    table[3][-1], table[5][-1], table[7][-1] = "<0,6", "n.a.", "-"
     with open(tmp_path / "rows.csv", "w", newline="") as file:
-        csv.writer(file).writerows([[*DATES, "number", "comma", "ward"], *table])
+        csv.writer(file).writerows([[*DATES, "number", "comma", "ward", "lab"], *table])
     with open(tmp_path / "labels.csv", "w", newline="") as file:
         csv.writer(file).writerows([["query", "label"], *([i, int(cells[0] > "2024-06")] for i, cells in enumerate(table))])
-    new = [row() for _ in range(40)] + [["5.1.2024"] * len(DATES) + ["1.700,5", "1700.5", "other"], ["?"] * (len(DATES) + 3)]
+    new = [row() for _ in range(40)] + [["5.1.2024"] * len(DATES) + ["1.700,5", "1700.5", "other", lab] for lab in ("14,5", "> 20", "≤5", "n.a.", "-", "1,234", "word")] + [["?"] * (len(DATES) + 4)]
     with open(tmp_path / "new.csv", "w", newline="") as file:
-        csv.writer(file).writerows([[*DATES, "number", "comma", "ward"], *new])
+        csv.writer(file).writerows([[*DATES, "number", "comma", "ward", "lab"], *new])
     model = tmp_path / "student.model"
-    pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, out=model, export=tmp_path / "student.json", verbose=False)
+    pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, missing="n.a.", out=model, export=tmp_path / "student.json", verbose=False)
     answers = pate_go.run("predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
     spec = importlib.util.spec_from_file_location("predict", Path(__file__).parents[2] / "docs" / "predict.py")
     assert spec is not None and spec.loader is not None

@@ -44,8 +44,6 @@ type Result struct {
 	Part string `json:"part,omitempty"`
 	// PartFile is the path of the votes of this part.
 	PartFile string `json:"part_file,omitempty"`
-	// Repeated lists columns that may identify a person, if every row is a unit.
-	Repeated []string `json:"-"`
 	// Public is the schema for reading rows. Pool holds the public rows.
 	Public *dataset.Schema `json:"-"`
 	Pool   dataset.Pool    `json:"-"`
@@ -120,9 +118,6 @@ func (t *task) readPublic(ctx context.Context) error {
 		Votes: t.Out, Manifest: manifest.Beside(t.Out), Seeded: !t.Key.IsZero(), Public: schema}
 	if schema.Encoder != nil {
 		r.Columns = schema.Encoder.Notes()
-		if t.Reading.CSV.Unit == "" {
-			r.Repeated = schema.Encoder.Repeated()
-		}
 	}
 	name, why := t.Learner, "as given"
 	if name == "" {

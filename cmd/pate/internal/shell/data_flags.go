@@ -50,17 +50,20 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 // Names returns the flags of Add, in the order of a repeated command line.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
-		"labels", "units", "drop", "keep", "image-size"}
+		"labels", "units", "drop", "keep", "missing", "image-size"}
 }
 
 func (f *DataFlags) Options() (dataset.Options, error) {
 	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind),
 		Labels: f.Labels, Units: f.Units}
+	if f.Unit == noUnit {
+		o.CSV.Unit, o.CSV.RowUnits = "", true
+	}
 	if f.Header != "auto" {
 		o.CSV.Header = dataset.Header(f.Header)
 	}
 	var err, wrong, badRule error
-	o.CSV.Drop, o.Keep, o.ImageSize, err = f.Columns.parse()
+	err = f.Columns.parse(&o)
 	o.CSV.Comma, wrong = f.comma()
 	o.Rule, badRule = f.rule()
 	return o, cmp.Or(err, Refuse("data", wrong, badRule))
@@ -173,7 +176,7 @@ func (f *DataFlags) Identity() (string, error) {
 	}
 	first := []string{path, f.Label, f.Unit, f.Header}
 	all := append(slices.Clone(first), f.Separator, fmt.Sprint(f.Classes), f.ClassNames, f.OtherLabels, f.Kind)
-	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size}
+	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size, f.Columns.missing}
 	barred := slices.ContainsFunc(first, func(word string) bool { return strings.Contains(word, "|") })
 	switch {
 	case strings.Join(later, "") != "":
@@ -248,30 +251,31 @@ func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit)
 // Names returns the flags in the order of a repeated command line.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
-		"drop", "keep", "image-size", "header", "classes", "accept-differences"}
+		"drop", "keep", "missing", "image-size", "header", "classes", "accept-differences"}
 }
 
 // ColumnFlags select the columns that become features.
-type ColumnFlags struct{ drop, keep, size string }
+type ColumnFlags struct{ drop, keep, missing, size string }
 
 func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
-	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "image-size": &f.size})
+	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "missing": &f.missing, "image-size": &f.size})
 }
 
-func (f *ColumnFlags) parse() (drop, keep []string, size dataset.Shape, err error) {
-	if drop, err = commas("--drop", f.drop); err != nil {
-		return nil, nil, size, err
+func (f *ColumnFlags) parse(o *dataset.Options) error {
+	var errs [3]error
+	o.CSV.Drop, errs[0] = commas("--drop", f.drop)
+	o.Keep, errs[1] = commas("--keep", f.keep)
+	o.CSV.Missing, errs[2] = commas("--missing", f.missing)
+	if err := cmp.Or(errs[:]...); err != nil {
+		return err
 	}
-	if keep, err = commas("--keep", f.keep); err != nil {
-		return nil, nil, size, err
-	}
-	if f.size != "" {
-		if n, err := fmt.Sscanf(f.size+" ", "%dx%d ", &size.Rows, &size.Cols); n != 2 || err != nil || size.Rows < 1 || size.Cols < 1 ||
-			size.Rows > 256 || size.Cols > 256 {
-			return nil, nil, size, Usagef("data", "--image-size %q: must be ROWSxCOLUMNS, each 1 to 256, such as 32x32", f.size)
+	if size := &o.ImageSize; f.size != "" {
+		if n, err := fmt.Sscanf(f.size+" ", "%dx%d ", &size.Rows, &size.Cols); n != 2 || err != nil || min(size.Rows, size.Cols) < 1 ||
+			max(size.Rows, size.Cols) > 256 {
+			return Usagef("data", "--image-size %q: must be ROWSxCOLUMNS, each 1 to 256, such as 32x32", f.size)
 		}
 	}
-	return drop, keep, size, nil
+	return nil
 }
 
 // commas splits a list like a CSV row and drops empty names.

@@ -277,9 +277,9 @@ func (p *progress) Warn(text string) {
 	p.g.Warn(text)
 }
 
-func (p *progress) ReadAloud(notes []dataset.ColumnNote, repeated []string) {
+func (p *progress) ReadAloud(notes []dataset.ColumnNote) {
 	p.Clear()
-	ReadAloud(p.g, notes, repeated)
+	ReadAloud(p.g, notes)
 }
 
 const barWidth = 24

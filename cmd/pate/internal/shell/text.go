@@ -156,8 +156,16 @@ func Given(f *pflag.Flag) bool { return f.Changed }
 // Differs reports whether a flag differs from its default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the given name of the unit, or the name of the unit column, or "record".
-func UnitWord(given, column string) string { return cmp.Or(given, column, "record") }
+// UnitWord returns the name of the unit: the given name, else the name of its column, else "record".
+func UnitWord(given, column string) string {
+	if column == noUnit {
+		column = ""
+	}
+	return cmp.Or(given, column, "record")
+}
+
+// noUnit as --unit declares that each row is a unit although ids repeat.
+const noUnit = "none"
 
 // Object is a JSON object with ordered fields. Elements are alternately names and values. A name that ends in
 // a question mark is omitted if the value is zero, nil or an empty list.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -145,7 +144,7 @@ func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset
 	if err != nil {
 		return fail(err)
 	}
-	readEncoder(g, schema.Encoder, reading.Grouped(f.PrivateSource(private)))
+	readEncoder(g, schema.Encoder)
 	g.Logf("public rows: %d, of %d features", pool.Len(), schema.Features)
 	t, err := schema.ReadTask(f.PrivateSource(private))
 	if err != nil {
@@ -174,19 +173,13 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 // have one line.
 const maxAloud = 40
 
-// ReadAloud prints the columns of a table and their use. It warns if a column suggests several rows per
-// person. All this depends only on public rows.
-func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
+// ReadAloud prints the columns of a table and their use, computed from public rows.
+func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")
 	}
 	for _, line := range aloud(notes) {
 		g.Logf("  %s", line)
-	}
-	if len(repeated) > 0 {
-		g.Warn(fmt.Sprintf("ids repeat in column %s, but every row counts as its own unit; if a person has several rows, give the "+
-			"column of persons as --unit",
-			strings.Join(repeated, ", ")))
 	}
 }
 
@@ -195,18 +188,13 @@ func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
 		g.Warn("not releasable: " + why + " (the ε of a run on the default split does not cover what is learned from these rows or chosen with them)")
 	}
-	readEncoder(g, t.Encoder, t.Grouped)
+	readEncoder(g, t.Encoder)
 }
 
-func readEncoder(g *Globals, e *dataset.Encoder, grouped bool) {
-	if e == nil {
-		return
+func readEncoder(g *Globals, e *dataset.Encoder) {
+	if e != nil {
+		ReadAloud(g, e.Notes())
 	}
-	var repeated []string
-	if !grouped {
-		repeated = e.Repeated()
-	}
-	ReadAloud(g, e.Notes(), repeated)
 }
 
 func aloud(notes []dataset.ColumnNote) []string {

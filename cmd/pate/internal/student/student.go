@@ -22,7 +22,6 @@ import (
 
 type studentFlags struct {
 	data                        shell.DataFlags
-	drop                        []string
 	labels, ledger, out, export string
 }
 
@@ -30,11 +29,10 @@ func New(g *shell.Globals) *cobra.Command {
 	var f studentFlags
 	cmd := shell.Command("student PUBLIC", "seed delta", shell.Needs(cobra.ExactArgs(1), "labels", "out"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
+	f.data.Columns.Add(cmd.Flags())
 	f.data.AddReading(cmd.Flags())
 	shell.Declare(cmd.Flags(), "student", shell.To{"labels": &f.labels, "out": &f.out, "ledger": &f.ledger, "export": &f.export,
 		"label-column": &f.data.Label, "unit": &f.data.Unit, "kind": &f.data.Kind})
-	cmd.Flags().StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are not features")
-	shell.Take("any").Of(cmd.Flag("drop"))
 	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
 	return cmd
 }
@@ -61,8 +59,7 @@ func (f *studentFlags) reading() (dataset.Reading, error) {
 	if err != nil {
 		return dataset.Reading{}, err
 	}
-	opt.CSV.Drop = f.drop
-	return dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind}, nil
+	return dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind, Keep: opt.Keep, ImageSize: opt.ImageSize}, nil
 }
 
 func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) error {

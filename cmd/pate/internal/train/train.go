@@ -82,7 +82,7 @@ func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) e
 	bar := shell.NewProgress(g)
 	defer bar.Clear()
 	j.Progress, j.Say = bar.Update, bar.Say
-	j.Decided = func(r *training.Result) { bar.ReadAloud(r.Columns, r.Repeated) }
+	j.Decided = func(r *training.Result) { bar.ReadAloud(r.Columns) }
 	result, err := training.Run(cmd.Context(), j)
 	bar.Clear()
 	if err != nil {
