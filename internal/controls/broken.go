@@ -17,7 +17,8 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// brokenLaw is a published sparse vector that is not private (Lyu, Su, Li 2017), with inputs that show this.
+// brokenLaw is a published variant of the sparse vector technique that is not private (Lyu, Su, Li 2017),
+// with inputs that show this.
 type brokenLaw struct {
 	name, mistake string
 	epsilon       float64 // claimed epsilon
@@ -78,7 +79,7 @@ func comparisons(law svt.Law, values []float64) side[string] {
 	})
 }
 
-// drawn makes the runs of a law by drawing samples.
+// drawn makes a side whose runs call draw.
 func drawn[O comparable](draw func(rnd *rand.Rand) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		rnd := rand.New(key.Stream())
@@ -94,9 +95,9 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue releases the noisy value of the query found above the threshold, with the noise of the
-// comparison (as in lecture notes of 2011). After m queries below, a small value shows that the threshold was
-// low. The event has probability at most 1e-5: too rare for runs, but its exact law shows it.
+// noisyValue releases the noisy value of the query above the threshold, with the noise of the comparison (as
+// in lecture notes of 2011). After many queries below, a small value shows that the threshold was low. The
+// event has probability at most 1e-5, which is too rare for runs, but the exact distribution shows it.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
@@ -105,7 +106,7 @@ func noisyValue() Target {
 		}
 		return 1 - math.Exp(-x/b2)/2
 	}
-	// law is the distribution of the event: 16 times below, then a value in [low, 0].
+	// law is the distribution of the event of 16 results below and then a value in [low, 0].
 	law := func(first, last float64) []float64 {
 		p, ends := 0.0, []float64{-60 * b1, -40, -20, -8, low, -2, -1, 0}
 		for i := range len(ends) - 1 {
@@ -127,9 +128,9 @@ const (
 	gapDelta    = 0.01
 )
 
-// brokenVotes returns mistakes around single votes. Noisy argmax with Laplace noise of scale 1/epsilon,
-// described as epsilon-private in lecture notes, is not: a moved vote changes two counts. The lead minus one
-// has sensitivity 2 as a distance to instability, and is not 0 where the winner is about to change.
+// brokenVotes returns mistakes about single votes. Lecture notes describe noisy argmax with Laplace noise of
+// scale 1/epsilon as epsilon-private, but a moved vote changes two counts. The lead minus one, used as a
+// distance to instability, has sensitivity 2 and is not 0 where the winner is about to change.
 func brokenVotes() []Target {
 	one, two := []int{8, 2}, []int{9, 1}
 	return []Target{
@@ -147,16 +148,16 @@ func halfNoiseOf(counts []int) side[aggregate.Answer] {
 	}, counts)
 }
 
-// gapRelease reports whether an answer at this distance is released, by the printed test.
+// gapRelease makes runs of the printed test at the given distance.
 func gapRelease(distance float64) side[bool] {
 	return drawn(func(rnd *rand.Rand) bool {
 		return distance+laplaceNoise(rnd, 1/gapEpsilon) > math.Log(1/gapDelta)/gapEpsilon
 	})
 }
 
-// floatingPoint returns textbook Laplace noise: b log u for a uniform u of 53 bits, added in doubles (Mironov
-// 2012). The possible sums have gaps, and the gaps depend on the true value. The auditor checks which of two
-// values can have led to a released number.
+// floatingPoint returns textbook Laplace noise: b log u with a 53-bit uniform u, added in float64 (Mironov
+// 2012). The possible sums have gaps that depend on the true value. The auditor checks which of two values
+// can give a released number.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
@@ -198,8 +199,8 @@ func brokenSGD() []Target {
 	}, fixedBatches()...)
 }
 
-// batchClipped clips the mean gradient of a batch, as printed in lecture notes, in place of each record's
-// gradient. The sum of n gradients may then have norm n clip.
+// batchClipped clips the mean gradient of a batch instead of each record's gradient, as printed in lecture
+// notes. The sum of n gradients may then have norm n clip.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -220,10 +221,10 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 	return tally
 }
 
-// fixedBatches deals the records into batches of one size but accounts for Poisson samples (Chua et al. 2024;
-// Lebeda et al. 2024). The gradients of all other records are -1, and the record in question has +1 or is
-// missing, so the sum of its batch is 2 or 1 above the other sums. These are known, so sampling hides
-// nothing. The auditor uses the largest sum.
+// fixedBatches shuffles the records into batches of fixed size but accounts for Poisson samples (Chua et al.
+// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing, and all other records have -1. So the
+// sum of the record's batch is 2 or 1 above the other, known sums, and sampling hides nothing. The auditor
+// uses the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -252,15 +253,15 @@ func fixedBatches() []Target {
 	}
 }
 
-// largestBatch returns the distribution, in buckets, of the largest of a number of batch sums, one with mean
-// shift and the others with mean 0:
+// largestBatch returns the distribution, in buckets, of the largest batch sum. One batch has mean shift, and
+// the other batches have mean 0:
 //
 //	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)
 func largestBatch(steps int, sigma, shift float64) []float64 {
 	logBelow := func(x float64) float64 {
 		return float64(steps-1)*mathx.LogNormalCDF(x/sigma) + mathx.LogNormalCDF((x-shift)/sigma)
 	}
-	const low, high, width = 1, 5, 0.02 // in units of the clip norm, with a margin for the noise
+	const low, high, width = 1, 5, 0.02 // in units of the clip norm; the range has a margin for the noise
 	var law []float64
 	last, x := 0.0, high*(1+sigma)
 	for ; x > low; x -= width {
@@ -270,8 +271,8 @@ func largestBatch(steps int, sigma, shift float64) []float64 {
 	return append(law, math.Log1p(-last))
 }
 
-// brokenAccounts returns correct mechanisms with a wrong cost: from accountants that were in use, and from
-// rules that look plausible. Exact laws refute all of them.
+// brokenAccounts returns correct mechanisms with a wrong cost, from earlier accountants and from plausible
+// rules. Exact distributions refute all of them.
 func brokenAccounts() []Target {
 	priced := func(name, mistake, on string, claim claimer, pair laws) Target {
 		return byLaw(name, on, claim, pair).mistaken(mistake)
@@ -310,13 +311,13 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns the law of whether the best of n runs is good, with the log odds of a good run.
+// anyOf returns the distribution of whether any of n runs is good. logOdds are the log odds of a good run.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}
 }
 
-// halfLines returns the distribution of how many of 400 numbers a real number exceeds.
+// halfLines returns the distribution of a real number in 401 intervals.
 func halfLines(survival func(float64) float64) []float64 {
 	var law []float64
 	above := 0.0
@@ -328,21 +329,22 @@ func halfLines(survival func(float64) float64) []float64 {
 	return append(law, math.Log1p(-above))
 }
 
-// Queries of permute-and-flip are charged as queries of the exponential mechanism: both are 2/Scale-private,
-// but only the exponential mechanism has log-ratios in an interval of that length.
+// Permute-and-flip is charged as the exponential mechanism. Both are 2/Scale-private, but only the
+// exponential mechanism has log-ratios in an interval of that length.
 const flipScale, flips = 10.0, 500
 
 var exponential = profile(accountant.Repeated{
 	Event: accountant.ExponentialMechanism{Epsilon: 2 / flipScale}, Count: flips}, accountant.ReplaceOne)
 
-// permuteAndFlip returns the law of the wins of the class behind, which has probability e^(-lead/Scale)/2.
+// permuteAndFlip returns the distribution of the wins of the class behind. It wins with probability
+// e^(-lead/Scale)/2.
 func permuteAndFlip(lead float64) []float64 {
 	p := math.Exp(-lead/flipScale) / 2
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
-// anyOrder returns a mechanism of two steps that continues while some Rényi order, 6 or 32, is within a
-// budget of (2, 0.01): every path stays within the budget, but the mechanism's delta is 1.37 times as large
+// anyOrder returns a mechanism of two steps that continues while Rényi order 6 or 32 is within a budget of
+// (2, 0.01). Every path stays within the budget, but the delta of the mechanism is 1.37 times too large
 // (Whitehouse et al. 2023 give valid filters).
 func anyOrder() laws {
 	steps := func(first [3]float64, after0, after1 float64) []float64 {

@@ -1,19 +1,19 @@
-// Package controls audits every mechanism of the toolkit, and known mistakes with such mechanisms, with the
-// tests of package internal/accountant/audit.
+// Package controls audits every mechanism of the toolkit and known mistakes with such mechanisms. The tests
+// are in package internal/accountant/audit.
 //
 //	results, err := controls.Run(ctx, controls.Default(), controls.Options{Key: key, Alpha: 1e-4})
 //
-// [Default] are the mechanisms as shipped, each run through its public interface on two neighbouring inputs,
-// including charges; no claim should be refuted. [Broken] are positive controls with deliberate mistakes: the
-// audit must refute the claim that would hold without the mistake. [Trained] and [BrokenTrained] are the same
-// for a model trained on MNIST as users train it, which takes longer.
+// [Default] lists the mechanisms as shipped. Each runs through its public interface on two neighbouring
+// inputs, with charges. No claim should be refuted. [Broken] lists positive controls with deliberate
+// mistakes. The audit must refute the claim that would be true without the mistake. [Trained] and
+// [BrokenTrained] do the same for a model on MNIST, which takes longer.
 //
-// A claim is the cost of the mechanism's own event by the accountants, at a delta where the method is
-// sensitive. Noise without a delta is audited at delta 0. For Gaussian noise the claim is the whole privacy
-// profile, any point of which can be refuted: Options.Delta selects the point.
+// A claim is the cost of the mechanism's event by the accountants, at a delta where the method is sensitive.
+// Noise without a delta is audited at delta 0. For Gaussian noise the claim is the whole privacy profile, and
+// Options.Delta selects a point.
 //
 // # Caveats
 //
-// As for package audit, a claim that is not refuted is not proved. Each target has one pair of neighbouring
-// inputs, or one small world; the tests of the mechanisms' own packages enumerate more.
+// A claim that is not refuted is not proved (see package audit). Each target has one pair of neighbouring
+// inputs or one small world. The tests of the mechanisms enumerate more.
 package controls

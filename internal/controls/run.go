@@ -15,30 +15,29 @@ import (
 
 // Options controls the effort of audits.
 type Options struct {
-	Key rng.Key // key for all randomness: rng.NewKey, or rng.SeedKey for an audit that can be repeated
-	// Alpha is the probability that any claim is refuted if all are true, divided equally among audits by
-	// chance.
+	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
+	// Alpha is the probability that any claim is refuted if all claims are true. It is divided equally among
+	// the random audits.
 	Alpha float64
-	// Delta, if not 0, is the delta at which claims with a privacy profile are audited. Default: 0.01 by
-	// runs, 1e-5 by law, 1e-8 by canaries.
+	// Delta is the delta for claims with a privacy profile. 0 means 0.01 by runs, 1e-5 by law, 1e-8 by
+	// canaries.
 	Delta float64
-	// Runs, if not 0, is the number of runs on each input, for targets that use runs.
+	// Runs, if not 0, replaces the number of runs on each input.
 	Runs int
-	// Workers is the number of targets audited at a time; default GOMAXPROCS.
+	// Workers is the number of concurrent audits. 0 means GOMAXPROCS.
 	Workers int
-	// Progress, if set, is called from time to time, from several goroutines, with the amount of finished
-	// work.
+	// Progress, if not nil, is called by several goroutines with the amount of finished work.
 	Progress func(done, total int)
 }
 
-// Result is the result for one target.
+// Result is the audit result for one target.
 type Result struct {
 	Target  Target
 	Finding audit.Finding
 	Seconds float64
 }
 
-// Run audits all targets, and returns the results in their order.
+// Run audits all targets and returns the results in their order.
 func Run(ctx context.Context, targets []Target, opt Options) ([]Result, error) {
 	if opt.Key.IsZero() {
 		return nil, errors.New("controls: Key is missing")
@@ -70,7 +69,7 @@ func Run(ctx context.Context, targets []Target, opt Options) ([]Result, error) {
 				t := targets[i]
 				report := func(int) {}
 				if opt.Progress != nil {
-					before := 0 // for this target
+					before := 0 // done for this target
 					report = func(now int) {
 						opt.Progress(int(done.Add(int64(now-before))), total)
 						before = now
@@ -116,8 +115,8 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns the delta at which the method is most sensitive: runs do not show rare events, and canaries
-// lose twice their number times delta.
+// delta returns the delta at which the method is most sensitive. Runs do not show rare events. For canaries
+// the test loses about twice their number times delta.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:
@@ -135,7 +134,6 @@ func (t Target) runs(asked int) int {
 	return t.Runs
 }
 
-// weight returns the amount of work for a target, in runs.
 func weight(t Target, asked int) int {
 	if t.Method == ByRuns {
 		return 2 * t.runs(asked)

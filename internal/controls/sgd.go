@@ -20,27 +20,26 @@ func sgdTargets() []Target {
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig returns a short run with an epsilon of 2.3 at delta 1e-8, small enough to detect four times as
-// much: a quarter of the noise is refuted in 9999 of 10,000 audits, by the spread of their bounds.
+// canaryConfig returns a short run with epsilon 2.3 at delta 1e-8. A run with a quarter of the noise is
+// refuted in 9999 of 10,000 audits, by the spread of their bounds.
 func canaryConfig() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 5.5, ClipNorm: 1, Steps: 20, Workers: 1}
 }
 
 const (
 	canaryCount  = 6000
-	canaryWeight = 100  // value of a canary's one feature: its gradient is large, and clipped
-	canaryRate   = 1e-4 // change of a weight by one clipped gradient: small enough not to change the model
+	canaryWeight = 100  // value of a canary's only feature; its gradient is large and clipped
+	canaryRate   = 1e-4 // change of a weight by one clipped gradient; too small to change the model
 )
 
-// canaries returns one run of DP-SGD on softmax regression with two classes. A canary is a record with one
-// feature that no other record has, so that the feature's weights show only whether the canary was in the
-// data. The data are the canaries for which a fair coin shows heads. The auditor sees every iterate, as the
-// claim allows. The claim is for cfg, and noise is the noise multiplier of the run; model wraps the trained
-// model.
+// canaries audits one run of DP-SGD on softmax regression with two classes. A canary is a record with a
+// feature that no other record has. So the weights of that feature show only whether the canary was in the
+// data. A fair coin decides this for each canary. The auditor sees every iterate. The claim is for cfg, but
+// the run uses the multiplier noise, and model wraps the trained model.
 //
-// The auditor guesses for a tenth of the canaries, with the highest and the lowest scores. The score of a
-// canary is the log-likelihood ratio of its weights: each step adds noise or, with the sampling probability,
-// noise around one clipped gradient.
+// The auditor guesses about the tenth of the canaries with the highest and the lowest scores. A score is the
+// log-likelihood ratio of the canary's weights. Each step adds noise or, with the sampling probability, noise
+// around a clipped gradient.
 func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model, noise float64) Target {
 	return Target{Name: name, Method: ByCanaries, On: fmt.Sprintf("%d canaries, each in or out", canaryCount),
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
@@ -77,7 +76,8 @@ func (e effort) coins(n int) (heads int, in []bool) {
 	return heads, in
 }
 
-// guess trains a model on its own ledger, and guesses from the scores of look which canaries were in.
+// guess trains a model on a ledger of its own. It guesses from the scores of look which canaries were in the
+// data.
 func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config,
 	look func(rate float64) []float64, in []bool, guesses int) (audit.Finding, error) {
 	claimed, err := claim(e.delta)
@@ -106,7 +106,7 @@ func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, dat
 
 type watch struct {
 	cfg     dpsgd.Config
-	weights []float32 // current weights; of the first class, then of the second
+	weights []float32 // current weights of the first class, then of the second class
 	before  []float64
 	scores  []float64
 }
@@ -115,7 +115,7 @@ func (w *watch) look() []float64 {
 	q, sigma := w.cfg.SamplingProbability, w.cfg.NoiseMultiplier
 	for i := range w.scores {
 		now := (float64(w.weights[i]) - float64(w.weights[canaryCount+i])) / math.Sqrt2
-		x := (now - w.before[i]) / (canaryRate * w.cfg.ClipNorm) // 1 if the canary was sampled, plus noise
+		x := (now - w.before[i]) / (canaryRate * w.cfg.ClipNorm) // noise around 1 if the canary was sampled, otherwise around 0
 		w.before[i] = now
 		w.scores[i] += math.Log1p(q * math.Expm1((2*x-1)/(2*sigma*sigma)))
 	}

@@ -26,8 +26,8 @@ func sparseTargets() []Target {
 }
 
 // sparse audits a sparse vector by law and by runs. By law it compares all sequences of four queries with
-// values 0 and 1, any two of which are neighbours, and one long worst case. By runs it compares the values
-// with their mirror image: every query changes by 1, the threshold's side against the query that is above.
+// values 0 and 1, any two of which are neighbours, and one long worst case. By runs it compares values with 1
+// - values, so every query changes by 1.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	const queries, long = 4, 20
 	m := must(svt.NewSparseVector(cfg))
@@ -70,7 +70,7 @@ func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	return []Target{law, runs(name, fmt.Sprintf("%v and %v", values, mirrored), 50_000, pure(m.Event()), ask(values), ask(mirrored))}
 }
 
-// transcripts returns the law of all transcripts, in the same order for all values.
+// transcripts returns the log probabilities of all transcripts, in the same order for all values.
 func transcripts(law svt.Law, values []float64) []float64 {
 	var logs []float64
 	for _, o := range must(law.Outcomes(values)) {
@@ -86,16 +86,16 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and e on the other. If differ is set, the answers differ,
-// and so both distances are 0.
+// stableQuery is a query at distance d on one input and e on the other input. If differ is set, the answers
+// differ and both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool
 }
 
-// stableSparse audits by law all runs of three queries around the threshold, and long runs in which every
-// distance changes in the same way except at two queries. By runs it audits stable answers near the
-// threshold, where refusals are neither certain nor rare.
+// stableSparse audits by law all runs of three queries near the threshold. It also audits long runs in which
+// all distances except two change in the same direction. By runs it audits distances at which refusals are
+// neither certain nor rare.
 func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target {
 	kinds := []stableQuery{
 		{0, 0, true}, {0, 1, false},
@@ -142,7 +142,8 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the laws of a run on two inputs. If the answers differ, at most one input can release.
+// stableLaws returns the distributions of a run on two inputs. A released answer that differs identifies its
+// input.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

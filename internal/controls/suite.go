@@ -19,18 +19,18 @@ import (
 type Method string
 
 const (
-	ByRuns     Method = "runs"     // audit.BlackBox
-	ByLaw      Method = "law"      // audit.Exact
-	ByCanaries Method = "canaries" // audit.OneRun
+	ByRuns     Method = "runs"     // by audit.BlackBox
+	ByLaw      Method = "law"      // by audit.Exact
+	ByCanaries Method = "canaries" // by audit.OneRun
 )
 
-// Target is a claim to audit. Several targets may have one name: a mechanism by its law and by its runs.
+// Target is a claim to audit. A mechanism can have several targets with one name, by law and by runs.
 type Target struct {
 	Name    string
 	Method  Method
-	On      string // the neighbouring inputs, or the data
-	Mistake string // the deliberate mistake; "" as shipped
-	Runs    int    // default number of runs on each input; 0 if it is fixed
+	On      string // neighbouring inputs, or the data
+	Mistake string // deliberate mistake; "" as shipped
+	Runs    int    // default number of runs on each input; 0 if fixed
 
 	audit func(ctx context.Context, e effort) (audit.Finding, error)
 }
@@ -43,7 +43,7 @@ func (t Target) mistaken(how string) Target {
 type effort struct {
 	key      rng.Key
 	alpha    float64
-	delta    float64 // of claims that have a profile
+	delta    float64 // for claims with a privacy profile
 	runs     int
 	progress func(done int)
 }
@@ -58,7 +58,7 @@ func Broken() []Target {
 	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts())
 }
 
-// Names returns the names of targets, each once, in order.
+// Names returns the distinct names of targets in order.
 func Names(targets []Target) []string {
 	var names []string
 	for _, t := range targets {
@@ -69,7 +69,7 @@ func Names(targets []Target) []string {
 	return names
 }
 
-// Find returns the targets with these names, in the order of targets.
+// Find returns the targets with the given names, in the order of targets. An unknown name is an error.
 func Find(targets []Target, names ...string) ([]Target, error) {
 	var found []Target
 	for _, t := range targets {
@@ -85,14 +85,14 @@ func Find(targets []Target, names ...string) ([]Target, error) {
 	return found, nil
 }
 
-// claimer computes a claim; if it has a profile, at delta.
+// claimer returns a claim. A claim with a privacy profile is evaluated at delta.
 type claimer func(delta float64) (audit.Claim, error)
 
 func stated(epsilon, delta float64) claimer {
 	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }
 
-// pure claims the largest loss of an event, and its failure probability.
+// pure claims the largest loss of an event and its failure probability.
 func pure(event accountant.Event) claimer {
 	return func(float64) (audit.Claim, error) {
 		loss, failure, err := accountant.Divergence(accountant.ReplaceOne, math.Inf(1), event)
@@ -122,7 +122,7 @@ func profile(event accountant.Event, relation accountant.Relation) claimer {
 	}
 }
 
-// pureOrProfile claims the cost of a mechanism without or with Gaussian noise.
+// pureOrProfile returns pure for a mechanism without Gaussian noise, and otherwise profile.
 func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	if isPure {
 		return pure(event)
@@ -130,7 +130,7 @@ func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	return profile(event, accountant.ReplaceOne)
 }
 
-// must is for the fixed configurations and laws of this package, for which an error is a programming mistake.
+// must panics on an error. In the fixed configurations of this package an error is a programming mistake.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -140,10 +140,10 @@ func must[T any](v T, err error) T {
 
 const lawAccuracy = 1e-9
 
-// laws are logarithms of the probabilities of all outcomes, for pairs of neighbouring inputs.
+// laws yields the log probabilities of all outcomes for pairs of neighbouring inputs.
 type laws = iter.Seq2[[]float64, []float64]
 
-// byLaw returns a target that compares laws on pairs of neighbouring inputs.
+// byLaw returns a target that compares output distributions on pairs of neighbouring inputs.
 func byLaw(name, on string, claim claimer, pairs laws) Target {
 	return Target{Name: name, Method: ByLaw, On: on, audit: func(_ context.Context, e effort) (audit.Finding, error) {
 		c, err := claim(e.delta)
@@ -158,8 +158,8 @@ func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// overVotes yields the laws for all ways in which a number of teachers can vote or abstain, and for each
-// change of one teacher's vote or abstention.
+// overVotes yields the distributions for all votes and abstentions of the teachers, and for each change by
+// one teacher.
 func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	return func(yield func(p, q []float64) bool) {
 		known := map[string][]float64{}
@@ -202,10 +202,9 @@ func histograms(votes, classes int) [][]int {
 	return out
 }
 
-// side makes the runs of a mechanism on one of two inputs.
 type side[O comparable] func(key rng.Key, runs int) audit.Run[O]
 
-// runs returns a target that is run on two inputs.
+// runs returns a target that runs a mechanism on two inputs.
 func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {
 	return Target{Name: name, Method: ByRuns, On: on, Runs: n,
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
@@ -218,11 +217,10 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 		}}
 }
 
-// reservations returns reservations for one event, which every run needs. An audit has no budget of its own,
-// since its inputs are made up.
+// reservations supplies reservations for one event. An audit has no budget, because its inputs are made up.
 type reservations struct {
 	event accountant.Event
-	size  int // number reserved at a time; the sum of their failure probabilities must fit one ledger
+	size  int // number per ledger; the sum of their failure probabilities must fit one ledger
 	ready []*ledger.Reservation
 }
 
@@ -236,7 +234,7 @@ func (p *reservations) take() *ledger.Reservation {
 	return r
 }
 
-// each makes a side of a mechanism that is charged again for every run.
+// each makes a side whose every run has a new reservation.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{event: event, size: 1000}

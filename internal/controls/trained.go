@@ -21,8 +21,8 @@ import (
 	"github.com/pate-go/pate/internal/namedsets"
 )
 
-// Trained returns models as users train them, with canaries among the real records. They take a minute each
-// and are not part of Default.
+// Trained returns audits of models that are trained as users train them, with canaries among the records.
+// Each takes about a minute. They are not part of Default.
 func Trained() []Target { return []Target{mnist().target()} }
 
 // BrokenTrained returns the positive controls of Trained.
@@ -32,13 +32,13 @@ func BrokenTrained() []Target {
 	return []Target{t.target().mistaken("noise a quarter of what is accounted")}
 }
 
-// trained is a linear model on the images of MNIST, by the recipe of `pate dpsgd`.
+// trained is a linear model on MNIST with the recipe of `pate dpsgd`.
 type trained struct {
 	name     string
-	share    float64 // share of MNIST
+	share    float64 // fraction of MNIST
 	canaries int
 	guesses  int
-	epsilon  float64 // epsilon of the recipe, at delta
+	epsilon  float64 // epsilon of the recipe at delta
 	delta    float64
 	noise    float64 // actual noise divided by accounted noise
 	train    func(recipe.Shape) dpsgd.Config
@@ -57,9 +57,9 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains once, with a canary among the images for each coin that shows heads. A canary has one feature,
-// of the size of a whole image, that no other record has. So a column of weights depends on other records
-// only through the predictions, which the auditor sees.
+// audit trains once. A fair coin decides for each canary whether it is among the images. A canary has one
+// feature that no other record has, with the norm of a whole image. Its column of weights depends on other
+// records only through the predictions, which the auditor sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds a column for every canary, and a row of class 0 for each included canary.
+// withCanaries adds a column for every canary and a row of class 0 for each included canary.
 func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)
@@ -150,21 +150,21 @@ func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 			row++
 		}
 	}
-	data.Y = data.Y[:n+present] // canaries are of class 0
+	data.Y = data.Y[:n+present] // canaries have class 0
 	return data
 }
 
 func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
 
-// weightWatch scores the canaries of a linear model while it is trained, by the log-likelihood ratio of the
-// weights. The gradient of a step is reconstructed from the iterates and the momentum. In the direction of a
-// canary it is noise or, with the sampling probability, noise around the canary's clipped gradient.
+// weightWatch scores the canaries of a linear model during training by the log-likelihood ratio of the
+// weights. It reconstructs the gradient of a step from the iterates and the momentum. In the direction of a
+// canary the gradient is noise or, with the sampling probability, noise around the clipped gradient.
 type weightWatch struct {
 	cfg      dpsgd.Config
 	clip     dpsgd.Clip
 	expected float64 // expected number of records in a batch
 	live     []float32
-	before   []float64 // the last iterate
+	before   []float64 // last iterate
 	velocity []float64
 	scores   []float64
 
@@ -192,7 +192,7 @@ func (w *weightWatch) look(rate float64) []float64 {
 		delta := w.gradient(probability, i)
 		norm := floats.Norm(delta, 2)
 		scale, _ := w.clip.Scale(0, norm*math.Hypot(w.size, 1))
-		shift := scale * norm * w.size // shift by the canary, along its direction
+		shift := scale * norm * w.size // shift by the canary in its direction
 		seen := 0.0
 		for k, d := range delta {
 			at := k*w.cols + w.first + i
@@ -210,7 +210,7 @@ func (w *weightWatch) look(rate float64) []float64 {
 	return w.scores
 }
 
-// gradient returns the gradient of canary i's loss with respect to the logits, for class 0, before the step.
+// gradient returns the gradient of canary i's loss with respect to the logits, before the step.
 func (w *weightWatch) gradient(p []float64, i int) []float64 {
 	total := 0.0
 	for k := range p {

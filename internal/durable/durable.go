@@ -14,15 +14,15 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes a file at path atomically. It calls write with a buffered writer on a temporary file
-// beside path, syncs that file, renames it to path and syncs the folder. On any error before the rename, path
-// is unchanged and the temporary file is removed. Only its owner can read the file until the rename.
+// WriteFile writes the file at path atomically. write fills a temporary file next to path. Then WriteFile
+// syncs this file, renames it to path and syncs the folder. After an error before the rename, path is
+// unchanged and the temporary file is removed. Until the rename only the owner can read the file.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }
 
-// WriteTagged is [WriteFile] with a tag in the name of the temporary file, by which [Sweep] finds it after
-// the process was killed.
+// WriteTagged is [WriteFile] with a tag in the name of the temporary file. [Sweep] finds the file by its tag
+// after a crash.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, temporary(path, tag))
@@ -35,7 +35,7 @@ func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error
 			os.Remove(f.Name())
 		}
 	}()
-	if err := KeepPrivate(f.Name()); err != nil { // while it is still empty
+	if err := KeepPrivate(f.Name()); err != nil { // while the file is empty
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<16)
@@ -67,7 +67,7 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 }
 
 // Lock takes a lock file. It waits until ctx ends. Only the owner can read the file, because every process
-// that opens it can hold the lock.
+// that can open it can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -82,8 +82,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait returns the result of open, unless ctx ends first: then the error begins with waiting, and a later
-// result is closed.
+// Wait returns the result of open. If ctx ends first, the error begins with waiting, and a later result is
+// closed.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)
@@ -105,8 +105,8 @@ func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, erro
 	}
 }
 
-// Sweep removes the temporary files with this tag beside path. No process may be writing with the tag at that
-// time. Files that cannot be removed are ignored.
+// Sweep removes the temporary files with this tag next to path. No other process may write with the tag. It
+// ignores files that it cannot remove.
 func Sweep(path, tag string) {
 	before, after, _ := strings.Cut(temporary(path, tag), "*")
 	sweep(filepath.Dir(path), func(name string) (random string) {
@@ -119,8 +119,8 @@ func Sweep(path, tag string) {
 	})
 }
 
-// SweepFolder removes the temporary files of this package from a folder in which no process is writing. Files
-// that cannot be removed are ignored.
+// SweepFolder removes the temporary files of this package in a folder. No process may write there. It ignores
+// files that it cannot remove.
 func SweepFolder(dir string) {
 	sweep(dir, func(name string) (random string) {
 		name, ours := strings.CutSuffix(name, ".tmp")
@@ -132,11 +132,11 @@ func SweepFolder(dir string) {
 	})
 }
 
-// sweep removes the files of a folder for which random returns digits only.
+// sweep removes the files of a folder for which random returns only digits.
 func sweep(dir string, random func(name string) string) {
 	found, err := os.ReadDir(dir)
 	if err != nil {
-		return // writing there will fail
+		return // a later write will fail
 	}
 	for _, f := range found {
 		if r := random(f.Name()); r != "" && strings.Trim(r, "0123456789") == "" {
@@ -145,7 +145,7 @@ func sweep(dir string, random func(name string) string) {
 	}
 }
 
-// temporary returns the pattern, for os.CreateTemp, of the temporary files beside path.
+// temporary returns the os.CreateTemp pattern of temporary files next to path.
 func temporary(path, tag string) string {
 	if tag != "" {
 		tag = "." + tag

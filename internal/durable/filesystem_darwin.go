@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// statusTime returns when a file or its attributes last changed, which users cannot set; nil if unknown.
+// statusTime returns the time of the last change of a file or its attributes, or nil. Users cannot set it.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctimespec

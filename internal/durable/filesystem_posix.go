@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// rename renames a file and replaces an existing one.
+// rename renames a file and replaces an existing file.
 func rename(from, to string) error { return os.Rename(from, to) }
 
 // SyncDir makes the names in a folder durable.
@@ -23,8 +23,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that only its owner can read, and removes its name. If the file system does
-// not allow this, named is true, and the caller that closes the file has to remove it.
+// Unnamed makes a temporary file that only its owner can read, and removes its name. named reports that the
+// name could not be removed. The caller must then remove the file.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the longest time that rename waits for other processes that have the old file open, such as
-// indexers and virus scanners.
+// patience is the longest time that rename waits for processes with the old file open, such as indexers and
+// virus scanners.
 const patience = 2 * time.Second
 
-// rename renames a synced file, replacing the old one, and returns when the name is on disk. On Windows a
-// file cannot be replaced while it is being read, so rename waits for readers.
+// rename renames a synced file, replaces an existing file, and returns when the name is on disk. Windows
+// cannot replace a file that is open, so rename waits for readers.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -40,14 +40,14 @@ func rename(from, to string) error {
 }
 
 // SyncDir makes the names in a folder durable if the file system can flush a folder. Otherwise a name is as
-// durable as its file: [WriteFile] renames through to the disk, and the journal of NTFS keeps the order in
-// which a file was made and flushed.
+// durable as its file: [WriteFile] renames through to the disk, and NTFS keeps the order of creation and
+// flush.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	// os.Open opens for reading, and such a handle cannot be flushed.
+	// os.Open gives a read handle, which cannot be flushed.
 	folder, err := windows.CreateFile(name, windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
 		nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
 	if err == nil {
@@ -66,7 +66,7 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that is removed when it is closed, or when its process ends; named is false.
+// Unnamed makes a temporary file that is removed when it is closed or its process ends. named is false.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	made, err := os.CreateTemp("", pattern)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file without a name in a folder, which is removed with its process, and reports whether
-// the file system supports such files.
+// nameless makes a file without a name in dir, which disappears when it is closed. known reports whether the
+// file system supports such files.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {
@@ -24,7 +24,7 @@ func nameless(dir string) (known bool, err error) {
 	return true, err
 }
 
-// statusTime returns when a file or its attributes last changed, which users cannot set; nil if unknown.
+// statusTime returns the time of the last change of a file or its attributes, or nil. Users cannot set it.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctim

@@ -7,16 +7,16 @@ import (
 	"io/fs"
 )
 
-// errUnknown refuses secrets on systems whose permissions this package does not support.
+// errUnknown is the error for secrets on systems whose permissions are not supported.
 var errUnknown = errors.New("may be open to others: on this system nothing tells who may read and write it")
 
-// Exposed refuses: the permissions are unknown.
+// Exposed returns an error, because the permissions are unknown.
 func Exposed(string, fs.FileInfo) error { return errUnknown }
 
-// Readable refuses: the permissions are unknown.
+// Readable returns an error, because the permissions are unknown.
 func Readable(string, fs.FileInfo) error { return errUnknown }
 
-// KeepPrivate does nothing.
+// KeepPrivate does nothing on this system.
 func KeepPrivate(string) error { return nil }
 
 func share(string) error { return nil }

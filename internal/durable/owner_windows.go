@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The rights to read a file, and the rights to change the contents of its name.
+// mayRead holds the rights to read a file. mayWrite holds the rights to change its contents or its name.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |
@@ -18,15 +18,14 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if another user may have written the file or folder at path: it belongs to another
-// user, or its access list lets other users write. The system and the administrators, who have all rights, do
-// not count as other users.
+// Exposed returns an error if another user may have written the file or folder at path. It checks the owner
+// and the write permissions. The system and the administrators do not count as other users.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if the access list of path lets other users than its owner read.
+// Readable returns an error if the access list of path lets other users read.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
-// ours returns the accounts that may have every right: this user, the system, and the administrators.
+// ours returns the accounts that may have every right: this user, the system and the administrators.
 func ours() (user *windows.SID, all []*windows.SID, err error) {
 	token, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -43,7 +42,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if an access list grants one of the given rights to other accounts.
+// granted returns an error if an access list grants one of rights to other accounts.
 func granted(path string, rights windows.ACCESS_MASK, to string) error {
 	_, all, err := ours()
 	if err != nil {
@@ -64,7 +63,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 	if err != nil && !errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) {
 		return fmt.Errorf("has an access list that cannot be read: %w", err)
 	}
-	if acl == nil { // a missing list allows everybody; an empty list allows nobody
+	if acl == nil { // a missing list allows everybody
 		return fmt.Errorf("everybody may %s, it has no access list", to)
 	}
 	for i := range uint32(acl.AceCount) {
@@ -75,7 +74,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 		switch {
 		case entry.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0: // only for future files in a folder
 			continue
-		case entry.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE: // denies rights
+		case entry.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE:
 			continue
 		case entry.Header.AceType != windows.ACCESS_ALLOWED_ACE_TYPE:
 			return fmt.Errorf("has an access list with an entry of type %d, which is not understood", entry.Header.AceType)
@@ -103,16 +102,15 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate limits the access to a file or folder that this process made, and to its future contents, to
-// this user, the system and the administrators. Otherwise a new file inherits its readers and writers from
-// its folder, whatever its mode.
+// KeepPrivate limits access to a new file or folder, and to its future contents, to this user, the system and
+// the administrators. Without it a new file inherits the access list of its folder.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	// Protected (P) against inheritance from the folder; full access (FA), also for future files (OICI), for
-	// the system (SY), administrators (BA) and this user.
+	// Protected (P) against inheritance; full access (FA), also for future files (OICI), for the system (SY),
+	// the administrators (BA) and this user.
 	return setAccess(path, "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;"+user.String()+")", windows.PROTECTED_DACL_SECURITY_INFORMATION)
 }
 

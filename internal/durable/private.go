@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// ErrExposed is returned for a secret that another user may have read or made.
+// ErrExposed matches the error for a secret that another user may have read or written.
 var ErrExposed = errors.New("durable: not this user's alone")
 
-// ReadSecret reads a file that only its owner can read and write. A file of another user, a file that other
-// users can open, and anything but a regular file, including links, is ErrExposed.
+// ReadSecret reads a file that only its owner can read and write. Errors: ErrExposed for a file of another
+// user, a file that other users can open, a link, or any other kind of file.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -45,8 +45,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return text[:n], nil
 }
 
-// PrivateFolder makes a folder for secrets, and its parents, or checks that the existing folder belongs to
-// this user, that other users cannot write to it, and that it is not a link.
+// PrivateFolder makes a folder for secrets, with its parents. For an existing folder it checks that the
+// folder belongs to this user, that other users cannot write to it, and that it is not a link.
 func PrivateFolder(path string) error {
 	if err := MkdirAll(path, 0o700); err != nil {
 		return err
@@ -64,7 +64,7 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// MkdirAll is os.MkdirAll, and returns when the names of the new folders are on disk.
+// MkdirAll is os.MkdirAll, but returns when the names of the new folders are on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -90,8 +90,8 @@ func MkdirAll(path string, mode os.FileMode) error {
 	return nil
 }
 
-// OpenRegular opens a file for reading. It refuses anything but a regular file without opening it, since
-// opening a pipe waits for a writer.
+// OpenRegular opens a regular file for reading. It refuses other kinds without opening them, because opening
+// a pipe waits for a writer.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -106,8 +106,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether was and is describe one file that was not written in between: by its size, its
-// time of modification and, if the system has one, the time of its last change.
+// Unchanged reports whether was and is describe the same file without a write in between. It compares the
+// size, the time of modification and, if known, the time of the last change.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

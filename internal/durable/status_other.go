@@ -4,5 +4,4 @@ package durable
 
 import "io/fs"
 
-// statusTime is unknown on this system.
 func statusTime(fs.FileInfo) any { return nil }

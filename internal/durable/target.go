@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Same reports whether a and b resolve to the same file, following links. The file need not exist.
+// Same reports whether a and b resolve to the same file through links. The files need not exist.
 func Same(a, b string) (bool, error) {
 	first, err := resolve(a)
 	if err != nil {
@@ -25,7 +25,7 @@ func Same(a, b string) (bool, error) {
 	if err == nil {
 		var other fs.FileInfo
 		if other, err = os.Stat(second); err == nil {
-			return os.SameFile(one, other), nil // also by hard links
+			return os.SameFile(one, other), nil // also for hard links
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,8 +34,8 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// Within reports whether path is in dir or is dir: by its name, by links, by another spelling of a name, or
-// because a file there is a link to it. Neither needs to exist.
+// Within reports whether path is dir or a file in dir. It follows links and hard links and compares files,
+// not spellings. Neither path needs to exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func Within(path, dir string) (bool, error) {
 	}
 	file, err := os.Stat(at)
 	if folder == nil || err != nil || !file.Mode().IsRegular() {
-		return false, nil // an unreadable file is refused when it is read
+		return false, nil // reading an unreadable file fails later
 	}
 	linked := false
 	err = filepath.WalkDir(in, func(there string, e fs.DirEntry, err error) error {
@@ -79,7 +79,7 @@ func Within(path, dir string) (bool, error) {
 	return linked, nil
 }
 
-const maxLinks = 40 // that resolve follows, as operating systems do
+const maxLinks = 40 // largest number of links that resolve follows, as in operating systems
 
 // resolve returns path without links. The file need not exist.
 func resolve(path string) (string, error) {
@@ -90,7 +90,7 @@ func resolve(path string) (string, error) {
 	for range maxLinks {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 		if errors.Is(err, fs.ErrNotExist) {
-			return path, nil // nor does anything in it exist
+			return path, nil // the folder does not exist
 		}
 		if err != nil {
 			return "", fmt.Errorf("durable: %w", err)
@@ -120,8 +120,7 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Writable returns an error if the folder of path does not exist or cannot be written to, so that WriteFile
-// would fail.
+// Writable returns an error if WriteFile would fail because the folder of path is missing or not writable.
 func Writable(path string) error {
 	if known, err := nameless(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("durable: %w", err)
@@ -131,7 +130,7 @@ func Writable(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), temporary(path, ""))
 	if err == nil {
 		err = f.Close()
-		if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) { // another process may have swept it
+		if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) { // another process may have swept the file
 			err = errors.Join(err, gone)
 		}
 	}

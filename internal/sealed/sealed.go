@@ -1,6 +1,6 @@
-// Package sealed is the common frame of the project's binary files: a line of magic that identifies the kind
-// and version, fields, and the SHA-256 of everything before. Integers and numbers are little-endian. The hash
-// detects damage; it does not authenticate.
+// Package sealed is the common format of the project's binary files. A file has a line that identifies kind
+// and version (magic), fields, and the SHA-256 of everything before. All values are little-endian. The hash
+// detects damage but does not authenticate.
 package sealed
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Errors for bytes that do not begin with the magic, or do not end with their hash.
+// ErrKind is for bytes that do not begin with the magic. ErrDamaged is for bytes that do not end with their
+// hash.
 var (
 	ErrKind    = errors.New("it is of another kind or version")
 	ErrDamaged = errors.New("the file is damaged: its hash does not match")
@@ -27,27 +28,27 @@ func Seal(b []byte) []byte {
 	return append(b, sum[:]...)
 }
 
-// little: numbers have the same byte order in memory as in files.
+// little reports whether this machine is little-endian.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Append appends numbers as IEEE 754 of their precision, little-endian.
+// Append appends values in IEEE 754 format, little-endian.
 func Append[F float32 | float64](b []byte, values []F) []byte {
 	if !little {
-		out, _ := binary.Append(b, binary.LittleEndian, values) // numbers have a fixed size
+		out, _ := binary.Append(b, binary.LittleEndian, values) // cannot fail, because the values have a fixed size
 		return out
 	}
 	size := int(unsafe.Sizeof(F(0))) * len(values)
 	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)...)
 }
 
-// Reader reads fields in sequence. After a missing field all further fields read as zero and Err returns the
-// error. No field takes more memory than its bytes in the file.
+// Reader reads fields in sequence. After a missing field all later fields are zero, and Err returns the
+// error. A field takes no more memory than its bytes in the file.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// Open checks magic and hash, and returns a reader of the bytes between them.
+// Open checks magic and hash. It returns a reader of the bytes between them.
 func Open(b []byte, magic string) (*Reader, error) {
 	r, err := Fields(b, magic)
 	if err != nil {
@@ -61,7 +62,7 @@ func Open(b []byte, magic string) (*Reader, error) {
 	return r, nil
 }
 
-// Fields returns a reader of everything after the magic, without checking the hash.
+// Fields returns a reader of everything after the magic. It does not check the hash.
 func Fields(b []byte, magic string) (*Reader, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {
@@ -70,8 +71,8 @@ func Fields(b []byte, magic string) (*Reader, error) {
 	return &Reader{rest: rest}, nil
 }
 
-// Intact reports whether size bytes of f begin with the magic and end with their hash. It takes constant
-// memory.
+// Intact reports whether the first size bytes of f begin with magic and end with their hash. It takes
+// constant memory.
 func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	body := size - sha256.Size
 	if body < int64(len(magic)) {
@@ -84,7 +85,7 @@ func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	return string(ends) == magic+string(h.Sum(nil)), errors.Join(hashing, first, last)
 }
 
-// Bytes returns the next n bytes, which share memory with the file's bytes.
+// Bytes returns the next n bytes, without a copy.
 func (r *Reader) Bytes(n uint64) []byte {
 	if r.err == nil && n > uint64(len(r.rest)) {
 		r.err = fmt.Errorf("it ends early: %d bytes wanted, %d left", n, len(r.rest))
@@ -104,7 +105,7 @@ func (r *Reader) Uint(n int) uint64 {
 	return binary.LittleEndian.Uint64(word[:])
 }
 
-// Numbers returns n numbers, from 0 to 2^60. A number that is not finite is an error.
+// Numbers returns the next n numbers. n must be in [0, 2^60]. A number that is not finite is an error.
 func Numbers[F float32 | float64](r *Reader, n int) []F {
 	b := r.Bytes(uint64(n) * uint64(binary.Size(F(0))))
 	if b == nil {
@@ -126,7 +127,7 @@ func (r *Reader) Left() uint64 { return uint64(len(r.rest)) }
 // Err returns the first error of a field, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// End returns the first error of a field, or an error if there are unread bytes.
+// End returns the first error of a field, or an error if bytes are left.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.rest) > 0 {
 		return fmt.Errorf("%d bytes too many", len(r.rest))

@@ -12,16 +12,16 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Run runs a mechanism once on a fixed input. It is called with 0, 1, 2, ...; runs must be independent. Round
-// a numeric output coarsely: an output that occurs only once teaches nothing.
+// Run runs a mechanism once on a fixed input. The argument is 0, 1, 2, ... The runs must be independent.
+// Round numeric outputs coarsely, because an output that occurs only once gives no evidence.
 type Run[O comparable] func(run uint64) (O, error)
 
-// Config is the claim to audit, and the number of runs.
+// Config holds the claim to audit and the number of runs.
 type Config struct {
 	Claim Claim
-	Alpha float64 // chance that a true claim is refuted; [1e-12, 1/2]
-	Runs  int     // on each of the two inputs; [2, 2^31)
-	// Progress, if set, is called with the number of runs done, on both inputs together.
+	Alpha float64 // probability that a true claim is refuted; [1e-12, 1/2]
+	Runs  int     // per input; [2, 2^31)
+	// Progress, if not nil, receives the number of completed runs on both inputs together.
 	Progress func(done int)
 }
 
@@ -35,19 +35,19 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox runs a mechanism on two neighbouring inputs. The first half of the runs chooses an event and the
-// better direction; the second half tests that one event, with the whole Alpha.
+// BlackBox audits a mechanism on two neighbouring inputs. The first half of the runs chooses an event and a
+// direction. The second half tests that event with the whole Alpha.
 //
-// The event is a set of outputs with large likelihood ratio, as the best event is (Neyman, Pearson); which of
-// these sets is best depends on the confidence limits. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper)
-// choose events in the same way.
+// The event is a set of outputs with a large likelihood ratio, as for the best event (Neyman, Pearson). The
+// confidence limits decide which set is best. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper) choose
+// events in the same way.
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
 	}
 	half := cfg.Runs / 2
 	seen := map[O]*outcome[O]{}
-	var order []*outcome[O] // in order of first occurrence, so that equal runs give equal findings
+	var order []*outcome[O] // by first occurrence, so that equal runs give equal findings
 	p := progress{cfg.Progress, 0}
 	for side, run := range []Run[O]{one, two} {
 		err := repeat(ctx, run, 0, half, &p, func(o O) {
@@ -94,7 +94,7 @@ type progress struct {
 	done   int
 }
 
-// repeat calls see with the output of each run from from up to, but not including, to.
+// repeat calls see with the output of each run in [from, to).
 func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *progress, see func(O)) error {
 	const every = 512
 	for i := from; i < to; i++ {
@@ -119,14 +119,14 @@ func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *prog
 	return nil
 }
 
-// outcome is an output with its number of occurrences on each input.
+// outcome is an output and its number of occurrences on each input.
 type outcome[O comparable] struct {
 	output O
 	counts [2]int
 }
 
-// learn chooses the event, and whether it is likelier on the second input. It uses Wilson's limits, which are
-// quick: the choice need not be optimal, but must be made before the test.
+// learn chooses the event before the test. swapped reports that the event is likelier on the second input.
+// Wilson's limits are fast, and the choice need not be optimal.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)
@@ -141,7 +141,7 @@ func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]b
 			on, beside = on+o.counts[side], beside+o.counts[1-side]
 			low, _ := wilson(on, runs, z)
 			_, high := wilson(beside, runs, z)
-			// where no bound is above 0 yet, the smallest loss at the claim leads there
+			// If every bound is 0, the least loss at the claim leads to the best event.
 			value := math.Log(math.Max(low-cfg.Claim.Delta, 1e-300) / high)
 			if value <= best {
 				continue
@@ -156,7 +156,6 @@ func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]b
 	return event, swapped
 }
 
-// wilson returns Wilson's score interval for a probability.
 func wilson(hits, runs int, z float64) (lower, upper float64) {
 	n, p := float64(runs), float64(hits)/float64(runs)
 	centre := p + z*z/(2*n)
@@ -164,9 +163,9 @@ func wilson(hits, runs int, z float64) (lower, upper float64) {
 	return (centre - width) / (1 + z*z/n), (centre + width) / (1 + z*z/n)
 }
 
-// Guesses is the outcome of a one-run audit. A fair coin put each of Canaries records into the data or left
-// it out. From the release of one run, Made records were guessed to be in or out, and Right guesses were
-// right. Canaries and Made are fixed before the run.
+// Guesses is the outcome of an audit with one run. A fair coin decided for each of Canaries records whether
+// it was in the data. Made guesses about records used only the release, and Right guesses were correct.
+// Canaries and Made must be fixed before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -178,13 +177,12 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue returns the probability of at least Right right guesses if the claim is true for adding or
-// removing one record (Steinke, Nasr, Jagielski 2023): with B binomial, of Made trials of probability
-// e^epsilon/(1 + e^epsilon),
+// PValue returns a bound on the probability of at least Right correct guesses under claim, for adding or
+// removing one record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) it is
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
-// It holds for any dependence between the records.
+// It is valid for any dependence between the records.
 func (g Guesses) PValue(claim Claim) float64 {
 	if g.Right == 0 {
 		return 1
@@ -195,7 +193,7 @@ func (g Guesses) PValue(claim Claim) float64 {
 	if claim.Delta == 0 {
 		return p
 	}
-	// log P[B = k], for k from v-1 downwards
+	// log P[B = k], for k from v-1 down to 0.
 	lg := func(x float64) float64 { l, _ := math.Lgamma(x); return l }
 	odds := claim.Epsilon // log(q/(1-q))
 	k := v - 1
@@ -210,8 +208,8 @@ func (g Guesses) PValue(claim Claim) float64 {
 	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
 }
 
-// OneRun returns the largest epsilon that the guesses refute at the claim's delta; each epsilon is tested
-// with false alarm probability at most alpha.
+// OneRun returns the largest epsilon that the guesses refute at the claim's delta. The test of each epsilon
+// has a false alarm probability of at most alpha.
 func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	if err := cmp.Or(g.validate(), claim.validate(), validateAlpha(alpha)); err != nil {
 		return Finding{}, err
@@ -232,8 +230,9 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	return f, nil
 }
 
-// Guess makes guesses from scores, which are large for records that seem to be in the data: half are "in",
-// for the largest scores, and half "out", for the smallest. It uses in only to count the right guesses.
+// Guess makes guesses from scores, which should be large for records in the data. Half of the guesses are
+// "in", for the largest scores, and half are "out", for the smallest. in only serves to count correct
+// guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

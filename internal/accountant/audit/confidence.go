@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Count is the number of times an event happened in independent runs.
+// Count is the number of times that an event happened in independent runs.
 type Count struct{ Hits, Runs int }
 
 func (c Count) validate() error {
@@ -23,14 +23,14 @@ func (c Count) validate() error {
 	return nil
 }
 
-// Limits returns the Clopper-Pearson limits of the event's probability, rounded outwards. Each limit is on
-// the wrong side of the probability with probability at most alpha/2.
+// Limits returns the Clopper-Pearson limits of the event's probability, rounded outwards. Each limit is wrong
+// with probability at most alpha/2.
 func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
 	if err := cmp.Or(c.validate(), validateAlpha(alpha)); err != nil {
 		return 0, 0, err
 	}
 	upper = 1 - c.complement().lowerLimit(alpha) + 1e-14
-	if c.Hits == 0 { // a closed form
+	if c.Hits == 0 { // closed form
 		upper = -math.Expm1(math.Log(alpha/2) / float64(c.Runs))
 	}
 	return c.lowerLimit(alpha) * (1 - rounding), math.Min(upper*(1+rounding), 1), nil
@@ -38,7 +38,7 @@ func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
 
 func (c Count) complement() Count { return Count{c.Runs - c.Hits, c.Runs} }
 
-// lowerLimit returns the p at which P[Bin(n, p) >= k] = I_p(k, n-k+1) is alpha/2.
+// lowerLimit returns the p with P[Bin(n, p) >= k] = I_p(k, n-k+1) = alpha/2.
 func (c Count) lowerLimit(alpha float64) float64 {
 	if c.Hits == 0 {
 		return 0
@@ -47,7 +47,7 @@ func (c Count) lowerLimit(alpha float64) float64 {
 	return math.Nextafter(mathx.Bisect(func(p float64) bool { return mathext.RegIncBeta(k, n-k+1, p) > alpha/2 }, 0, k/n), 0)
 }
 
-// rounding is larger than the relative error of a limit.
+// rounding exceeds the relative error of a limit.
 const rounding = 1e-11
 
 func validateAlpha(alpha float64) error {
@@ -57,10 +57,9 @@ func validateAlpha(alpha float64) error {
 	return nil
 }
 
-// LowerBound returns a lower bound on epsilon at delta from an event chosen in advance, given its counts on
-// one input and on a neighbour. It is log((L - delta)/U), where L is the lower Clopper-Pearson limit of on
-// and U the upper limit of beside. It exceeds the true epsilon with probability at most alpha, and is 0 if
-// the event shows nothing.
+// LowerBound returns a lower bound on epsilon at delta, from the counts of an event on one input and on a
+// neighbour. The event must be chosen in advance. The bound is max(0, log((L - delta)/U)) with the lower
+// limit L of on and the upper limit U of beside. It exceeds the true epsilon with probability at most alpha.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)
@@ -76,7 +75,7 @@ func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	return math.Max(0, math.Log(math.Max(0, low-delta)/high)), nil
 }
 
-// Claim is the claim that a mechanism is (Epsilon, Delta)-differentially private.
+// Claim states that a mechanism is (Epsilon, Delta)-differentially private.
 type Claim struct {
 	Epsilon float64 // >= 0, finite
 	Delta   float64 // in [0, 1)
@@ -92,25 +91,25 @@ func (c Claim) validate() error {
 // Finding is the result of an audit.
 type Finding struct {
 	Claim Claim
-	// Epsilon is a lower bound, with confidence 1 - Alpha, on every epsilon that is true at Claim.Delta; +Inf
-	// if no epsilon is true.
+	// Epsilon is a lower bound on every true epsilon at Claim.Delta, with confidence 1 - Alpha. It is +Inf if
+	// no epsilon is true.
 	Epsilon  float64
-	Alpha    float64 // chance that a true claim is refuted; 0 for exact laws
-	Runs     int     // runs or guesses; 0 for exact laws
-	Evidence string  // the source of the bound, in words
+	Alpha    float64 // probability that a true claim is refuted; 0 for Exact
+	Runs     int     // number of runs or guesses; 0 for Exact
+	Evidence string  // source of the bound, in words
 }
 
 // Refuted reports whether the bound exceeds the claim.
 func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
-// Exact returns the largest loss over pairs of neighbours with known output laws. A pair holds the natural
-// logarithms of the probabilities of all outcomes, in the same order, on two neighbouring inputs; both
-// directions are tested. Probabilities have the given relative accuracy, in [0, 1e-3]; then no true claim is
+// Exact returns the largest loss over pairs of neighbours with known output distributions. A pair holds the
+// log probabilities of all outcomes on two neighbouring inputs, in the same order. Exact tests both
+// directions. accuracy, in [0, 1e-3], is the relative accuracy of the probabilities. With it no true claim is
 // refuted.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), attained by a set of outcomes with
-// large P/Q. It exceeds a claim if and only if the hockey-stick divergence at the claim's epsilon exceeds the
-// claim's delta.
+// The bound is the maximum over events S of log((P(S) - delta)/Q(S)). A set of outcomes with large P/Q
+// attains it. It exceeds the claim if and only if the hockey-stick divergence at the claim's epsilon exceeds
+// its delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err
@@ -135,13 +134,13 @@ func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64])
 	return Finding{Claim: claim, Epsilon: worst, Evidence: fmt.Sprintf("the laws of %d pairs of neighbours", n)}, nil
 }
 
-// checkLaw refuses probabilities whose sum is not 1, up to rounding.
+// checkLaw refuses probabilities whose sum is not 1 up to rounding.
 func checkLaw(logs []float64, accuracy float64) error {
 	total := 0.0
 	for _, l := range logs {
 		total += math.Exp(l)
 	}
-	if !(math.Abs(total-1) <= accuracy+1e-12*float64(len(logs))) { // also refuses NaN
+	if !(math.Abs(total-1) <= accuracy+1e-12*float64(len(logs))) { // also true for NaN
 		return fmt.Errorf("a law whose probabilities add up to %v", total)
 	}
 	return nil
@@ -149,7 +148,7 @@ func checkLaw(logs []float64, accuracy float64) error {
 
 func loss(p, q []float64, delta, accuracy float64) float64 {
 	slack := math.Log1p(accuracy) - math.Log1p(-accuracy)
-	if delta == 0 { // one outcome is enough, however rare
+	if delta == 0 { // one outcome is enough, even a rare one
 		worst := 0.0
 		for i := range p {
 			if !math.IsInf(p[i], -1) {

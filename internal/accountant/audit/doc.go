@@ -1,20 +1,18 @@
 // Package audit tries to refute claims of (epsilon, delta)-differential privacy.
 //
-// A claim means that no event is much likelier on one input than on a neighbour: P[S | D] <= e^epsilon P[S
-// | D'] + delta, for every S. One event for which this fails refutes the claim. Conversely, every event gives
-// a lower bound on the true epsilon at that delta,
+// A claim states P[S | D] <= e^epsilon P[S | D'] + delta for every event S and all neighbours D and D'. One
+// event that violates it refutes the claim. Every event gives a lower bound on the true epsilon at that
+// delta,
 //
 //	log((P[S | D] - delta) / P[S | D']).
 //
-// There are three ways to find events, depending on what can be done with the mechanism:
+// Three functions find events:
 //
-//	BlackBox   it can be run many times on two inputs: an event is learned on half
-//	           of the runs and tested on the other half
-//	Exact      its output laws are known: the worst event, over all neighbours
-//	OneRun     it is too long to run twice: many records of one run, in or out by
-//	           fair coins, are guessed (Steinke, Nasr, Jagielski 2023)
-//
-// The mechanism is given as functions, or as probabilities:
+//	BlackBox   runs a mechanism many times on two inputs, learns an event on half
+//	           of the runs and tests it on the other half
+//	Exact      uses known output distributions and finds the worst event
+//	OneRun     uses one run with many records, each in or out by a fair coin,
+//	           and guesses about them (Steinke, Nasr, Jagielski 2023)
 //
 //	with := func(run uint64) (string, error) { … } // one run on D
 //	without := func(run uint64) (string, error) { … } // one run on a neighbour
@@ -24,13 +22,13 @@
 //
 // # Guarantee
 //
-// A claim that is true is refuted with probability at most Alpha by BlackBox, Test and OneRun, and never by
-// Exact if the laws have the accuracy stated. Alpha is for one finding: for k findings divide it by k.
+// BlackBox and OneRun refute a true claim with probability at most Alpha. Exact never refutes a true claim if
+// the distributions have the stated accuracy. Alpha is for one finding: for k findings divide it by k.
 //
 // # Caveats
 //
-// A claim that is not refuted is not shown to be true. Runs show nothing that happens less often than about
-// once in all the runs: at a delta of 1e-5 no affordable number of runs reveals much about Gaussian noise, so
-// audit the claim at a larger delta, where it holds just as well. Only a known output law can reveal a leak
-// through rare events. An audit tests only the inputs given to it.
+// An audit tests only the given inputs. A claim that is not refuted may still be false. Runs show no event
+// that is rarer than about once in all runs. At a delta of 1e-5 no affordable number of runs reveals much
+// about Gaussian noise, so audit the claim at a larger delta. Only Exact can reveal a leak through rare
+// events.
 package audit

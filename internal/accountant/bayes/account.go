@@ -11,10 +11,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Step describes one step of a training.
+// Step describes one training step.
 type Step struct {
-	SamplingProbability float64 // q, the probability that a record is in the batch, in (0, 1]
-	Noise               float64 // standard deviation, in the unit of the distances
+	SamplingProbability float64 // probability q that a record is in the batch, in (0, 1]
+	Noise               float64 // standard deviation of the noise, in the unit of the distances
 }
 
 func (s Step) validate() error {
@@ -27,14 +27,14 @@ func (s Step) validate() error {
 	return nil
 }
 
-// Account adds up the costs of a run. It is not an accountant.Accountant: it accepts no events and its result
-// is a [Figure]. It is not safe for concurrent use.
+// Account adds up the costs of a run. It accepts no events, and its result is a [Figure], so it is no
+// accountant.Accountant. It is not safe for concurrent use.
 type Account struct {
 	cfg   Config
-	costs []float64 // of the steps so far, at each order
-	worst []float64 // the same for a record at Bound; nil without Bound
+	costs []float64 // cost of the added steps at each order
+	worst []float64 // the same for a record at distance Bound; nil without Bound
 	state progress
-	// Kept between steps: prices by sample size, the law, and the reference at Bound.
+	// Reused between steps.
 	prices map[int]float64
 	law    *law
 	bound  *reference
@@ -42,12 +42,12 @@ type Account struct {
 
 // progress counts steps and distances.
 type progress struct {
-	steps, unseen int // unseen of the steps were counted at Bound
+	steps, unseen int // unseen: number of steps at the cost of Bound
 	distances     int64
-	fewest        int // smallest number of distances in a step with distances
+	fewest        int // smallest number of distances in a step that has distances
 }
 
-// New starts an empty account.
+// New returns an empty account.
 func New(cfg Config) (*Account, error) {
 	c, err := cfg.complete()
 	if err != nil {
@@ -60,15 +60,15 @@ func New(cfg Config) (*Account, error) {
 	return a, nil
 }
 
-// slack allows for the rounding of a distance to single precision.
+// slack allows for rounding a distance to single precision.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. The distances are a sample of the distances between the sums with and without one record
-// drawn from the law of the data. With Config.Bound a larger distance is an error, and fewer than two
-// distances count as [Account.AddUnseen]. On an error nothing is added.
+// Add adds a step. A distance is the change of the sum by one record, and the distances come from a sample of
+// records from the data distribution. With Config.Bound a larger distance is an error, and fewer than two
+// distances count as [Account.AddUnseen]. After an error nothing is added.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds several equal steps that share one sample of distances.
+// AddRepeated adds several equal steps that have one common sample of distances.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -117,7 +117,6 @@ func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	return nil
 }
 
-// price returns the price of an estimate from m distances, as Estimator.price.
 func (a *Account) price(m int) float64 {
 	p, ok := a.prices[m]
 	if !ok {
@@ -127,7 +126,7 @@ func (a *Account) price(m int) float64 {
 	return p
 }
 
-// prepare computes the law and the reference of a step, if they differ from the last step.
+// prepare computes law and bound of a step if they have changed.
 func (a *Account) prepare(s Step) {
 	if a.law == nil || a.law.probability != s.SamplingProbability {
 		a.law, a.bound = newLaw(s.SamplingProbability, a.cfg.Orders), nil
@@ -138,7 +137,8 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step without distances, at the cost of a record at Config.Bound, which must be set.
+// AddUnseen adds a step without distances. Its cost is the cost of a record at Config.Bound, which is
+// required.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {
@@ -160,7 +160,7 @@ func (a *Account) addUnseen(s Step, times int) error {
 	return nil
 }
 
-// count counts steps with squared distances up to largest. It refuses more steps than were planned.
+// count counts steps with squared distances up to largest. It refuses more than the planned number of steps.
 func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")
@@ -183,7 +183,7 @@ func (a *Account) count(largest float64, distances, times int) error {
 // Steps returns the number of added steps.
 func (a *Account) Steps() int { return a.state.steps }
 
-// best returns the smallest (cost - logDelta)/lambda, rounded up, and its order.
+// best returns the smallest (cost - logDelta)/lambda, rounded up, and its order lambda.
 func best(orders []int, costs []float64, logDelta float64) (value float64, order int) {
 	value = math.Inf(1)
 	for i, lambda := range orders {
@@ -197,7 +197,7 @@ func best(orders []int, costs []float64, logDelta float64) (value float64, order
 // MaxOrder is the largest order lambda.
 const MaxOrder = 1024
 
-// DefaultOrders returns all orders up to 64, then four per doubling, up to MaxOrder.
+// DefaultOrders returns all orders up to 64, then four orders per doubling up to MaxOrder.
 func DefaultOrders() []int {
 	var orders []int
 	for lambda := 1; lambda <= 64; lambda++ {
@@ -209,30 +209,29 @@ func DefaultOrders() []int {
 	return orders
 }
 
-// Config has the parameters that are fixed before the first step. Steps and Delta are required.
+// Config holds the fixed parameters of an Account. Steps and Delta are required.
 type Config struct {
-	// Steps is the planned number T of steps. It is in the exponent of every cost, so it must be fixed in
+	// Steps is the planned number T of steps. Each cost contains T as an exponent, so T must be fixed in
 	// advance. An upper bound is safe.
 	Steps int
-	// Delta is delta_mu, in (0, 1): for the guarantee and for the failures of all estimates together.
+	// Delta is delta_mu, in (0, 1). It covers the guarantee and the failures of all estimates.
 	Delta float64
-	// Orders are the orders lambda to try, from 1 to MaxOrder; default DefaultOrders. They too are fixed in
-	// advance, as the estimate at each order may fail.
+	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. They must be
+	// fixed in advance, because the estimate at each order may fail.
 	Orders []int
-	// Failure is the probability that the estimate of one step at one order fails. By default all failures
-	// together use a tenth of Delta. Steps x orders x Failure must be below Delta.
+	// Failure is the probability that the estimate of one step at one order fails. The default gives all
+	// failures a tenth of Delta. Steps x orders x Failure must be below Delta.
 	Failure float64
-	// Estimator bounds the mean from a sample; default Bernstein.
+	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
-	// Bound is an upper bound of the distances, such as the clip norm. With Bound no step costs more than a
-	// record at that distance, and the worst-case cost is known. 0 means no bound, which Bernstein does not
-	// allow.
+	// Bound is an upper bound on the distances, such as the clip norm. It limits the cost of each step to the
+	// cost of a record at that distance. 0 means no bound. Bernstein requires a bound.
 	Bound float64
 }
 
 const maxSteps = 1 << 30
 
-// complete fills in defaults and checks the rest.
+// complete fills in defaults and checks all fields.
 func (c Config) complete() (Config, error) {
 	if len(c.Orders) == 0 {
 		c.Orders = DefaultOrders()
@@ -268,29 +267,29 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// failures bounds the probability that any estimate fails: the union over steps and orders.
+// failures bounds the probability that any estimate fails, by a union bound over steps and orders.
 func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.Steps) * c.Failure }
 
-// Estimator computes an upper limit of the mean of e^(T K) from a sample of distances.
+// Estimator computes an upper limit on the mean of e^(T K) from a sample of distances.
 type Estimator int
 
 const (
 	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for bounded distances. It
-	// is below the mean with probability at most Failure, for any law of the distances. Default.
+	// is below the mean with probability at most Failure f, for any distribution of the distances:
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
-	// V is the sample variance and R the range of e^(T K), which Bound gives.
+	// V is the sample variance, m the sample size, and R the range of e^(T K), which follows from Bound.
 	Bernstein Estimator = iota
-	// StudentT is the published estimator, with the factor T that the paper prints in the cost and drops in
-	// the estimator:
+	// StudentT is the published estimator. The paper omits the factor T here but has it in the cost; StudentT
+	// includes it:
 	//
 	//	mean + t S/sqrt(m-1)
 	//
-	// S is the population standard deviation, t the upper Failure quantile of Student's law with m-1 degrees
-	// of freedom. Its guarantee needs e^(T K) to be normal, which it never is. With 0.1 % of records at
-	// distance 1 and all others at 0.1, 32 distances, T = 1000 and lambda = 8, it is below the mean with
-	// probability 0.968, instead of 1e-15.
+	// S is the population standard deviation, and t is the upper Failure quantile of Student's t distribution
+	// with m-1 degrees of freedom. The guarantee needs a normal e^(T K), which never holds. With 0.1 % of
+	// records at distance 1, all other records at 0.1, 32 distances, T = 1000 and lambda = 8, it is below the
+	// mean with probability 0.968, not 1e-15.
 	StudentT
 )
 
@@ -324,7 +323,7 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns the factor that a failure probability needs for m distances: the quantile of Student's law,
+// price returns the factor for a failure probability and m distances: a quantile of Student's t distribution,
 // or log(2/f).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
@@ -333,7 +332,7 @@ func (e Estimator) price(failure float64, m int) float64 {
 	return math.Log(2 / failure)
 }
 
-// surcharge returns the difference between the limit and the mean, in units of the reference's e^(T K).
+// surcharge returns the limit minus the mean, in units of the reference's e^(T K).
 func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	m := float64(s.n)
 	if e == StudentT {
@@ -342,8 +341,8 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t that a Student variable with this many degrees of freedom exceeds with
-// probability tail, in (0, 1/2). It uses the upper tail alone, since 1 - tail would round to 1.
+// studentQuantile returns the t that a Student variable exceeds with probability tail, in (0, 1/2). It uses
+// only the upper tail, because 1 - tail would round to 1.
 func studentQuantile(tail float64, freedom int) float64 {
 	nu := float64(freedom)
 	exceeded := func(t float64) bool { // P[T > t] = I_x(nu/2, 1/2)/2 with x = nu/(nu + t^2)

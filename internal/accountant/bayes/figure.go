@@ -1,62 +1,61 @@
 // Package bayes bounds the privacy loss of a typical record in a training, by the Bayesian accountant of
-// Triastcyn and Faltings (ICML 2020). This is not differential privacy, and cannot be mistaken for it: a
-// [Figure] is no number, no event and no bound of package accountant.
+// Triastcyn and Faltings (ICML 2020). The bound is not differential privacy. So a [Figure] is no number, no
+// event and no bound of package accountant.
 //
-// A step of DP-SGD releases a sum with Gaussian noise. For a record whose presence moves the sum by d, with
-// noise of standard deviation s and sampling probability q, the log moment of the privacy loss at integer
-// order lambda is
+// A step of DP-SGD releases a sum with Gaussian noise. Let d be the change of the sum by one record, s the
+// standard deviation of the noise, and q the sampling probability. The log moment of the privacy loss at
+// integer order lambda is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
-// Differential privacy uses the largest d, the clip norm. Here d is random, for one more record drawn from
-// the law of the data. The moment of T steps together is at most the sum over steps of
+// Differential privacy uses the largest d, which is the clip norm. Here d is random, for a new record from
+// the data distribution. By Hölder's inequality the moment of T steps is at most the sum over steps of
 //
-//	c = log(E e^(T K(d)))/T        (Hölder's inequality)
+//	c = log(E e^(T K(d)))/T
 //
-// and E is estimated from the distances of a sample, as an upper limit that fails with probability Failure.
-// Then, by Markov's inequality,
+// E is estimated from a sample of distances by an upper limit that fails with probability Failure. Then, by
+// Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
-// Everything is computed in log space, relative to the largest distance, so it is finite for any noise.
+// All computations are in log space relative to the largest distance, so the results are finite for any
+// noise.
 //
 // # Guarantee
 //
-// Let the planned number of steps, the orders and Failure be fixed in advance. Let the distances of each
-// step be independent draws from the law of d for a fresh record, given everything released before. Let the
-// estimator be Bernstein, and Bound hold. Then for a record drawn from the law of the data, with
-// probability at least 1 - delta_mu over the record, the distances and the noise, the privacy loss of all
-// steps is at most eps_mu.
+// Assumptions: the planned number of steps, the orders and Failure are fixed in advance. Given all earlier
+// releases, the distances of each step are independent draws from the distribution of d for a new record. The
+// estimator is Bernstein, and Bound holds. Then the privacy loss of all steps is at most eps_mu for a record
+// from the data distribution, with probability at least 1 - delta_mu over the record, the distances and the
+// noise.
 //
-// That is a statement about an average, without unit and neighbours: it does not hold for every record, as
-// differential privacy does. If all distances equal Bound, eps_mu is the epsilon of the moments accountant
-// at delta_mu - orders x T x Failure; the Figure never exceeds its epsilon at delta_mu.
+// The guarantee is about an average, without unit and neighbours. Unlike differential privacy it does not
+// hold for every record. If all distances equal Bound, eps_mu is the epsilon of the moments accountant at
+// delta_mu - orders x T x Failure. The Figure never exceeds the epsilon of that accountant at delta_mu.
 //
-// # Where the sources err
+// # Errors in the sources
 //
-//   - The printed estimator (equation 14) drops the T that the cost (equation 10) has.
-//   - The printed cost of the reverse direction is a valid bound of first order in q, and in
-//     a maximum it destroys the amplification by sampling. The forward direction dominates
-//     (Mironov, Talwar, Zhang 2019, Theorem 5), so it is used alone.
-//   - delta_mu must pay for the failure of every estimate: a union over steps and orders.
-//     The authors' code adds up over steps, and not at all if a target epsilon is given.
-//   - The proof of composition treats the moments of a step as constants given the record.
-//     They depend on what earlier steps released. The Guarantee above assumes it away too.
-//   - Student's interval needs normal numbers. See [StudentT] for how far it misses.
-//   - The authors' published notebook clips the gradient of the batch, not of the
-//     examples, so that its noise bounds nothing.
+//   - The printed estimator (equation 14) lacks the T of the cost (equation 10).
+//   - The printed cost of the reverse direction is of first order in q. In a maximum it cancels amplification
+//     by sampling. The forward direction dominates (Mironov, Talwar, Zhang 2019, Theorem 5), so only it is
+//     used.
+//   - delta_mu must cover the failure of every estimate, over steps and orders. The authors' code covers only
+//     steps, and nothing if a target epsilon is given.
+//   - The proof of composition treats the moments of a step as constants, but they depend on earlier
+//     releases. The Guarantee above assumes this dependence away, too.
+//   - Student's interval needs normal numbers (see [StudentT]).
+//   - The authors' notebook clips the gradient of the batch instead of each example, so its noise bounds
+//     nothing.
 //
 // # Caveats
 //
-//   - Outliers are not protected, and attacks aim at outliers.
-//   - Records must be exchangeable. Rows that a model was trained on have other gradients
-//     than fresh ones, so the distances of a batch are of the right law only as far as the
-//     model has not learned its rows by heart. Compare them on training and test rows.
-//   - Distances are private, and so is every Figure.
-//   - Settings chosen by looking at a Figure are not covered by the next one.
-//   - With Bernstein the estimate is below the worst case only where T K(Bound) is small
-//     beside log(m) for m distances. Otherwise a few unseen records at Bound could decide
-//     the mean, and no method can exclude them.
+//   - Outliers are not protected, and attacks target outliers.
+//   - Records must be exchangeable. Training rows have other gradients than new rows if the model overfits.
+//     Compare the distances of training and test rows.
+//   - Distances and Figures are private. A Figure does not cover settings that were chosen from another
+//     Figure.
+//   - With Bernstein the estimate is below the worst case only if T K(Bound) is small compared with log(m)
+//     for m distances. Otherwise a few unseen records at Bound could dominate the mean.
 //
 // # Use
 //
@@ -78,33 +77,33 @@ import (
 	"github.com/pate-go/pate/internal/opaque"
 )
 
-// Schema names the JSON form of a Figure.
+// Schema is the version of the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the result of an [Account]. It is no epsilon of differential privacy, and no value in it can be
-// used as one: it can only be printed, drawn by this module and written to JSON as an object. It is computed
-// from private gradients without a charge, so it is private.
+// Figure is the result of an [Account]. It is not an epsilon of differential privacy and cannot be used as an
+// epsilon. It can only be printed, drawn by this module, and written to JSON. It comes from private gradients
+// without a charge, so it is private.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu. FailureDelta is the part of Delta for estimates that fail: the confidence is 1 -
+	// Delta is delta_mu. FailureDelta is the part of Delta for failing estimates. The confidence is 1 -
 	// FailureDelta.
 	Delta, FailureDelta float64
-	Order               int // the lambda of the estimate
+	Order               int // order lambda of the estimate
 	Estimator           Estimator
-	// Steps is the number of steps; Unseen of the steps had no distances and count as the worst case.
+	// Steps is the number of steps. Unseen steps had no distances and count as the worst case.
 	Steps, Unseen int
-	// Distances is the total number of distances, and Fewest the smallest number in one step.
+	// Distances is the total number of distances. Fewest is the smallest number in one step.
 	Distances int64
 	Fewest    int
 }
 
-// Figure returns the bound for all steps. It is
+// Figure returns the bound for all steps:
 //
 //	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
 //
-// or, with Config.Bound, the epsilon of the moments accountant at Delta for every record at Bound, if that
-// is less.
+// With Config.Bound the moments accountant at Delta gives a second bound. Figure then returns the smaller
+// bound.
 func (a *Account) Figure() Figure {
 	f := Figure{
 		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
@@ -121,17 +120,16 @@ func (a *Account) Figure() Figure {
 	return f
 }
 
-// Opaque returns the bound for code of this module that draws it.
+// Opaque returns the bound as an opaque number.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
 // OpaqueEstimate returns the estimate without the worst case.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns the epsilon of the moments accountant for every record at Config.Bound; +Inf without
+// OpaqueWorst returns the epsilon of the moments accountant for a record at Config.Bound. It is +Inf without
 // Bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
-// text formats an opaque number with four digits, rounded up.
 func text(n opaque.Number) string {
 	x := opaque.Open(n)
 	if !mathx.IsFinite(x) || x <= 0 {
@@ -147,22 +145,22 @@ func (f Figure) String() string {
 		text(f.mu), number.Exact(f.Delta))
 }
 
-// Cell returns the figure for a table column of its own, which must have the title [Column].
+// Cell returns the figure for a table column with the title [Column].
 func (f Figure) Cell() string { return text(f.mu) }
 
 // Column is the title of a table column of figures.
 const Column = "ε_µ (Bayesian, not DP)"
 
-// AttackSuccess returns the success rate of the best test for a typical record, from even odds: (e^e + d)/(1
-// + e^e). At delta 0 this is the source's formula 1/(1 + e^-e).
+// AttackSuccess returns the success rate of the best test for a typical record at even prior odds. It is (e^e
+// + d)/(1 + e^e). At d = 0 it is the formula 1/(1 + e^-e) of the paper.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
 }
 
-// ShareOutside returns the share of records, under the law of the data, for which the bound may fail at a
-// given delta: Delta/delta, by Markov's inequality.
+// ShareOutside returns the fraction of records, in the data distribution, for which the bound may fail at
+// delta. By Markov's inequality it is Delta/delta.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)
@@ -170,7 +168,7 @@ func (f Figure) ShareOutside(delta float64) (float64, error) {
 	return f.Delta / delta, nil
 }
 
-// Caveats returns the sentences that accompany every figure.
+// Caveats returns sentences to print with every figure.
 func Caveats() []string {
 	return []string{
 		"This is not differential privacy. It speaks of a typical record of one distribution and says nothing of outliers, whom attacks aim at.",
@@ -180,7 +178,7 @@ func Caveats() []string {
 	}
 }
 
-// Report returns the section of a report about the figures of one run: some lines of plain text.
+// Report returns a plain-text section about the figures of one run.
 func Report(figures ...Figure) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -226,7 +224,7 @@ func (f Figure) report(line func(format string, args ...any)) {
 	}
 }
 
-// form is the JSON of a Figure. No field is named epsilon.
+// form is the JSON form of a Figure. No field has the name epsilon.
 type form struct {
 	Schema       string    `json:"schema"`
 	Private      bool      `json:"private"`
@@ -246,7 +244,7 @@ type form struct {
 	Caveats      []string  `json:"caveats"`
 }
 
-// MarshalJSON writes an object that states its kind, never a bare number.
+// MarshalJSON writes an object with the kind of the number, never a plain number.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	out := form{
 		Schema: Schema, Private: true, Mu: opaque.Open(f.mu), Estimate: opaque.Open(f.estimate),
@@ -260,7 +258,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the form of MarshalJSON.
+// UnmarshalJSON reads the object that MarshalJSON writes.
 func (f *Figure) UnmarshalJSON(data []byte) error {
 	var in form
 	if err := json.Unmarshal(data, &in); err != nil {

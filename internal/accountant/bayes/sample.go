@@ -7,29 +7,28 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// lanes is the number of distances processed together. The rows of 64 orders then fit the fastest cache.
+// lanes is the number of distances per block. The rows of 64 orders then fit into the fastest cache.
 const lanes = 32
 
-// negligible is the share of the moment below which a term is omitted. An omitted term makes a cost larger,
-// by at most 1e-20 for each of about 10^3 terms and 10^6 distances.
+// negligible is the fraction of the moment below which a term is omitted. An omitted term raises a cost by at
+// most 1e-20 for each of about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
-// block holds factors that all orders share, for some distances. Row k has 1 - e^(-k(k-1)s/2) for each
-// distance, where s is how far its squared distance is below the reference.
+// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. The shortfall s is the
+// squared reference minus the squared distance.
 type block [][lanes]float64
 
-// fill computes the rows for shortfalls s >= 0, where unused lanes are 0.
+// fill computes all rows from the shortfalls s >= 0. Unused lanes must be 0.
 //
-// Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so nothing
-// cancels. Products start anew from an exponential every 32 rows. In between v is a product of at most 32
-// factors, each with at most 34 roundings, so every row has a relative error below 32 x 35 x 2^-53 <
-// 1.3e-13.
+// Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no digits
+// cancel. Every 32 rows the products restart from an exponential. Between restarts v has at most 32 factors
+// with at most 34 roundings each. So the relative error of a row is below 32 x 35 x 2^-53 < 1.3e-13.
 func (b block) fill(s *[lanes]float64) {
 	const anew = 32
 	for i, x := range s {
 		g1, h1 := math.Exp(-x), -math.Expm1(-x)
 		var u, v, g, h float64
-		for k := 1; k < len(b)-1; k++ { // from row k to row k+1
+		for k := 1; k < len(b)-1; k++ { // computes row k+1 from row k
 			switch {
 			case k == 1:
 				u, v, g, h = 0, 1, g1, h1
@@ -47,17 +46,17 @@ func (b block) fill(s *[lanes]float64) {
 	}
 }
 
-// term is a term of the moment at the reference, as a share of the moment.
+// term is a term of the moment at the reference, as a fraction of the moment.
 type term struct {
 	share float64
-	row   *[lanes]float64 // of the block, for the k of the term
+	row   *[lanes]float64 // row k of the block
 }
 
-// law is the distribution of the number of draws that hit a record, for every order.
+// law is the distribution of the number of draws that hit a record, for each order.
 type law struct {
 	probability float64
 	orders      []int
-	logs        [][]float64 // for each order, of Bin(lambda+1, probability)
+	logs        [][]float64 // log probabilities of Bin(lambda+1, probability) for each order
 }
 
 func newLaw(probability float64, orders []int) *law {
@@ -68,7 +67,7 @@ func newLaw(probability float64, orders []int) *law {
 	return l
 }
 
-// costs returns the cost of squared distance r at every order.
+// costs returns the cost at each order for a squared distance r.
 func (l *law) costs(r float64) []float64 {
 	costs := make([]float64, len(l.orders))
 	for i := range costs {
@@ -77,8 +76,8 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z to 1 - e^(K_i - K), where K is the cost at the reference: the mean of the rows under the
-// shares of the terms. It lies in [0, 1], so nothing can overflow.
+// shortfall sets z to 1 - e^(K_i - K), where K is the cost at the reference. It is a weighted mean of rows
+// and lies in [0, 1], so it cannot overflow.
 func shortfall(z *[lanes]float64, terms []term) {
 	for i := 0; i <= lanes-8; i += 8 {
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
@@ -99,12 +98,12 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// fine is the cost at the reference below which power keeps the relative error of shortfalls. Above it power
-// keeps the absolute error, in less than half the time; a cost then has an absolute error of about 4e-16: see
-// logMean.
+// fine is a bound on the cost at the reference. Below it, power keeps the relative error of shortfalls. Above
+// it, power keeps only the absolute error, which is twice as fast and adds about 4e-16 to a cost (see
+// logMean).
 const fine = 0x1p-10
 
-// power sets z to 1 - (1-z)^t, in place, by squaring and multiplying.
+// power replaces z by 1 - (1-z)^t, using repeated squaring.
 func power(z *[lanes]float64, t int, cost float64) {
 	top := bits.Len(uint(t)) - 2
 	if cost < fine {
@@ -133,8 +132,8 @@ func power(z *[lanes]float64, t int, cost float64) {
 //
 //	1 - (1-w)^2 = w (2-w)    1 - (1-w)(1-z) = w + z (1-w)
 //
-// Both keep the relative error of w up to three roundings, since their derivatives do not exceed the
-// derivatives of 2w and w+z. For t <= 2^30 that is 60 steps, so below 2.1e-14.
+// Both keep the relative error of w up to three roundings, because their derivatives are at most the
+// derivatives of 2w and w+z. For t <= 2^30 there are 60 steps, so the relative error is below 2.1e-14.
 func complements(z *[lanes]float64, t, top int) {
 	for i := 0; i < lanes; i += 4 {
 		part := (*[4]float64)(z[i:])
@@ -150,7 +149,7 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds the first and second moment of n numbers, as sums relative to the first number, with the
+// spread holds sums of n numbers and of their squares, relative to the first number. It also holds the
 // rounding errors of the additions.
 type spread struct {
 	n                 int
@@ -183,7 +182,7 @@ func (s *spread) add(xs []float64) {
 	s.squares, s.lostSquares = addTo(s.squares, s.lostSquares, b0+b1)
 }
 
-// addTo adds x to a sum, and the rounding error to lost (Neumaier 1974).
+// addTo adds x to a sum and the rounding error to lost (Neumaier 1974).
 func addTo(sum, lost, x float64) (float64, float64) {
 	t := sum + x
 	if math.Abs(sum) >= math.Abs(x) {
@@ -200,19 +199,19 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls is a sample at one order. With X_i = e^(T K_i) and X its value at the reference, spread is of
-// 1 - X_i/X, and cost is log(X)/T.
+// shortfalls is a sample at one order. Let X_i = e^(T K_i), and let X be its value at the reference. spread
+// is over 1 - X_i/X, and cost is log(X)/T.
 type shortfalls struct {
 	cost float64
 	spread
 }
 
-// arithmetic bounds the relative error of the mean of shortfalls: 2e-14 of a share, which is the
-// exponential of a difference of logs of at most 60, 1.3e-13 of a row, 2.1e-14 of the power.
+// arithmetic bounds the relative error of the mean of shortfalls. The parts are 2e-14 for a term's fraction,
+// 1.3e-13 for a row, and 2.1e-14 for the power.
 const arithmetic = 2e-13
 
-// reference is the upper end of the distances of a step: a squared distance that none exceeds, its costs,
-// and the terms of its moments.
+// reference is an upper bound on the squared distances of a step, with its costs and the terms of its
+// moments.
 type reference struct {
 	square float64
 	costs  []float64
@@ -242,7 +241,7 @@ func newReference(l *law, square float64) *reference {
 	return r
 }
 
-// scan returns the sample of squared distances, none above the reference, at every order.
+// scan returns the sample at each order. No squared distance may exceed the reference.
 func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	out := make([]shortfalls, len(ref.costs))
 	for i, c := range ref.costs {
@@ -265,13 +264,12 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean of X_i + extra X)/T, the cost of the sample with a surcharge, rounded up by the
-// error of the arithmetic.
+// logMean returns log(mean of X_i + extra X)/T, rounded up by its arithmetic error.
 //
-// Let the mean of shortfalls be W, so that the cost is K + log1p(extra - W)/T. The relative error of W adds
-// arithmetic x W to the argument. If powers were taken directly, 1 - z has an error of 2^-53 and the two
-// roundings of a step of the power double once with each further step: together below 4 T 2^-53 of X_i.
-// Divided by T that is 4.5e-16 of the cost.
+// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. The relative error of W adds
+// arithmetic x W to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each step of the
+// power adds two roundings and doubles the error. The total is below 4 T 2^-53 of X_i, which is 4.5e-16 of
+// the cost after division by T.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	short := s.mean()
 	if short == 0 && extra == 0 {
@@ -285,18 +283,18 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 	return c
 }
 
-// finite reports whether distances are numbers of at least 0.
+// finite reports whether x is finite and at least 0.
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns lambda D_{lambda+1} of the step's law with one more record over the law without it, for
-// a record of squared distance r over the squared standard deviation of the noise:
+// LogMoment returns lambda D_{lambda+1} of a step with one more record against the step without it. r is the
+// squared distance of the record divided by the variance of the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
-// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. The mixture over its
-// base dominates the other direction (Theorem 5 there), so K alone is the cost. q is in (0, 1], r at least
-// 0, lambda at least 1. The sum is taken over expm1, whose terms are all positive, and in logs, so K has a
-// relative error of some 1e-14 from 1e-300 to 1e300.
+// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. It dominates the other
+// direction (Theorem 5 there), so K alone is the cost. q must be in (0, 1], r at least 0 and lambda at least
+// 1. The sum over expm1 has only positive terms and uses logs. So the relative error of K is about 1e-14 from
+// 1e-300 to 1e300.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
@@ -310,10 +308,8 @@ func binomials(n int, q float64) []float64 {
 	return logs
 }
 
-// exponent returns (k^2 - k) r/2.
 func exponent(k int, r float64) float64 { return float64(k) * float64(k-1) / 2 * r }
 
-// logExcess returns log(e^K - 1).
 func logExcess(binomials []float64, r float64) float64 {
 	logs := make([]float64, 0, len(binomials))
 	for k := 2; k < len(binomials); k++ {
@@ -322,7 +318,6 @@ func logExcess(binomials []float64, r float64) float64 {
 	return mathx.LogSumExp(logs)
 }
 
-// logExpm1 returns log(e^x - 1), -Inf at 0.
 func logExpm1(x float64) float64 {
 	if x == 0 {
 		return math.Inf(-1)
@@ -330,7 +325,6 @@ func logExpm1(x float64) float64 {
 	return mathx.LogExpm1(x)
 }
 
-// logOnePlus returns log(1 + e^x).
 func logOnePlus(x float64) float64 {
 	if x > 36 {
 		return x + math.Exp(-x)
@@ -338,9 +332,8 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// PrintedReverse returns the cost of the other direction as the paper prints it, for comparison only. It is
-// a valid bound that destroys the amplification by sampling: it is of first order in q where the exact
-// value is of second.
+// PrintedReverse returns the cost of the other direction as printed in the paper, for comparison only. It is
+// a valid bound of first order in q, but the exact value is of second order:
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

@@ -1,18 +1,18 @@
-// Package imports reads the accounts of other libraries as events of package accountant, so that epsilons can
-// be compared on the same schedule.
+// Package imports reads the accounts of other libraries as events of package accountant, to compare epsilons
+// on the same schedule.
 //
 //	schedule, err := imports.DPAccounting(strings.NewReader("GaussianDpEvent(noise_multiplier=2.0)"))
 //
 // # Guarantee
 //
-// An event is read only if an event of package accountant means exactly the same, under the relation of the
-// returned schedule. If a parameter has to be converted, it is rounded towards higher cost. Everything else
-// is an *UnsupportedError.
+// The result is exact: an input is read only if an event of package accountant has the same meaning under the
+// relation of the returned schedule. A converted parameter is rounded towards higher cost. All other inputs
+// give an *UnsupportedError.
 //
 // # Caveats
 //
-// Neither format records its relation, nor the sampler that really ran: the caller must make sure that a
-// Poisson sampled step was Poisson sampled. Noise multipliers are relative to a clipping norm, which is the
-// sensitivity only under add_remove. So add_remove is the relation, unless an event exists only under
-// replace_one; the two cannot be mixed.
+// The formats record neither the relation nor the sampler that ran. The caller must ensure that Poisson
+// sampled steps used Poisson sampling. Noise multipliers are relative to a clipping norm, which is the
+// sensitivity only under add_remove. So the relation is add_remove, unless an event exists only under
+// replace_one. A mixture is refused.
 package imports

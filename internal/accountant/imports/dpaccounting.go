@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list, as in
+// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list of DpEvents, such as
 //
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01,
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
-// Arguments must be named. The schedule is under add_remove, unless it has a RandomizedResponseDpEvent or a
-// SampledWithoutReplacementDpEvent, which exist only under replace_one. Gaussian, Laplace, discrete Laplace
-// and Poisson sampled events are refused there: their noise is relative to the clipping norm, and replacing a
-// record moves a clipped sum by up to twice that norm.
+// Arguments must be named. The relation is add_remove, except with a RandomizedResponseDpEvent or a
+// SampledWithoutReplacementDpEvent, which need replace_one. Gaussian, Laplace, discrete Laplace and Poisson
+// sampled events are refused under replace_one: replacing a record changes a clipped sum by up to twice the
+// clipping norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -49,10 +49,10 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder converts values to events, and keeps the first class that fixes each relation.
+// builder converts values to events. It stores the first class that requires each relation.
 type builder struct {
-	clipped  string // sensitivity known under add_remove only
-	replaced string // exists under replace_one only
+	clipped  string // class with a known sensitivity under add_remove only
+	replaced string // class that exists under replace_one only
 }
 
 func (b *builder) relation() (accountant.Relation, error) {
@@ -94,7 +94,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event that means exactly the same as a. The result is meaningless if a.err is set.
+// read returns the event with exactly the meaning of a. The result is invalid if a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -144,9 +144,9 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip records that the relation must be add_remove; replace, that it must be replace_one.
+// clip records that a requires add_remove.
 func (b *builder) clip(a *arguments) {
-	// For an error message, a mechanism is a better example than the sampling around it.
+	// An error message should name the mechanism rather than its sampling.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {
 		b.clipped = a.class
 	}
@@ -173,13 +173,13 @@ func whyNot(class string) string {
 	}[class], "no such class is known here")
 }
 
-// Opacus reads the history of an Opacus accountant, as printed by Python or written as JSON: a list of
-// (noise_multiplier, sample_rate, steps), as in
+// Opacus reads the history of an Opacus accountant, printed by Python or written as JSON. It is a list of
+// (noise_multiplier, sample_rate, steps), such as
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each entry is steps Poisson sampled Gaussian steps, under add_remove. The history looks the same if Poisson
-// sampling was switched off (poisson_sampling=False); then the schedule is not what ran.
+// Each entry means steps Poisson sampled Gaussian steps under add_remove. If Poisson sampling was off
+// (poisson_sampling=False), the history looks the same and the schedule is wrong.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -198,7 +198,6 @@ func Opacus(r io.Reader) (accountant.Schedule, error) {
 	return out, nil
 }
 
-// phase reads (noise_multiplier, sample_rate, steps).
 func phase(v value) (accountant.Event, error) {
 	l, ok := v.(list)
 	if !ok || len(l) != 3 {
@@ -225,8 +224,7 @@ func phase(v value) (accountant.Event, error) {
 
 func nothing() accountant.Event { return accountant.Composed{Events: []accountant.Event{}} }
 
-// gaussian returns Gaussian noise with a multiplier relative to the clipping norm, which is the sensitivity
-// under add_remove.
+// gaussian returns Gaussian noise relative to the clipping norm, which is the sensitivity under add_remove.
 func gaussian(noiseMultiplier float64) accountant.Event {
 	if noiseMultiplier == 0 {
 		return accountant.NonPrivate{}
@@ -234,17 +232,17 @@ func gaussian(noiseMultiplier float64) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: noiseMultiplier}
 }
 
-// discreteLaplace converts the distribution exp(-a|k|) to exp(-|k|/scale).
+// discreteLaplace converts a distribution exp(-a|k|) to exp(-|k|/scale).
 func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	scale := 1 / a
-	if math.FMA(scale, a, -1) > 0 { // rounded up: less noise is the safe direction
+	if math.FMA(scale, a, -1) > 0 { // round the scale down: less noise is the safe direction
 		scale = math.Nextafter(scale, 0)
 	}
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian, with the sensitivity under the relation of the account. Its
-// dimension does not matter: the event here has noise on every coordinate.
+// discreteGaussian reads the discrete Gaussian. The dimension does not matter, because the event has noise on
+// every coordinate.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -254,8 +252,8 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns the event for any (epsilon, delta)-private mechanism: a pure mechanism that fails with
-// probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
+// epsilonDelta returns the event for any (epsilon, delta)-private mechanism. It is a pure mechanism that
+// fails with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
 	case math.IsInf(epsilon, 1) && delta >= 0 && delta <= 1, delta == 1 && epsilon >= 0:
@@ -266,8 +264,8 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads the response that is uniform over k answers with probability p and true otherwise.
-// The true answer has probability 1 - p + p/k, each other p/k, so epsilon is log(1 + k(1-p)/p).
+// randomizedResponse reads a response that is uniform over k answers with probability p and otherwise true.
+// The true answer has probability 1 - p + p/k and each other answer p/k, so epsilon is log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {
@@ -285,10 +283,10 @@ func randomizedResponse(a *arguments) accountant.Event {
 	ratio := float64(k) * (1 - p) / p
 	epsilon := math.Log1p(ratio)
 	if math.IsInf(ratio, 1) {
-		// p is tiny, perhaps subnormal, where math.Log is wrong on some machines.
+		// p may be subnormal, where math.Log is wrong on some machines.
 		fraction, exponent := math.Frexp(p)
 		epsilon = math.Log(float64(k)) + math.Log1p(-p) - math.Log(fraction) - float64(exponent)*math.Ln2
 	}
-	// The relative error of epsilon is no larger than the relative error of ratio.
+	// The relative error of epsilon is at most the relative error of ratio.
 	return accountant.KaryResponse{Epsilon: epsilon * (1 + 2e-15), Categories: k}
 }

@@ -15,23 +15,23 @@ import (
 const (
 	maxBytes  = 16 << 20
 	maxValues = 1 << 20
-	maxNested = 200 // a composed event and its list count as two
+	maxNested = 200 // a composed event and its list count as two levels
 )
 
-// value is one Python value: number, list (or tuple), call or none.
+// value is a Python value: number, list (or tuple), call or none.
 type value interface{ kind() string }
 
 type number struct {
 	x     float64 // never NaN
 	n     int64
-	whole bool // n is exactly the number in the text
+	whole bool // n is the exact number in the text
 }
 
 type list []value
 
-// call is Class(key=value, ...), or Class(value), where the key is "".
+// call is Class(key=value, ...) or, with the key "", Class(value).
 type call struct {
-	class string // without the module
+	class string // without module name
 	keys  []string
 	args  []value
 	at    int
@@ -44,7 +44,7 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses the part of Python's repr that events and histories use; it includes JSON lists of numbers.
+// reader parses the part of Python's repr that events and histories use. JSON lists of numbers are included.
 type reader struct {
 	text   string
 	at     int
@@ -76,7 +76,7 @@ func failAt(at int, format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrSyntax, at, fmt.Sprintf(format, args...))
 }
 
-// peek skips white space and returns the next byte, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (p *reader) peek() byte {
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; c {
@@ -170,7 +170,7 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads a value that begins with a name: a constant, a call, or a number in a numpy scalar, such as
+// named reads a value that begins with a name: a constant, a call, or a numpy scalar such as
 // np.float64(0.01).
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
@@ -196,7 +196,6 @@ func (p *reader) named(depth int) (value, error) {
 	return c, nil
 }
 
-// unwrap returns the number in a numpy scalar.
 func unwrap(c call, class string) (value, error) {
 	var v number
 	ok := len(c.args) == 1 && c.keys[0] == ""
@@ -209,7 +208,7 @@ func unwrap(c call, class string) (value, error) {
 	switch class {
 	case "float64", "int64", "int32":
 		return v, nil
-	case "float32": // its repr is the shortest text that float32 parses to the same value
+	case "float32": // its repr is the shortest text for the float32 value
 		v.x = float64(float32(v.x))
 		v.whole = v.whole && float64(v.n) == v.x
 		return v, nil
@@ -232,7 +231,7 @@ func (p *reader) call(word string, depth int) (call, error) {
 		if slices.Contains(c.keys, key) {
 			return c, failAt(back, "%s: argument %q is there twice, or without a name", shorten(c.class), shorten(key))
 		}
-		// A call has few arguments, and the search above is quadratic.
+		// The search above is quadratic, so the number of arguments is limited.
 		if len(c.keys) == 16 {
 			return c, failAt(back, "%s: too many arguments", shorten(c.class))
 		}
@@ -260,7 +259,6 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
-// shorten keeps messages short.
 func shorten(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."
@@ -268,7 +266,7 @@ func shorten(s string) string {
 	return s
 }
 
-// arguments gives access to the arguments of a call. It keeps the first error, such as an unused argument.
+// arguments gives access to the arguments of a call. It stores the first error, such as an unused argument.
 type arguments struct {
 	call
 	used []bool
@@ -359,13 +357,13 @@ func (a *arguments) events(b *builder) []accountant.Event {
 	return out
 }
 
-// ErrSyntax is wrapped by errors about text in another format: malformed, too large or nested too deeply; an
-// argument that is missing, unknown, repeated or of the wrong kind; or a NaN.
+// ErrSyntax matches every error about text that cannot be read. Such text is malformed, too large, nested too
+// deeply, has wrong arguments, or contains NaN.
 var ErrSyntax = errors.New("imports: cannot be read")
 
-// UnsupportedError: an imported class has no exact counterpart. It matches accountant.ErrUnsupportedEvent.
+// UnsupportedError reports a class without an exact counterpart. It matches accountant.ErrUnsupportedEvent.
 type UnsupportedError struct {
-	Class  string // as written, without its module
+	Class  string // without module name
 	Reason string
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise describes the noise on one count: the logarithms of its distribution function and density, and the
-// points at which to evaluate integrals.
+// noise describes the noise on one count: the logs of distribution function and density, and quadrature
+// points.
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and weights that integrate products of densities and distribution functions around
-	// whole numbers in [low, high], for k classes, to nearly the last bit of the logarithm.
+	// nodes returns points and weights for integrals of products of densities and distribution functions
+	// around integers in [low, high], for k classes. The log of an integral is accurate nearly to the last
+	// bit.
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -26,8 +27,8 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 }
 
 // nodes returns the trapezoid rule. The integrand is entire and log-concave with a width w of at least
-// sigma/sqrt(k). With steps of w/2.5 the rule errs by 2 exp(-2 pi^2 2.5^2). At 12 sigma beyond the range of
-// its maximum the integrand has fallen by a factor e^-72.
+// sigma/sqrt(k). With steps of w/2.5 the error is 2 exp(-2 pi^2 2.5^2). At 12 sigma outside the range of its
+// maximum, the integrand is smaller by e^-72.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
 	step := g.sigma / (2.5 * math.Sqrt(float64(k)))
 	first := float64(low) - 12*g.sigma
@@ -50,10 +51,10 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels that end at whole numbers, where the integrand has kinks. The
-// panels are short enough for e^{k x/scale} to be close to a polynomial of low degree.
+// nodes returns Gauss-Legendre nodes on panels that end at integers, where the integrand has kinks. On such
+// short panels e^{k x/scale} is close to a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
-	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors fall together
+	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors decrease together
 	panel := l.scale * math.Min(1, 6/float64(k))
 	grow := func(to float64) {
 		from := ends[len(ends)-1]
@@ -80,25 +81,25 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	return x, weight
 }
 
-// laws computes the output distribution of a noisy argmax on a histogram and on its neighbours.
+// laws computes the output distributions of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
-	// cover announces a histogram that will be visited. The tables depend on all histograms covered or
-	// visited before, and may affect the last bits of a distribution. If all histograms are covered first,
-	// the order of visits does not matter.
+	// cover announces a histogram for a later visit. The tables depend on all histograms covered or visited
+	// before, and can affect the last bits of a result. If all histograms are covered first, the order of
+	// visits does not matter.
 	cover(t tally)
-	// visit calls f with the distribution on counts, as logarithms by class, and then with the distribution
-	// on every neighbour, one vote moved. Neighbours that are equal up to the names of classes may be left
-	// out. f may change law; it must keep neither law nor counts.
+	// visit calls f with the log probabilities of the classes on counts, and then on every neighbour with one
+	// moved vote. It may omit neighbours that are equal up to the order of classes. f may change law but must
+	// not keep law or counts.
 	visit(counts []int, f func(law []float64, counts []int)) error
-	// threshold returns the distribution of the test of the largest count.
+	// threshold returns the log probabilities of both results of the threshold test.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance computes distributions for continuous noise, which treats classes alike. It stores what depends on
-// a count alone, for later queries.
+// instance computes distributions for continuous noise, which treats all classes alike. It stores values that
+// depend on one count.
 type instance struct {
 	noise     noise
-	low, high int // range of counts of nodes and columns
+	low, high int // range of the counts in columns
 	classes   int
 	x, weight []float64
 	columns   map[int]column
@@ -106,7 +107,7 @@ type instance struct {
 	terms     []float64 // scratch
 }
 
-// column holds log F and log f of one count's noise at every node; the density includes the weight.
+// column holds log F and log f of the noise on one count at every node. density includes the weight.
 type column struct{ cdf, density []float64 }
 
 // cover implements [laws].
@@ -142,7 +143,7 @@ func (e *instance) column(count int) column {
 	return c
 }
 
-// law returns the log probability of every class, given the counts.
+// law returns the log probability of every class for the given counts.
 func (e *instance) law(dst []float64, counts []int) []float64 {
 	clear(e.total)
 	for _, n := range counts {
@@ -161,8 +162,8 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces the largest probability of a law, if it is above 1/2, by one minus all others. If the
-// others are accurate relative to their size, then so is the logarithm of the largest, however near to zero.
+// complement replaces a largest probability above 1/2 by one minus all other probabilities. This gives high
+// relative accuracy to its logarithm, even near zero.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -182,7 +183,6 @@ func complement(law []float64) []float64 {
 	return law
 }
 
-// logProbability returns the log of the probability of the class of column c.
 func (e *instance) logProbability(c column) float64 {
 	top := math.Inf(-1)
 	for i, t := range e.total {
@@ -194,25 +194,25 @@ func (e *instance) logProbability(c column) float64 {
 	}
 	sum := 0.0
 	for _, term := range e.terms {
-		if term > top-42 { // e^-42 of the largest, thousands of times, is below the last bit
+		if term > top-42 { // smaller terms are below the last bit, even thousands of them
 			sum += math.Exp(term - top)
 		}
 	}
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for every histogram one moved vote away from t, once for histograms that are equal up to
-// the names of classes. Classes keep their places in counts, which f must not keep.
+// neighbours calls f for every histogram one moved vote away from t. It calls f once for histograms that are
+// equal up to the order of classes. f must not keep counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
 		if from == 0 || (a > 0 && t[a-1] == from) {
-			continue // nothing to move, or the same as for the class before
+			continue // no vote to move, or the same as for the previous class
 		}
 		for b, to := range t {
 			first := slices.Index(t, to)
 			if first == a {
-				first++ // the first other class with as many votes, if there is one
+				first++ // the first other class with as many votes, if any
 			}
 			if b != first {
 				continue
@@ -226,8 +226,8 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences are the largest Rényi divergences, at each order, between the distributions on the votes of a
-// query and on any neighbour: forward is D_a(M(h)||M(h')), as in the bounds, reverse D_a(M(h')||M(h)).
+// divergences holds, at each order, the largest Rényi divergences between a query's distribution and the
+// distributions on its neighbours. forward is D_a(M(h)||M(h')), and reverse is D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {
@@ -255,7 +255,7 @@ func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logF
 	return thresholdLaw(float64(largest), threshold, sigma)
 }
 
-// compare returns the divergences between the releases on counts and on every neighbour.
+// compare returns the divergences between the releases on counts and on its neighbours.
 func compare(e laws, counts []int, orders []float64, release func(law []float64, counts []int) []float64) (divergences, error) {
 	forward, reverse := newWorst(orders), newWorst(orders)
 	var own []float64
@@ -274,15 +274,15 @@ func compare(e laws, counts []int, orders []float64, release func(law []float64,
 	return divergences{forward.divergences(), reverse.divergences()}, err
 }
 
-// outcome is one or more outputs that have the same probabilities under two distributions.
+// outcome is one or more outputs with equal probabilities under two distributions.
 type outcome struct {
 	logQ, q float64 // probability under the second distribution
 	u       float64 // log P/Q
 	times   float64
 }
 
-// outcomes pairs two distributions given as logarithms. Consecutive outputs that are equally likely under
-// both, such as classes with equal counts, become one.
+// outcomes pairs two distributions, given as logarithms. It merges consecutive outputs with equal
+// probabilities, such as classes with equal counts.
 func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	dst = dst[:0]
 	for i, q := range logQ {
@@ -299,17 +299,16 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	return dst
 }
 
-// worst keeps the largest D_a(P||Q) at each of the orders over the pairs of distributions added to it. Since
-// both distributions sum to one,
+// worst keeps the largest D_a(P||Q) at each order over all added pairs. Both distributions sum to one, so
 //
 //	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1))
 //
-// and every term is at least 0, so nothing cancels if the distributions are nearly equal.
+// Every term is at least 0, so nothing cancels if the distributions are nearly equal.
 type worst struct {
 	orders []float64
 	sum    []float64 // of one pair
 	most   []float64 // the largest sum
-	large  []float64 // the largest divergence of the pairs whose sum is huge
+	large  []float64 // largest divergence of pairs with a huge sum
 }
 
 func newWorst(orders []float64) *worst {
@@ -329,7 +328,7 @@ func (w *worst) add(laws []outcome) {
 				steps = resync
 				continue
 			}
-			// e^{a u} follows from the order before, on a grid of halves.
+			// On a grid of halves, e^{a u} is a multiple of the previous power.
 			if steps < resync && a-w.orders[i-1] == 0.5 {
 				power *= half
 				steps++
@@ -342,13 +341,13 @@ func (w *worst) add(laws []outcome) {
 	for i, sum := range w.sum {
 		if sum < 1e200 {
 			w.most[i] = math.Max(w.most[i], sum)
-		} else { // or NaN
+		} else { // also for NaN
 			w.large[i] = math.Max(w.large[i], renyiLarge(laws, w.orders[i]))
 		}
 	}
 }
 
-// resync is the number of consecutive powers that are computed as products.
+// resync is the largest number of consecutive powers that are computed as products.
 const resync = 32
 
 func (w *worst) divergences() spent {
@@ -359,15 +358,14 @@ func (w *worst) divergences() spent {
 	return d
 }
 
-// renyi returns D_a(P||Q).
 func renyi(laws []outcome, a float64) float64 {
 	w := newWorst([]float64{a})
 	w.add(laws)
 	return w.divergences()[0]
 }
 
-// smallExcess returns e^{a u} - 1 - a (e^u - 1) for a > 1 and |a u| < 0.1, by its series,
-// the sum over k >= 2 of (a^k - a) u^k / k!.
+// smallExcess returns e^{a u} - 1 - a (e^u - 1) for a > 1 and |a u| < 0.1. It sums (a^k - a) u^k / k! over k
+// >= 2.
 func smallExcess(a, u float64) float64 {
 	total, au, uu, factorial := 0.0, a*u, u, 1.0
 	for k := 2.0; k <= 9; k++ {
@@ -377,14 +375,14 @@ func smallExcess(a, u float64) float64 {
 	return total
 }
 
-// renyiLarge returns D_a(P||Q) if the sum may overflow; it is then far from zero.
+// renyiLarge returns D_a(P||Q) if the sum in worst may overflow.
 func renyiLarge(laws []outcome, a float64) float64 {
 	top := math.Inf(-1)
 	for _, o := range laws {
 		top = math.Max(top, o.logQ+a*o.u)
 	}
 	if math.IsInf(top, 1) || math.IsNaN(top) {
-		return math.Inf(1) // an output that is impossible under Q alone
+		return math.Inf(1) // an output is impossible under Q alone
 	}
 	sum := 0.0
 	for _, o := range laws {

@@ -9,20 +9,20 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lattice computes the distribution of a noisy argmax with integer noise, ties to the lowest class, as
-// package aggregate answers, on a histogram and on all its neighbours. It sums probabilities, not their
-// logarithms, which limits how far apart the counts may be. Counts must be in the order of the classes.
+// lattice computes output distributions of a noisy argmax with integer noise, as package aggregate answers.
+// The lowest class wins a tie, so counts must be in the order of the classes. It sums probabilities instead
+// of logarithms, which limits the differences of the counts.
 type lattice struct {
-	logProb func(k int64) float64 // of the noise on a count
-	scale   float64               // its standard deviation or scale
-	reach   float64               // values this many scales beyond the counts are below the last bit
-	deepest float64               // probabilities do not underflow up to this many scales
+	logProb func(k int64) float64 // log probability of noise k on a count
+	scale   float64               // standard deviation or scale of the noise
+	reach   float64               // in scales: noise farther from 0 is below the last bit
+	deepest float64               // in scales: probabilities do not underflow up to this distance
 
-	least     int       // the tables reach at least this far
+	least     int       // least reach of the tables
 	from      int       // first value of the tables
-	prob, cdf []float64 // of the noise
+	prob, cdf []float64 // of the noise, from value from on
 
-	test *rng.DiscreteGaussian // noise of the threshold test, if there is one
+	test *rng.DiscreteGaussian // noise of the threshold test, or nil
 }
 
 func newGaussianLattice(sigma float64) (*lattice, error) {
@@ -41,13 +41,13 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that an exact distribution of integer noise does not fit the tables. It is as
+// IntegerNoiseError reports that the tables for integer noise would be too large or would underflow. It is as
 // private as the votes.
 type IntegerNoiseError struct {
-	Scale  float64 // of the noise, in votes
-	Spread float64 // of the counts of a query, in votes
-	Wide   bool    // Scale is too large; otherwise Spread is, for this Scale
-	Err    error   // set if noise of this Scale cannot be drawn
+	Scale  float64 // scale of the noise, in votes
+	Spread float64 // difference of the largest and the least count of a query, in votes
+	Wide   bool    // true: Scale is too large; false: Spread is too large for Scale
+	Err    error   // not nil if noise of this Scale cannot be drawn
 }
 
 // Unwrap returns Err.
@@ -64,7 +64,6 @@ func (e *IntegerNoiseError) Error() string {
 	return fmt.Sprintf("analysis: counts %g apart are too far apart for the exact law of integer noise of %g votes", e.Spread, e.Scale)
 }
 
-// maxLattice bounds the size of the tables.
 const maxLattice = 1 << 22
 
 func (e *lattice) check(counts []int) error {
@@ -78,23 +77,23 @@ func (e *lattice) check(counts []int) error {
 	return nil
 }
 
-// margin returns how far beyond the counts the largest noisy count may lie.
+// margin returns how far the largest noisy count can lie outside the range of the counts.
 func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
-// reachOf returns how far the tables must reach for these counts.
+// reachOf returns the reach of the tables for counts.
 func (e *lattice) reachOf(counts []int) int {
 	return slices.Max(counts) - slices.Min(counts) + e.margin() + 3
 }
 
-// cover implements [laws]. A histogram that will be refused is ignored.
+// cover implements [laws]. It ignores a histogram that visit will refuse.
 func (e *lattice) cover(t tally) {
 	if e.check(t) == nil {
 		e.least = max(e.least, e.reachOf(t))
 	}
 }
 
-// prepare makes tables for |k| <= reach. The lower tail is summed upwards from where it is below the last
-// bit; the upper half is its mirror image.
+// prepare makes tables for |k| <= reach. It sums the lower tail from where it is below the last bit. The
+// upper half is the mirror image.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {
 		return
@@ -120,7 +119,7 @@ func (e *lattice) prepare(reach int) {
 	}
 }
 
-// move is a vote that moves from one class to another, and the distribution afterwards.
+// move is a moved vote and the distribution after it.
 type move struct {
 	from, to int
 	law      []float64
@@ -143,8 +142,8 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 		}
 	}
 	own := make([]float64, k)
-	// At x: the probability of each class to be below x-1, below x, below x+1 and, with one vote more, below
-	// x-2. Classes before the winner must be below it; classes after it may be equal.
+	// Probabilities of each class at x: equal is to be at most x, below less than x, above at most x+1, under
+	// less than x-1. Classes before the winner must be below it. Classes after it may be equal.
 	below, equal, above, under := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
 	before, others, wins := make([]float64, k), make([]float64, k), make([]float64, k)
 	for x := low - margin; x <= high+margin; x++ {
@@ -167,11 +166,11 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 			own[i] += wins[i]
 		}
 		for _, m := range moves {
-			// The factors of the two classes change: with one vote less, class a is below x if it was below
-			// x+1 before, and so on.
+			// The factors of two classes change. With one vote less, a class is below x if it was below x+1
+			// before. With one vote more, it is below x if it was below x-1 before.
 			fromBefore, fromBehind := equal[m.from]/below[m.from], above[m.from]/equal[m.from]
 			toBefore, toBehind := under[m.to]/below[m.to], below[m.to]/equal[m.to]
-			// The other classes are before both, between, and after both.
+			// The other classes are before both, between them, or after both.
 			between, first, second := fromBefore*toBehind, m.from, m.to
 			ownFrom, ownTo := toBehind, fromBefore
 			if m.from > m.to {
@@ -203,7 +202,6 @@ func addScaled(dst, x []float64, by float64) {
 	}
 }
 
-// logs converts the probabilities of a law to logarithms.
 func logs(p []float64) []float64 {
 	for i, v := range p {
 		p[i] = math.Log(v)
@@ -211,7 +209,7 @@ func logs(p []float64) []float64 {
 	return complement(p)
 }
 
-// threshold implements [laws]. The noisy largest count is whole, so the threshold can be rounded up.
+// threshold implements [laws]. The noisy largest count is an integer, so the threshold is rounded up.
 func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail float64) {
 	short := int64(math.Ceil(threshold)) - int64(largest)
 	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)

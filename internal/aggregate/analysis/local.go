@@ -10,11 +10,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError reports that a condition of the published theorem on the smooth sensitivity of the GNMax
-// cost fails for this noise, order and number of classes. None of these depends on the votes, so the error is
-// not private.
+// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. It depends
+// only on the noise, the order and the number of classes, so it is not private.
 type ConditionError struct {
-	Condition string // what fails, named as in Papernot et al. 2018, appendix B.4
+	Condition string // failing condition, as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
 	Order     float64
 	Classes   int
@@ -25,7 +24,6 @@ func (e *ConditionError) Error() string {
 	return fmt.Sprintf("analysis: no published smooth sensitivity at sigma %g, order %g, %d classes: %s", e.Sigma, e.Order, e.Classes, e.Condition)
 }
 
-// The conditions.
 const (
 	conditionJump     = "the cost jumps at q0, where the data-independent bound takes over"
 	conditionMonotone = "C5: the cost does not grow with q"
@@ -33,38 +31,39 @@ const (
 	conditionConvex   = "C6: the growth of the cost over one moved vote does not grow with q"
 )
 
-// localCost bounds how much one moved vote can change the data-dependent cost of a GNMax query at one
-// order (Papernot et al. 2018, appendix B.4). The cost is a function of the flip bound q alone:
+// localCost bounds the change of the data-dependent cost of a GNMax query by one moved vote, at one order
+// (Papernot et al. 2018, appendix B.4). The cost is a function of the flip bound q:
 //
 //	cost(q) = flipBound(q) for q < q0, a/sigma^2 from q0 on
 //
-// and one moved vote changes q to a value in [lower(q), upper(q)]. Here lower(q) is (K-1) P[N(0,1) > z +
-// sqrt(2)/sigma] for the z with (K-1) P[N(0,1) > z] = q.
+// One moved vote changes q to a value in [lower(q), upper(q)]. With (K-1) P[N(0,1) > z] = q, lower(q) is
+// (K-1) P[N(0,1) > z + sqrt(2)/sigma].
 type localCost struct {
 	sigma, order float64
 	others       float64 // K - 1
-	logQ0        float64 // the cost is a/sigma^2 from here on
-	logQ1        float64 // = lower(q0)
-	plateau      float64 // the change between q1 and q0
+	logQ0        float64 // log q0
+	logQ1        float64 // log lower(q0)
+	plateau      float64 // change of the cost between q1 and q0
 
-	// unknown is the condition of the published theorem that fails, or "".
+	// unknown is the failing condition of the published theorem, or "".
 	unknown string
 	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. It uses the
-	// costs at the ends of the cell and one moved vote away from them, and only assumes that the cost grows
+	// costs at the ends of the cell and one moved vote away from them. It assumes only that the cost grows
 	// with q.
 	cells    []float64
 	z0, step float64
 }
 
-// A moved vote crosses perVote cells, which bound the change to about one part in perVote. Noise so large
-// that the grid has more than maxCells is refused.
+// A moved vote crosses perVote cells, which bound the change to about one part in perVote. Noise that needs
+// more than maxCells cells is refused.
 const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests the theorem's conditions: that the cost grows with q (C5), without which no
-// bound is known, and that its growth does (C6). It tests on a grid of quantiles, down to where the cost is
-// 1e-13 of its largest value: evidence, not proof, as in the paper, which differentiates numerically.
+// newLocalCost finds q0 and tests two conditions on a grid of quantiles. The cost must grow with q (C5),
+// which every bound needs. The published theorem also needs that the growth grows (C6). The grid ends where
+// the cost is 1e-13 of its largest value. The test is evidence, not proof, like the numerical derivatives in
+// the paper.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -88,7 +87,7 @@ func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 		l.unknown = conditionJump
 	}
 
-	// As the quantile z rises in steps, q falls.
+	// q falls as the quantile z rises.
 	vote := perVote(sigma)
 	l.z0, l.step = logQuantile(l.logQ0-math.Log(l.others)), math.Sqrt2/sigma/float64(vote)
 	costs := []float64{l.worst()}
@@ -103,7 +102,7 @@ func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 		}
 		costs = append(costs, cost)
 	}
-	at := func(i int) float64 { // an upper bound beyond the grid on the left, a lower one on the right
+	at := func(i int) float64 { // upper bound left of the grid, lower bound right of it
 		switch {
 		case i < 0:
 			return l.worst()
@@ -137,7 +136,7 @@ func (l *localCost) published() error {
 	return l.refuse(l.unknown)
 }
 
-// below reports whether the flip bound holds at q and is the smaller bound.
+// below reports whether the flip bound is valid at q and below the worst case.
 func (l *localCost) below(logQ float64) bool {
 	bound, ok := flipBound(logQ, l.sigma, l.order)
 	return ok && bound < l.worst()
@@ -164,7 +163,7 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 }
 
 // change bounds the change of the cost by one moved vote at q. Between q1 and q0 it returns the plateau,
-// which under C5 and C6 is an upper bound everywhere.
+// which under C5 and C6 is an upper bound for every q.
 func (l *localCost) change(logQ float64) float64 {
 	if l.logQ1 <= logQ && logQ <= l.logQ0 {
 		return l.plateau
@@ -173,9 +172,9 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds to dst[d] weight times a bound of the change by one moved vote at any histogram d
-// moved votes away from t, by the published theorem, whose conditions must hold. It follows the histograms
-// with the largest changes: below q1 they have the largest q, above q0 the smallest, and in between every
+// publishedProfile adds to dst[d] weight times a bound on the change by one moved vote, at any histogram d
+// moved votes from t. The conditions of the published theorem must hold. It follows the histograms with the
+// largest changes. Below q1 these have the largest q, and above q0 the smallest q. Between q1 and q0 every
 // change is the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
@@ -198,16 +197,15 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile adds the same bound, a little larger, whether or not those conditions hold: the largest change
-// over all q within reach of d votes of the len(dst)-1 teachers. From q0 on the change falls with q; cell -1
-// stands for this whole range. Every q within reach of d votes is within reach of d+1 votes from every
-// neighbour, which makes the bound smooth.
+// cellProfile adds a slightly larger bound that does not need C6. It takes the largest change over all q
+// within d moved votes, for len(dst)-1 teachers. From q0 on the change falls with q, and cell -1 represents
+// this range. Every q within d votes of t is within d+1 votes of each neighbour, so the bound is smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
 	first := l.cell(logQ)
 	last, worst := first, l.change(logQ)
-	if first >= 0 { // a cell more on both sides makes rounding harmless
+	if first >= 0 { // one more cell on both sides covers rounding errors
 		worst = max(worst, l.cellBound(first-1), l.cellBound(first), l.cellBound(first+1))
 	}
 	for d := range dst {
@@ -226,7 +224,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 			case down[1] > 0:
 				down.agree()
 			case down[0] < len(dst)-1:
-				down[0]++ // perhaps a teacher that abstained
+				down[0]++ // possibly a teacher that abstained
 			}
 			logQ := down.logFlipGaussian(l.sigma)
 			if logQ >= l.logQ0 {
@@ -240,7 +238,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cell returns the cell of q, or -1 from q0 on.
+// cell returns the cell of q. It is -1 from q0 on.
 func (l *localCost) cell(logQ float64) int {
 	if logQ >= l.logQ0 {
 		return -1
@@ -248,7 +246,6 @@ func (l *localCost) cell(logQ float64) int {
 	return max(0, min(int((logQuantile(logQ-math.Log(l.others))-l.z0)/l.step), len(l.cells)-1))
 }
 
-// cellBound bounds the change in cell i.
 func (l *localCost) cellBound(i int) float64 {
 	if i < 0 {
 		return l.worst() - l.cost(l.lower(l.logQ0))
@@ -256,15 +253,16 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves the vote that raises the flip bound most, from the first class to the second, because the
-// bound is convex in each distance and steepest in the smallest. The first class must have at least two votes
-// more than the second.
+// disagree moves one vote from the first class to the second. This raises the flip bound most, because the
+// bound is convex in each distance and steepest in the smallest distance. The first class must lead by at
+// least two votes.
 func (t tally) disagree() {
 	t[0]--
 	t[1]++
 }
 
-// agree moves the vote that lowers the flip bound most, from the second class to the first, and sorts again.
+// agree moves one vote from the second class to the first, which lowers the flip bound most. Then it sorts
+// again.
 func (t tally) agree() {
 	t[0]++
 	t[1]--
@@ -273,8 +271,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to dst[d] the largest change, by one moved vote, of the cost of the threshold test,
-// over largest counts up to d away, each within [0, n].
+// thresholdProfile adds to dst[d] the largest change of the cost of the threshold test by one moved vote. The
+// maximum is over largest counts within d of largest and within [0, n].
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -282,7 +280,7 @@ func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64
 		pass, fail := thresholdLaw(float64(low+v), threshold, sigma)
 		costs[v] = thresholdRDP(pass, fail, sigma, a)
 	}
-	step := func(v int) float64 { // between v and v+1
+	step := func(v int) float64 { // change between v and v+1
 		if v < low || v+1 > high {
 			return 0
 		}
@@ -295,8 +293,8 @@ func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64
 	}
 }
 
-// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method from an asymptotic
-// start: the logarithm is concave in z, so that the steps converge from one side.
+// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method from an asymptotic start.
+// The logarithm is concave in z, so the steps converge from one side.
 func logQuantile(logP float64) float64 {
 	z := 0.0
 	switch {
@@ -318,8 +316,8 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally is the counts of one query, largest first. Continuous noise and every
-// bound here treat classes alike, so histograms with equal tallies cost the same.
+// tally holds the counts of one query, largest first. Continuous noise and all bounds treat classes alike, so
+// histograms with equal tallies have equal costs.
 type tally []int
 
 func newTally(counts []int) tally {
@@ -328,7 +326,7 @@ func newTally(counts []int) tally {
 	return t
 }
 
-// key returns a text that only equal tallies share.
+// key returns a unique text for a tally.
 func (t tally) key() string {
 	b := make([]byte, 0, 4*len(t))
 	for _, n := range t {
@@ -337,9 +335,8 @@ func (t tally) key() string {
 	return string(b)
 }
 
-// logFlip returns a bound of log P[noisy argmax != argmax]. It sums, over all other classes, the probability
-// that a class overtakes the largest count, as a function of its distance, and caps the sum at 1 - 1/K (noise
-// that hides the counts entirely).
+// logFlip returns a bound on log P[noisy argmax != argmax]. It sums, over the other classes, the probability
+// that a class overtakes the largest count. The sum is at most 1 - 1/K, the value for unlimited noise.
 func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	terms := make([]float64, len(t)-1)
 	for j := range terms {
@@ -348,14 +345,14 @@ func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	return math.Min(mathx.LogSumExp(terms), math.Log1p(-1/float64(len(t))))
 }
 
-// logFlipGaussian returns the bound for Gaussian noise: the difference of two counts has noise of
-// standard deviation sqrt(2) sigma (Papernot et al. 2018, Proposition 7).
+// logFlipGaussian returns the bound for Gaussian noise. The noise on a difference of two counts has standard
+// deviation sqrt(2) sigma (Papernot et al. 2018, Proposition 7).
 func (t tally) logFlipGaussian(sigma float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return mathx.LogNormalCDF(-gap / (math.Sqrt2 * sigma)) })
 }
 
-// logFlipLaplace returns the bound for Laplace noise: at distance g the probability is
-// (2 + g/b) e^{-g/b} / 4 (Papernot et al. 2017, Lemma 4).
+// logFlipLaplace returns the bound for Laplace noise. At distance g the probability is (2 + g/b) e^{-g/b} / 4
+// (Papernot et al. 2017, Lemma 4).
 func (t tally) logFlipLaplace(scale float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return math.Log((2+gap/scale)/4) - gap/scale })
 }

@@ -13,24 +13,22 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism describes the mechanism that answered the queries: GNMax (Papernot et al. 2018, section 4.1),
-// Confident-GNMax (Algorithm 1) or LNMax (Papernot et al. 2017). Unlike the mechanisms of package aggregate
-// it only describes noise.
+// Mechanism describes the noise of the mechanism that answered: GNMax (Papernot et al. 2018, section 4.1),
+// Confident-GNMax (Algorithm 1) or LNMax (Papernot et al. 2017).
 type Mechanism struct {
-	Laplace           bool    // LNMax: the noise on every count is Laplace, otherwise Gaussian
-	Noise             float64 // its scale or standard deviation, in votes
-	Tested            bool    // Confident-GNMax: an answer needs the largest count plus noise to reach a threshold
-	Threshold, Sigma1 float64 // of that test, in votes: Sigma1 is the standard deviation of its noise
+	Laplace           bool    // LNMax: the noise on the counts is Laplace instead of Gaussian
+	Noise             float64 // scale or standard deviation of the noise on the counts, in votes
+	Tested            bool    // Confident-GNMax: the largest count plus noise must reach Threshold
+	Threshold, Sigma1 float64 // in votes; Sigma1 is the standard deviation of the test's noise
 }
 
-// published lists the mechanisms that have a published data-dependent cost.
+// published lists the mechanisms with a published data-dependent cost.
 var published = []string{"gnmax", "confident", "lnmax"}
 
-// Published reports whether the mechanism with a name of package mechanisms has a published data-dependent
-// cost.
+// Published reports whether the named mechanism of package mechanisms has a published data-dependent cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
-// Of returns the mechanism with this name and these parameters.
+// Of returns the named mechanism with the given parameters.
 func Of(name string, values map[string]float64) (Mechanism, error) {
 	var m Mechanism
 	switch name {
@@ -46,7 +44,6 @@ func Of(name string, values map[string]float64) (Mechanism, error) {
 	return m, m.validate()
 }
 
-// validate reports the first parameter that is out of range.
 func (m Mechanism) validate() error {
 	if !mathx.IsFinite(m.Threshold) {
 		return fmt.Errorf("analysis: Threshold must be finite, not %v", m.Threshold)
@@ -68,7 +65,7 @@ func (m Mechanism) validate() error {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// MarshalJSON writes the parameters by their names, because they are part of the identity of a release.
+// MarshalJSON writes the parameters by name. The result is part of the identity of a release.
 func (m Mechanism) MarshalJSON() ([]byte, error) {
 	switch {
 	case m.Laplace:
@@ -79,7 +76,7 @@ func (m Mechanism) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct{ Sigma float64 }{m.Noise})
 }
 
-// laws returns the exact output distributions of the argmax, for integer or continuous noise.
+// laws returns the exact output distributions of the argmax for integer or continuous noise.
 func (m Mechanism) laws(integer bool) (laws, error) {
 	switch {
 	case !integer && m.Laplace:
@@ -99,14 +96,14 @@ func (m Mechanism) laws(integer bool) (laws, error) {
 	return e, nil
 }
 
-// query is the cost of one query at each order, in two steps.
+// query is the cost of one query at each order, in two parts.
 type query struct {
 	answer              float64 // probability of an answer
-	test, testWorst     spent   // the threshold test; nil if there is none
-	argmax, argmaxWorst spent   // the noisy argmax, if it is answered
+	test, testWorst     spent   // of the threshold test; nil without a test
+	argmax, argmaxWorst spent   // of the noisy argmax, if it answers
 }
 
-// bounds returns the published bounds of the cost of one query.
+// bounds returns the published bounds on the cost of one query.
 func (m Mechanism) bounds(t tally, orders []float64) query {
 	costs := func(cost func(a float64) float64) spent { return costs(orders, cost) }
 	q := query{answer: 1}
@@ -136,8 +133,8 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query with these counts. With a test the pair (answered?, label)
-// is released.
+// exact returns the exact divergences of one query on counts. A tested mechanism releases whether it
+// answered, and the label.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -151,7 +148,7 @@ func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, e
 	})
 }
 
-// run returns the mechanism of package aggregate with these caps.
+// run returns the mechanism of package aggregate with the given caps.
 func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	switch {
 	case m.Laplace:
@@ -163,9 +160,9 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the claim of a ledger of mode reserved for a run with these caps, on any votes: by the
-// accountant with the smallest proven epsilon, for the integer noise that is drawn. It returns nil if package
-// aggregate draws no such noise.
+// claim returns the claim of a ledger of mode reserved for a run with these caps on any votes. It uses the
+// accountant with the least epsilon, and integer noise. It returns nil if package aggregate cannot draw such
+// noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {
@@ -178,14 +175,14 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 	return &c, nil
 }
 
-// lnmaxWorst returns the published bound of the divergence of order a of one LNMax query on any data: a
-// 2/scale-differentially private mechanism has divergences of at most 2/scale, and a (2/scale)^2/2 (Bun,
-// Steinke 2016). The accountant's LNMax has the tight curve, which is lower and which claims use.
+// lnmaxWorst returns the published bound at order a on one LNMax query on any data. A 2/scale-differentially
+// private mechanism has divergences of at most 2/scale and a (2/scale)^2/2 (Bun, Steinke 2016).
+// accountant.LNMax has a tighter curve.
 func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)
 }
 
-// lnmaxRDP returns the least of [lnmaxWorst] and [lnmaxFlipBound].
+// lnmaxRDP returns the smaller of [lnmaxWorst] and [lnmaxFlipBound].
 func lnmaxRDP(logQ, scale, a float64) float64 {
 	worst := lnmaxWorst(scale, a)
 	if bound, ok := lnmaxFlipBound(logQ, scale, a); ok {
@@ -194,14 +191,13 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 	return worst
 }
 
-// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for a mechanism that is eps-differentially
-// private, eps = 2/scale, and deviates from its likeliest answer with probability q at most:
+// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017. The mechanism is eps-differentially private with
+// eps = 2/scale, and deviates from its likeliest answer with probability at most q:
 //
 //	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
 //
-// It returns false unless q <= 1/(e^eps + 1), as the theorem requires. The code published with the paper
-// requires q < 1/2 instead; between the two its even moments are too small, or negative. Like Theorem 6 it is
-// one-sided.
+// It returns false unless q <= 1/(e^eps + 1), which the theorem requires. The published code requires only q
+// < 1/2, where its even moments can be too small or negative. The bound is one-sided, like Theorem 6.
 func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	eps := 2 / scale
 	if !(logQ <= -eps-math.Log1p(math.Exp(-eps))) {
@@ -213,17 +209,16 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	if flipped > 1 || likely > 1 {
 		return (math.Max(likely, flipped) + math.Log1p(math.Exp(-math.Abs(likely-flipped)))) / (a - 1), true
 	}
-	// The two parts nearly cancel for small q and eps: expm1(likely) is about -q, and the flipped part is
-	// about q. Taking q from both leaves small positive numbers. expm1(likely) + q = (1-q) (e^r - 1), r =
+	// For small q and eps, expm1(likely) is about -q and the flipped part about q, so they nearly cancel.
+	// Subtracting q from both leaves small positive numbers. expm1(likely) + q = (1-q) (e^r - 1) with r =
 	// (a-1) log((1-q)/(1-e^eps q)).
 	r := (a - 1) * (math.Log1p(-q) - math.Log1p(-math.Exp(eps+logQ)))
 	s := (1-q)*math.Expm1(r) + q*math.Expm1(eps*(a-1))
 	return math.Log1p(s) / (a - 1), true
 }
 
-// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query on the given data, where e^logQ bounds the
-// probability that noise changes the answer. It returns the smaller of [flipBound] and a/sigma^2, which needs
-// no q.
+// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query on the given data. e^logQ bounds the
+// probability that noise changes the answer. It returns the smaller of [flipBound] and a/sigma^2.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -232,25 +227,25 @@ func gnmaxRDP(logQ, sigma, a float64) float64 {
 	return worst
 }
 
-// gnmaxWorst bounds the divergence of one GNMax query on any votes.
+// gnmaxWorst bounds the divergence of order a of one GNMax query on any votes.
 func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 
-// thresholdWorst bounds the divergence of one test of the largest count.
+// thresholdWorst bounds the divergence of order a of one threshold test on any votes.
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
-// flipBound returns Theorem 6 of Papernot et al. 2018 at the orders mu1 = mu2 + 1 and
-// mu2 = sigma sqrt(log 1/q) of their Proposition 10, for a mechanism that is
-// a/sigma^2-RDP and deviates from its likeliest answer with probability q at most:
+// flipBound returns Theorem 6 of Papernot et al. 2018 at the orders of their Proposition 10: mu1 = mu2 + 1
+// and mu2 = sigma sqrt(log 1/q). The mechanism is a/sigma^2-RDP and deviates from its likeliest answer with
+// probability at most q:
 //
 //	log( (1-q) A^{a-1} + q B^{a-1} ) / (a-1)
 //	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
 //	B = e^{mu1/sigma^2} q^{-1/mu2}
 //
-// It returns false unless the theorem's conditions hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1 and q
-// small enough for the bound to grow with q. The bound may still be above a/sigma^2.
+// It returns false unless all conditions of the theorem hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1,
+// and q is small enough for the bound to grow with q. The bound may exceed a/sigma^2.
 //
-// The theorem bounds D_a(M(h)||M(h')) with h the true votes, and not the other direction, which is larger in
-// many cases (one in six of the random histograms in our tests' reference values).
+// The theorem bounds D_a(M(h)||M(h')) for the true votes h. The other direction is larger in one of six
+// random histograms of our tests.
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	if math.IsInf(logQ, -1) {
 		return 0, true
@@ -264,7 +259,7 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	if limit := (mu2-1)*e2 - mu2*(math.Log1p(1/(mu1-1))+math.Log1p(1/(mu2-1))); !(logQ <= limit) {
 		return 0, false
 	}
-	// log of (1-q) A^{a-1}, and q B^{a-1}.
+	// log of (1-q) A^{a-1}, then log of q B^{a-1}.
 	likely := a*math.Log1p(-math.Exp(logQ)) - (a-1)*math.Log1p(-math.Exp((logQ+e2)*(1-1/mu2)))
 	flipped := logQ + (a-1)*(e1-logQ/mu2)
 	if likely > 1 || flipped > 1 {
@@ -273,9 +268,9 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP returns the same bound for a comparison of the largest count plus N(0, sigma^2) with a
-// threshold, given the logarithms of the probabilities of passing and failing. The count has sensitivity 1
-// and an argmax sqrt(2), so noise of sigma counts as sqrt(2) sigma.
+// thresholdRDP returns the same bound for a test of the largest count plus N(0, sigma^2). logPass and logFail
+// are the log probabilities of its results. The count has sensitivity 1 and an argmax sqrt(2), so sigma
+// counts as sqrt(2) sigma.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }

@@ -17,59 +17,58 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SanitizerConfig holds everything that a release depends on besides the votes. Everything is public, and
-// must be fixed before anybody sees the votes: a number taken from a [Report] on them, or from its preview of
-// a release, would be a second, uncharged release. Defaults depend on the other fields only.
+// SanitizerConfig holds all inputs of a release except the votes. All fields are public and must be fixed
+// before anybody sees the votes. A value from a [Report] or its preview would be a second, uncharged release.
+// Defaults depend only on the other fields.
 type SanitizerConfig struct {
-	Mechanism Mechanism // mechanism that answered: GNMax or Confident-GNMax; required
+	Mechanism Mechanism // GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
-	Teachers  int       // number of teachers, whether they vote or abstain, in [1, 2^20]; required
+	Teachers  int       // number of teachers, with abstaining teachers, in [1, 2^20]; required
 	Classes   int       // at least 2; required
-	Delta     float64   // of Released.Epsilon, in (0, 1); required
+	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order of the released divergence, above 1. 0 means the best order, up to 500, if the votes make the
-	// queries five times cheaper than their worst case.
+	// Order is the order of the released divergence, above 1. 0 means the best order, up to 500, if the votes
+	// make the queries five times cheaper than in the worst case.
 	Order float64
-	// Beta is the smoothness of the sensitivity, at least 1e-5: the sensitivity changes by a factor of at
+	// Beta is the smoothness of the sensitivity, at least 1e-5. The sensitivity changes by a factor of at
 	// most e^Beta between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. 0 means the Sigma for
-	// which the release costs, at Order, a tenth of the worst case of the queries, or twice the least that
-	// Beta allows.
+	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. By default the release
+	// costs, at Order, a tenth of the worst case of the queries, or twice the least cost that Beta allows.
 	Sigma float64
-	// Margin is added, in standard deviations of the noise, so that the release is too low only with
-	// probability P[N(0,1) < -Margin]. At least 0; 2 means one release in 44.
+	// Margin is added to the result, in standard deviations of the noise. The release is too low with
+	// probability P[N(0,1) < -Margin]. It is at least 0, and 2 means one release in 44.
 	Margin float64
-	// Grid: the release is rounded up to a multiple of Grid, a power of two from 2^-40 to 1. 0 means 2^-20.
+	// Grid is a power of two from 2^-40 to 1. The release is rounded up to a multiple of Grid. 0 means 2^-20.
 	Grid float64
 }
 
-// The assumptions behind the defaults.
+// Assumptions of the defaults.
 const (
 	assumedSaving = 5.0
-	assumedShare  = 0.5 // of the release in the assumed cost
+	assumedShare  = 0.5 // cost of the release divided by the assumed cost of the queries
 	defaultGrid   = 0x1p-20
 	maxTeachers   = 1 << 20
 	minBeta       = 1e-5
 	maxOrder      = 500
 )
 
-// Sanitizer releases the data-dependent cost of a run, once, as a charged event:
+// Sanitizer releases the data-dependent cost of a run once, as a charged event:
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// rounded up to the grid (Papernot et al. 2018, appendix B, where Margin is 0). The cost is the bound of the
-// divergence at Order, summed over the queries, each charged as answered, as in [Report].All; S is the smooth
-// sensitivity of this cost.
+// The result is rounded up to the grid (Papernot et al. 2018, appendix B, with Margin 0). The cost is the
+// bound on the divergence at Order, summed over all queries as if answered, as in [Report].All. S is the
+// smooth sensitivity of this cost.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity
-	worst       float64 // cost of all queries on any votes, at Order
-	cost        float64 // of the release, at Order
+	worst       float64 // cost of all queries on any votes at Order
+	cost        float64 // cost of the release at Order
 }
 
-// NewSanitizer checks the configuration and fills in defaults. It returns a [*ConditionError] if no
-// sensitivity is known.
+// NewSanitizer checks the configuration and fills in defaults. Errors: a [*ConditionError] if no sensitivity
+// is known.
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	m := cfg.Mechanism
 	if err := m.validate(); err != nil {
@@ -126,11 +125,10 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit returns the order 1/(1-e^{-2 beta}). A release of smoothness beta has a finite cost at orders
-// below it only.
+// OrderLimit returns 1/(1-e^{-2 beta}). A release with smoothness beta has a finite cost only at orders below
+// it.
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
-// choose fills in defaults.
 func (s *Sanitizer) choose() error {
 	c := &s.cfg
 	unit, err := s.worstCase(1) // the worst case is proportional to the order
@@ -173,7 +171,7 @@ func (s *Sanitizer) choose() error {
 	return nil
 }
 
-// worstCase returns the cost of all queries on any votes.
+// worstCase returns the cost of all queries on any votes at the given order.
 func (s *Sanitizer) worstCase(order float64) (float64, error) {
 	m := s.cfg.Mechanism
 	if m.Laplace {
@@ -186,7 +184,7 @@ func (s *Sanitizer) worstCase(order float64) (float64, error) {
 	return float64(s.cfg.Queries) * each, nil
 }
 
-// Config returns the configuration with its defaults filled in.
+// Config returns the configuration with defaults filled in.
 func (s *Sanitizer) Config() SanitizerConfig { return s.cfg }
 
 func (s *Sanitizer) event() accountant.GNSS {
@@ -196,30 +194,31 @@ func (s *Sanitizer) event() accountant.GNSS {
 // Event returns the event of the release.
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
-// Released is a sanitised cost, the only number of this package that is not private, if it is releasable.
+// Released is a sanitised cost. It is the only result of this package that can be public.
 type Released struct {
-	Order float64 // of the divergences
-	// Cost is a multiple of the grid in [0, worst case]. Unless the noise was below -Margin, it bounds the
-	// cost of the queries on the votes that were cast. The bound is one-sided: see the package's Guarantee.
+	Order float64 // order of the divergences
+	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes
+	// unless the noise was below -Margin. The bound is one-sided (see the package's Guarantee).
 	Cost        float64
-	ReleaseCost float64 // cost of the release itself, at Order
+	ReleaseCost float64 // cost of the release at Order
 	Delta       float64
-	// Epsilon at Delta covers Cost and ReleaseCost together. It is a function of the release, and no claim.
+	// Epsilon, at Delta, covers Cost and ReleaseCost together. It is a function of the release and no
+	// guarantee.
 	Epsilon float64
-	// TooLow is the probability that Cost is below the cost that it bounds.
+	// TooLow is the probability that Cost is below the true cost.
 	TooLow float64
-	// Releasable: the noise is secret, so that all fields may be released.
+	// Releasable reports whether the noise is secret. Only then may the fields be released.
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. It fails, before it reads votes, unless r charges
-// exactly Event and was not used before. The caller must commit the result to the ledger before releasing it.
+// Release computes the cost of the votes and adds noise. It fails before it reads votes unless r charges
+// exactly Event and is unused. The caller must commit the result to the ledger before its release.
 //
-// The noise is a function of the key, the configuration and the votes: a run that is repeated on the same
-// reservation releases the same number, bit for bit. Votes that differ anywhere get independent noise.
+// The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
+// and different votes get independent noise.
 //
-// After an error only the fact that it occurred may be released; the errors are about the announced shape of
-// the votes, which is public. The running time depends on the votes and on the noise: run Release unobserved.
+// After an error only the fact of the error may be released. The running time depends on votes and noise, so
+// run Release unobserved.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -243,7 +242,7 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	if err != nil {
 		return Released{}, err
 	}
-	normal, err := rng.NewRoundedNormal(mean+s.cfg.Grid/2, sd, s.cfg.Grid) // rounded up
+	normal, err := rng.NewRoundedNormal(mean+s.cfg.Grid/2, sd, s.cfg.Grid) // Grid/2 makes it round up
 	if err != nil {
 		return Released{}, fmt.Errorf("analysis: %w", err)
 	}
@@ -252,9 +251,9 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the cost plus the margin, and the standard deviation of the noise. Slack covers the rounding
-// of float64. The error of the cost is below 1e-10 of its worst case, which is added to S. The error of S
-// between neighbours is below a millionth of beta; S is smoother than required by that amount.
+// noise returns the cost plus the margin, and the standard deviation of the noise. It adds slack for the
+// rounding of float64. The error of the cost is below 1e-10 of its worst case, which is added to S. The
+// relative error of S between neighbours is below a millionth of beta, and S is smoother by that amount.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	orders := []float64{s.cfg.Order}
 	cost := 0.0
@@ -294,12 +293,12 @@ func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	var b []byte
 	for _, g := range groups {
 		b = append(binary.AppendUvarint(b[:0], uint64(g.queries)), g.tally.key()...)
-		hash.Write(b) // each has Classes+1 self-delimiting numbers
+		hash.Write(b) // Classes+1 self-delimiting numbers per group
 	}
 	return key.Derive("gnss", ids...).DeriveBytes("votes", hash.Sum(nil))
 }
 
-// released returns the result for the number that was drawn.
+// released returns the result for a drawn value.
 func (s *Sanitizer) released(drawn float64, releasable bool) (Released, error) {
 	out := Released{
 		Order: s.cfg.Order, ReleaseCost: s.cost, Delta: s.cfg.Delta, TooLow: math.Exp(mathx.LogNormalCDF(-s.cfg.Margin)),

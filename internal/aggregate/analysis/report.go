@@ -16,29 +16,28 @@ import (
 
 // Options configures [Analyze].
 type Options struct {
-	Delta    float64   // of every epsilon, in (0, 1)
-	Orders   []float64 // Rényi orders to choose from, each above 1 and finite; nil means DefaultOrders
-	Teachers int       // number of teachers; 0 means the most votes on any query
-	Answered []bool    // by query, what a Confident-GNMax run answered; nil if it was not run
-	// IntegerNoise computes the exact divergences for integer noise with ties to the lowest class, as package
-	// aggregate answers. Otherwise noise is continuous, as in the papers and everywhere else in this package.
-	// Integer noise takes longer, and counts that are too far apart for the noise are refused.
+	Delta    float64   // delta of every epsilon, in (0, 1)
+	Orders   []float64 // Rényi orders, each finite and above 1; nil means DefaultOrders
+	Teachers int       // number of teachers; 0 means the largest number of votes on a query
+	Answered []bool    // whether each query was answered by Confident-GNMax; nil if unknown
+	// IntegerNoise uses integer noise with ties to the lowest class for exact divergences, as package
+	// aggregate answers. Otherwise noise is continuous, as in the papers. Integer noise is slower and refuses
+	// counts that are too far apart.
 	IntegerNoise bool
 }
 
-// Report is the cost of a mechanism on the votes that it answered. All numbers are private, no epsilon
-// is a claim, and none is an (epsilon, delta) guarantee for anybody who was not among the votes: see the
-// package's Guarantee.
+// Report is the privacy cost of a mechanism on the votes that it answered. All numbers are private. No
+// epsilon is an (epsilon, delta) guarantee (see the package's Guarantee).
 type Report struct {
 	Mechanism   Mechanism
 	Delta       float64
 	Queries     int
-	All         Costs      // every query charged as if it was answered
-	Exact       Exact      // the divergences themselves instead of bounds of them
+	All         Costs      // as if every query was answered
+	Exact       Exact      // exact divergences instead of bounds
 	Expected    *Expected  // Confident-GNMax only
-	Realised    *Realised  // Confident-GNMax only, if Options.Answered was given
-	Sanitized   *Sanitized // nil if no smooth sensitivity is known; see Unsanitized
-	Unsanitized error      // why nothing is sanitised
+	Realised    *Realised  // Confident-GNMax with Options.Answered only
+	Sanitized   *Sanitized // nil if no smooth sensitivity is known
+	Unsanitized error      // reason if Sanitized is nil
 }
 
 // Epsilon is a sum of divergences, converted at the best order of each conversion.
@@ -47,51 +46,50 @@ type Epsilon struct {
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs are epsilons that ignore the votes and that use them, both as published, by Rényi divergences.
-// DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D only. Independent holds on any
-// votes.
+// Costs holds published epsilons by Rényi divergences. Independent ignores the votes and is valid on any
+// votes. DataDependent uses the votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the claim of a ledger of mode reserved for the same queries and answers, on any votes. It is
-	// at most Independent, since privacy loss distributions may claim, and less for LNMax, whose published
-	// cost is loose. It depends on the votes only by the number of answers. Nil in Expected, which is not a
-	// run, and for noise that package aggregate does not draw.
+	// Claim is the claim of a ledger of mode reserved for the same queries and answers on any votes. It is at
+	// most Independent. For LNMax it is less, because the published cost is loose. It depends on the votes
+	// only through the number of answers. It is nil in Expected, and for noise that package aggregate cannot
+	// draw.
 	Claim *accountant.Claim
 }
 
 // Exact holds the exact divergences on these votes, summed over the queries, each against its worst
-// neighbour. Forward is the direction of the published bounds; Both is the larger of the two directions.
+// neighbour. Forward is the direction of the published bounds, and Both is the larger direction.
 type Exact struct{ Forward, Both Epsilon }
 
-// Expected is the cost of the threshold tests plus the cost of each answer times its probability. It is what
-// papers report for Confident-GNMax, and it is NOT a bound: a run that answers more than expected costs more,
-// and the divergence of a single query can be several times the expected cost. [Report].All is a bound.
+// Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
+// Confident-GNMax. It is NOT a bound: a run with more answers costs more, and one query can have several
+// times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs
 }
 
-// Realised is the cost of the threshold tests plus the cost of the answers that were given. Its Independent
-// part is the charge of a filter with one order fixed in advance, or of caps charged up front. Its
-// DataDependent part is NOT a bound, because the votes determine which queries are charged.
+// Realised is the cost of the threshold tests plus the cost of the given answers. Independent is the charge
+// of a filter with one fixed order, or of caps charged in advance. DataDependent is NOT a bound, because the
+// votes determine which queries are charged.
 type Realised struct {
 	Answered int
 	Costs
 }
 
-// maxTallies bounds memory, by the number of different histograms.
+// maxTallies bounds the number of different histograms.
 const maxTallies = 1 << 22
 
-// group is a set of equal queries; with continuous noise they are equal up to the names of classes.
+// group is a set of equal queries. With continuous noise they are equal up to the order of classes.
 type group struct {
 	counts   []int
 	tally    tally
 	queries  int
-	answered int // of them
+	answered int // number of answered queries
 }
 
-// Analyze computes the report on votes. It reads votes once, keeps each distinct sorted histogram once (at
-// most 2^22), and analyses it once.
+// Analyze computes the report on votes. It reads votes once, and stores and analyses each distinct sorted
+// histogram once. At most 2^22 different histograms are allowed.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -160,7 +158,7 @@ func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogr
 	return r, nil
 }
 
-// collect reads all votes and groups equal ones, in a fixed order.
+// collect reads all votes and groups equal queries in order of first appearance.
 func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o Options) ([]group, int, error) {
 	index := map[string]int{}
 	var groups []group
@@ -210,7 +208,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 	return groups, queries, nil
 }
 
-// countTeachers returns the given number or, if that is 0, the most votes on any query.
+// countTeachers returns given. If given is 0, it returns the largest number of votes on a query.
 func countTeachers(groups []group, given int) (int, error) {
 	most := 0
 	for _, g := range groups {
@@ -226,21 +224,20 @@ func countTeachers(groups []group, given int) (int, error) {
 	return max(most, given), nil
 }
 
-// pair holds sums of costs that ignore the votes and that use them.
+// pair holds costs that ignore the votes (worst) and costs that use the votes (data).
 type pair struct{ worst, data spent }
 
 func newPair(n int) pair { return pair{make(spent, n), make(spent, n)} }
 
-// totals are the sums over queries that a report converts.
+// totals holds sums over queries at each order.
 type totals struct {
 	all, expected, realised pair
 	forward, both           spent
 	expectedAnswers         float64
 	answered                int
-	weights                 []float64 // by group, the probability of an answer
+	weights                 []float64 // probability of an answer, by group
 }
 
-// groupCosts are the costs of a query of one group.
 type groupCosts struct {
 	bounds query
 	exact  divergences
@@ -286,14 +283,14 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 // spent is a divergence at each order, summed over queries.
 type spent []float64
 
-// add adds the other costs times a factor; a nil other is zero.
+// add adds other times a factor. A nil other is zero.
 func (s spent) add(other spent, times float64) {
 	for i, cost := range other {
 		s[i] += times * cost
 	}
 }
 
-// convert returns the epsilon of s at the best of the orders.
+// convert returns the epsilon of s and its best order.
 func (s spent) convert(orders []float64, delta float64, rule accountant.Conversion) (epsilon, order float64, err error) {
 	epsilon, order = math.Inf(1), orders[0]
 	for i, a := range orders {
@@ -308,8 +305,8 @@ func (s spent) convert(orders []float64, delta float64, rule accountant.Conversi
 	return epsilon, order, nil
 }
 
-// DefaultOrders returns a fresh copy of the orders of the published analysis of PATE, 2 to 100.5 in steps of
-// 0.5 and 99 more, geometrically up to 500, and three orders below 2.
+// DefaultOrders returns the orders of the published analysis of PATE and three orders below 2. The published
+// orders are 2 to 100.5 in steps of 0.5, and 99 geometric steps up to 500.
 func DefaultOrders() []float64 {
 	orders := []float64{1.25, 1.5, 1.75}
 	for a := 2.0; a <= 100.5; a += 0.5 {
@@ -321,14 +318,12 @@ func DefaultOrders() []float64 {
 	return orders
 }
 
-// blockGroups is the number of groups processed between two sums. It bounds memory, and the time until the
-// end of a context is noticed.
+// blockGroups is the number of groups between two sums. It bounds memory and the delay of a cancellation.
 const blockGroups = 256
 
-// inOrder computes a result for every group, on all cores, and passes it to take, in the order of the groups.
-// So a sum that take forms has the same bits on any number of cores. worker is called once for each core, and
-// one goroutine uses its result; results must not depend on earlier groups. The error is the first, in the
-// order of groups.
+// inOrder computes a result for every group on all cores and passes the results to take in the order of the
+// groups. So sums in take have the same bits on any number of cores. It calls worker once per core. Results
+// must not depend on earlier groups. It returns the first error in the order of the groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -13,30 +13,29 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Sanitized previews the release of a data-dependent epsilon: the cost at one order plus noise scaled by its
-// smooth sensitivity. Nothing is released: the order, beta and the noise are chosen from the votes, so they
-// are private too, and must not be passed to a [Sanitizer], which releases.
+// Sanitized previews the release of a data-dependent epsilon: the cost at one order plus noise scaled by the
+// smooth sensitivity. Order, beta and noise are chosen from the votes. So they are private and must not be
+// used in a [Sanitizer].
 type Sanitized struct {
 	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
-	// expected cost as if the probabilities of answers were public. Its release cost is Theorem 23 of
-	// Papernot et al. 2018, which is no bound at the betas that the procedure chooses; the accountant charges
-	// the cost of its GNSS event instead. Published is nil if a condition of the published smooth sensitivity
-	// fails; Unpublished is then the reason.
+	// expected cost, as if the probabilities of answers were public. Its release cost is Theorem 23 of
+	// Papernot et al. 2018, which is no bound at these betas. The accountant charges GNSS instead. If a
+	// condition of the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if they were answered, by a release whose cost is a bound.
-	// It uses the smooth sensitivity of a Sanitizer, which needs none of those conditions.
+	// Valid sanitises the cost of all queries as if answered. Its release cost is a bound. It uses the smooth
+	// sensitivity of a Sanitizer, which does not need those conditions.
 	Valid Preview
 }
 
-// Preview is one sanitised epsilon, at one order with the classic conversion.
+// Preview is one sanitised epsilon at one order, with the classic conversion.
 type Preview struct {
 	Order             float64
 	GNSS              accountant.GNSS
-	Before            Number // epsilon before sanitising
-	SmoothSensitivity Number // of the cost at this order
-	Cost              Number // divergence of the release at this order
-	Mean, SD          Number // of the epsilon that would be published, release and margin included
+	Before            Number // epsilon without noise
+	SmoothSensitivity Number // smooth sensitivity of the cost at Order
+	Cost              Number // divergence of the release at Order
+	Mean, SD          Number // of the epsilon to publish, with release cost and margin
 }
 
 var errNoSmoothLNMax = errors.New("analysis: the smooth sensitivity of the LNMax cost is not known")
@@ -75,7 +74,7 @@ func sanitize(ctx context.Context, r *Report, groups []group, weights []float64,
 	return s, err
 }
 
-// sensitivity bounds how much one moved vote can change the data-dependent cost of all queries at one order.
+// sensitivity bounds the change of the data-dependent cost of all queries by one moved vote, at one order.
 type sensitivity struct {
 	mechanism Mechanism
 	argmax    *localCost
@@ -117,16 +116,15 @@ func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int,
 	return profile, err
 }
 
-// worst returns the profile with every query answered.
+// worst returns the profile if every query is answered.
 func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) ([]float64, error) {
 	return l.profile(ctx, groups, teachers, func(dst []float64, _ int, g group) {
 		l.argmax.cellProfile(dst, g.tally, float64(g.queries))
 	})
 }
 
-// publishedRelease chooses beta and the noise like the code published with Papernot et al. 2018: beta from
-// 0.3/a to 0.49/a, and the noise for which two of its standard deviations balance the main part of the
-// release's cost.
+// publishedRelease chooses beta and noise like the code of Papernot et al. 2018. It tries betas from 0.3/a to
+// 0.49/a. Two standard deviations of the noise balance the main part of the release's cost.
 func publishedRelease(profile []float64, before Epsilon) Preview {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -134,7 +132,7 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 		beta := float64(i) / 100 / a
 		smooth := discounted(profile, beta)
 		if smooth == 0 {
-			return best // the cost is the same everywhere: nothing to hide
+			return best // the cost is constant, so no noise is needed
 		}
 		noise := math.Cbrt(a * math.Exp(2*beta) / smooth)
 		cost := printedGNSS(beta, noise, a)
@@ -146,8 +144,8 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 	return best
 }
 
-// validRelease does the same with the actual cost of the release and a margin of two standard deviations: one
-// release in 44 is too low.
+// validRelease chooses beta and noise with the actual cost of the release. The margin is two standard
+// deviations, so one release in 44 is too low.
 func validRelease(profile []float64, before Epsilon) (Preview, error) {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -180,8 +178,8 @@ func preview(order float64, e accountant.GNSS, before Number, smooth, cost float
 	}
 }
 
-// releaseCost returns the divergence of order a of a release, as the accountant charges it, or +Inf if it is
-// not bounded.
+// releaseCost returns the divergence of order a that the accountant charges for a release. It is +Inf if
+// unbounded.
 func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	cost, _, err := accountant.Divergence(accountant.AddRemove, a, e)
 	if err != nil {
@@ -190,19 +188,19 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	return cost, nil
 }
 
-// printedGNSS returns the cost of a release as published, Theorem 23 of Papernot et al.
-// 2018, kept to reproduce published numbers and for nothing else:
+// printedGNSS returns the published cost of a release, Theorem 23 of Papernot et al. 2018, only to reproduce
+// published numbers:
 //
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 //
-// It is not a bound for a above about 1/(4 beta): it lacks the growth of the first part as a approaches its
-// limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434, but two normal distributions that the smooth
-// sensitivity allows have a divergence of 2.09.
+// It is not a bound for a above about 1/(4 beta), because its first part does not grow as a approaches the
+// limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. Two normal distributions that the smooth
+// sensitivity allows have divergence 2.09.
 func printedGNSS(beta, sigma, a float64) float64 {
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)
 }
 
-// discounted returns the beta-smooth sensitivity of a profile of local sensitivities.
+// discounted returns the beta-smooth sensitivity for a profile of local sensitivities.
 func discounted(profile []float64, beta float64) float64 {
 	worst := 0.0
 	for d, change := range profile {
@@ -211,17 +209,17 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number computed from private votes. It is as private as the votes, and marked so wherever it is
-// printed, logged or encoded. No accountant, ledger or statement accepts it.
+// Number is a number from private votes and is as private as the votes. Printing, logging and encoding mark
+// it as private. No accountant, ledger or statement accepts it.
 type Number struct{ value float64 }
 
-// Reveal returns the number. It must not influence any decision that others can see.
+// Reveal returns the number. It must not influence a decision that others can observe.
 func (n Number) Reveal() float64 { return n.value }
 
-// String marks the number as private.
+// String returns the number with a mark that it is private.
 func (n Number) String() string { return strconv.FormatFloat(n.value, 'g', 6, 64) + " (private)" }
 
-// Format writes String, whatever the verb.
+// Format writes String for every verb.
 func (n Number) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, n.String()) }
 
 // LogValue marks the number as private.

@@ -16,12 +16,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// None, instead of a bin, marks a unit that is in no bin of a column.
+// None marks a unit that is in no bin of a column.
 const None = -1
 
-// Config holds the parameters of a release; none has a default.
+// Config holds the parameters of a release. No parameter has a default.
 type Config struct {
-	Bins     []int   // of each column, at least 1; public
+	Bins     []int   // number of bins of each column, at least 1; public
 	Sigma    float64 // standard deviation of the noise on each count, in units
 	Relation accountant.Relation
 }
@@ -51,10 +51,10 @@ func New(cfg Config) (*Marginals, error) {
 	return &Marginals{cfg, noise}, nil
 }
 
-// Event returns the cost of all columns together, because a unit changes a count in every column.
+// Event returns the event of all columns together. A unit changes a count in every column.
 func (m *Marginals) Event() accountant.Event {
 	sensitivity := 1.0
-	if m.cfg.Relation == accountant.ReplaceOne { // one count falls and another rises
+	if m.cfg.Relation == accountant.ReplaceOne { // one count falls and one count rises
 		sensitivity = math.Sqrt2
 	}
 	return accountant.Repeated{
@@ -63,10 +63,10 @@ func (m *Marginals) Event() accountant.Event {
 	}
 }
 
-// Release returns the noisy counts: one slice per column, with one count per bin. cells has one row per unit,
-// with a bin, or [None], for each column. It fails unless r charges exactly Event, under the relation of the
-// configuration, and was not used before. The same key and cells give the same counts. Its errors contain
-// nothing about a unit.
+// Release returns the noisy counts, with one slice per column and one count per bin. cells has one row per
+// unit, with a bin or [None] for each column. It fails unless r charges exactly Event under the configured
+// relation and is unused. The same key, ledger entry and cells give the same counts. Errors contain nothing
+// about a unit.
 func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) ([][]int64, error) {
 	if err := m.check(cells); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) (
 	}
 	key = key.Derive("entry", uint64(r.Entry())).Derive("marginals", math.Float64bits(m.noise.Sigma()), uint64(len(m.cfg.Bins)))
 	counts := make([][]int64, len(m.cfg.Bins))
-	for j, n := range m.cfg.Bins { // the noise, before any cell is read
+	for j, n := range m.cfg.Bins { // draw the noise before any cell is read
 		counts[j] = make([]int64, n)
 		m.noise.Fill(counts[j], key.Derive("column", uint64(j)).Stream())
 	}
@@ -87,7 +87,6 @@ func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) (
 	return counts, nil
 }
 
-// check reports cells that are not bins of their columns.
 func (m *Marginals) check(cells [][]int) error {
 	for _, unit := range cells {
 		if len(unit) != len(m.cfg.Bins) {
@@ -112,8 +111,8 @@ func add(counts [][]int64, cells [][]int) {
 	}
 }
 
-// PoolShare is the fraction of a budget that is spent on marginals from which a pool is drawn. A histogram of
-// thousands of rows needs little.
+// PoolShare is the fraction of a budget for marginals from which queries are drawn. Histograms of thousands
+// of rows need little.
 const PoolShare = 0.1
 
 // ForPool returns marginals that use [PoolShare] of a budget. It ignores cfg.Sigma.
@@ -121,8 +120,8 @@ func ForPool(ctx context.Context, cfg Config, budget accountant.Target) (*Margin
 	return ofShare(ctx, cfg, budget, PoolShare)
 }
 
-// ofShare returns marginals that use a fraction of the Rényi divergence of a budget, which is proportional to
-// the inverse square of noise. It ignores cfg.Sigma.
+// ofShare returns marginals that use a fraction of the budget's Rényi divergence, which is proportional to
+// 1/Sigma^2. It ignores cfg.Sigma.
 func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share float64) (*Marginals, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)
@@ -143,8 +142,8 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Weights returns the relative frequency of each bin of each column, by noisy counts of which negative ones
-// count as 0; nil without counts.
+// Weights returns a relative weight for each bin of each column. A negative noisy count has weight 0. nil
+// gives nil.
 func Weights(counts [][]int64) [][]float64 {
 	if counts == nil {
 		return nil
@@ -159,7 +158,7 @@ func Weights(counts [][]int64) [][]float64 {
 	return weights
 }
 
-// Write writes noisy counts as CSV. describe returns the names of a column and of its bins.
+// Write writes noisy counts as CSV. describe returns the name of a column and of its bins.
 func Write(out io.Writer, counts [][]int64, describe func(column int) (name string, bins []string)) error {
 	file := table.Table{Header: []string{"column", "values", "noisy count"}}
 	for j, column := range counts {
@@ -176,7 +175,7 @@ func Write(out io.Writer, counts [][]int64, describe func(column int) (name stri
 	return err
 }
 
-// Read reads the output of Write, for columns with the given numbers of bins.
+// Read reads the output of Write. bins is the number of bins of each column.
 func Read(file io.Reader, bins []int) ([][]int64, error) {
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil {

@@ -1,16 +1,16 @@
-// Package mechanisms registers every mechanism that turns votes into labels: the noisy argmax mechanisms of
+// Package mechanisms lists every mechanism that turns votes into labels: the noisy argmax mechanisms of
 // package aggregate and the stability methods of package stable.
 //
-// Commands, plans, audits and ledgers find a mechanism here by its name. Its [aggregate.Description] contains
-// its parameters and its constructor:
+// Commands, plans, audits and ledgers find a mechanism by name. Its [aggregate.Description] contains its
+// parameters and its constructor:
 //
 //	d, err := mechanisms.Find("gnmax")
 //	s := aggregate.Setting{Mechanism: "gnmax", Queries: 100}.With("sigma", 40)
 //	m, err := d.New(s)
 //
-// To add a mechanism, write it with its description in a file of package aggregate or stable, and add the
-// description to that package's Descriptions. The tests of this package require a law, an event that covers
-// the law, and an audit of every description.
+// To add a mechanism, write it with its description in package aggregate or stable, and add the description
+// to that package's Descriptions. Tests require for every description an output distribution, an event that
+// covers it, and an audit.
 package mechanisms
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/stable"
 )
 
-// All lists the mechanisms in the order of help.
+// All returns the mechanisms in the order of help.
 func All() []aggregate.Description {
 	return slices.Concat(aggregate.Descriptions(), stable.Descriptions())
 }
 
-// Names returns the names of the mechanisms that wanted selects, or all names if wanted is nil.
+// Names returns the names of the mechanisms that wanted accepts. A nil wanted accepts all.
 func Names(wanted func(aggregate.Description) bool) []string {
 	var names []string
 	for _, d := range All() {
@@ -38,7 +38,7 @@ func Names(wanted func(aggregate.Description) bool) []string {
 	return names
 }
 
-// Find returns the mechanism with the name.
+// Find returns the mechanism with the given name.
 func Find(name string) (aggregate.Description, error) {
 	for _, d := range All() {
 		if d.Name == name {
@@ -48,8 +48,8 @@ func Find(name string) (aggregate.Description, error) {
 	return aggregate.Description{}, fmt.Errorf("mechanisms: no mechanism %q: one of %s", name, strings.Join(Names(nil), ", "))
 }
 
-// AlwaysAnswers reports whether a mechanism uses votes alone, always answers, and has one noise and the
-// number of queries as its only choices.
+// AlwaysAnswers reports whether a mechanism uses only votes, always answers, and has one noise as its only
+// parameter.
 func AlwaysAnswers(d aggregate.Description) bool {
 	return !d.Predicts && !d.Distances && !d.Declines && len(d.Parameters) == 1 && len(d.Noise()) == 1
 }

@@ -1,5 +1,5 @@
-// Package nearby plans votes of private units at public rows near them, and releases the labels. Package
-// [neighbours] has the mechanisms and their guarantee. A plan is a function of public numbers alone.
+// Package nearby plans votes of private units at nearby public rows, and releases the labels. Package
+// [neighbours] has the mechanisms and their guarantee. A plan depends only on public numbers.
 package nearby
 
 import (
@@ -11,24 +11,24 @@ import (
 	"github.com/pate-go/pate/aggregate/neighbours"
 )
 
-// Task is the public numbers from which a plan is made.
+// Task holds the public numbers for a plan.
 type Task struct {
 	Units, Classes int
 	Askable        int  // number of public rows that can be questions
 	Images         bool // rows are images
 	Target         accountant.Target
-	Before         accountant.Event // cost of releases that are charged with the labels; nil if there are none
+	Before         accountant.Event // event that is charged with the labels; may be nil
 }
 
-// Plan is a calibrated method.
+// Plan holds the calibrated parameters of a method.
 type Plan struct {
 	Questions int     `json:"questions"`
-	Near      int     `json:"near"`                           // questions at which a unit votes, or units that vote at a question
-	Sampled   float64 `json:"sampling_probability,omitempty"` // of units, at each question; 0 if every unit votes
-	Sigma     float64 `json:"sigma"`                          // noise of each count
+	Near      int     `json:"near"`                           // number of questions at which a unit votes, or of units that vote at a question
+	Sampled   float64 `json:"sampling_probability,omitempty"` // probability of a unit at each question; 0 if all units vote
+	Sigma     float64 `json:"sigma"`                          // standard deviation of the noise on each count
 }
 
-// Note describes who votes.
+// Note describes which units vote.
 func (p Plan) Note() string {
 	switch {
 	case p.Sampled > 0:
@@ -39,7 +39,7 @@ func (p Plan) Note() string {
 	return "every unit votes at the question nearest to it"
 }
 
-// Event returns the cost of a plan.
+// Event returns the event of the plan.
 func (p Plan) Event() (accountant.Event, error) {
 	if p.Sampled > 0 {
 		return eventOf(p.sampled())
@@ -57,7 +57,6 @@ func (p Plan) nearest() (*neighbours.NearestQuestions, error) {
 	return neighbours.NewNearestQuestions(neighbours.NearestQuestionsConfig{Votes: p.Near, Sigma: p.Sigma, Questions: p.Questions})
 }
 
-// eventOf returns the event of a mechanism, or the error of its constructor.
 func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountant.Event, error) {
 	if err != nil {
 		return nil, err
@@ -65,22 +64,22 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// MostQuestions is the largest number of questions for rows that are not images: more questions make a
-// student slower and hardly better. For images all public rows that a student learns from are asked:
-// questions are free if every unit votes, and errors of many labels average out.
+// MostQuestions is the largest number of questions for rows that are not images. More questions make a
+// student slower and hardly better. For images all askable rows are used: questions have no cost if every
+// unit votes, and label errors average out.
 const MostQuestions = 2000
 
-// Private k-NN: the units near enough to vote, as a share of all units divided by the number of classes;
-// their sampling probability; and the noise as a share of the voters.
+// Parameters of private k-NN. A vote needs a distance rank of at most nearShare times units/classes.
+// sampledShare is the sampling probability, and nearNoise is the noise divided by the number of voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
 	nearNoise       = 0.2
-	sampledFewest   = 2 // questions a class
+	sampledFewest   = 2 // questions per class
 	sampledMostNear = 1000
 )
 
-// Sampled plans votes of the units nearest to a question among a sample.
+// Sampled plans votes by the nearest units of a sample for each question.
 func Sampled(ctx context.Context, t Task) (Plan, error) {
 	near := min(nearShare*float64(t.Units)/float64(t.Classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))
@@ -97,19 +96,19 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// Votes on the nearest questions: the noise of a count as a share of the average number of votes on a
-// question, and its largest value, as a share of all units divided by the number of classes. Farther votes
-// are worse.
+// Parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by the mean
+// number of votes at a question. nearestShare bounds that mean, divided by units/classes, because votes from
+// farther away are worse.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2
-	nearestFewest = 10 // questions a class
+	nearestFewest = 10 // questions per class
 )
 
-// Nearest plans votes of all units at the questions nearest to them. With T questions, B votes of each of n
-// units and noise c sqrt(B), where c is the noise for one vote, a question has nB/T votes on average. The
-// noise is a share r of these if B = (cT/(rn))^2, and they reach their limit of a units if T = r^2 a n / c^2.
-// All rows of a smaller pool are asked.
+// Nearest plans votes of all units at their nearest questions. With T questions, n units and B votes per
+// unit, the mean is nB/T votes at a question. Let c be the noise for B = 1. The noise for B votes is c
+// sqrt(B). It is a fraction r of the mean if B = (cT/(rn))^2. The mean reaches its limit of a units if T =
+// r^2 a n / c^2. A smaller pool is used completely.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
 	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1})
 	if err != nil {
@@ -131,7 +130,7 @@ func account() (accountant.Accountant, error) {
 	return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount()
 }
 
-// cost returns the event of a plan composed with what is charged before it.
+// cost returns the event of a plan composed with Before.
 func (t Task) cost(p Plan) (accountant.Event, error) {
 	e, err := p.Event()
 	if err != nil || t.Before == nil {
@@ -140,7 +139,6 @@ func (t Task) cost(p Plan) (accountant.Event, error) {
 	return accountant.Composed{Events: []accountant.Event{t.Before, e}}, nil
 }
 
-// withLeastNoise returns the plan with the least noise that meets the target.
 func (t Task) withLeastNoise(ctx context.Context, p Plan) (Plan, error) {
 	sigma, _, err := accountant.CalibrateNoise(ctx, account, t.Target, func(sigma float64) (accountant.Event, error) {
 		p := p

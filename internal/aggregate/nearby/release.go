@@ -11,13 +11,13 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Labels are released answers to questions.
+// Labels holds released labels of questions.
 type Labels struct {
 	Of     []int             // class of each question
-	Counts neighbours.Counts // noisy votes; zero if they are not released
+	Counts neighbours.Counts // noisy votes; zero if not released
 }
 
-// Release draws the labels, once for each reservation of the plan's event.
+// Release draws the labels. It needs a reservation of the plan's event.
 func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix) (l Labels, err error) {
 	if p.Sampled > 0 {
 		m, err := p.sampled()
@@ -37,8 +37,8 @@ func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, p
 	return l, nil
 }
 
-// Table returns the labels as a file for release. It has the name of every question and of its class, and the
-// noisy votes if they are released, in columns named after the classes. The label's column has its own name.
+// Table returns the labels as a file for release. Each row has the name of a question, its class in the
+// column label, and the noisy votes per class if they are released.
 func (l Labels) Table(label string, questions []string, name func(class int) string, classes []string) table.Table {
 	t := table.Table{Header: []string{"query", label}}
 	if l.Counts.Classes > 0 {

@@ -1,5 +1,5 @@
-// Package regime finds the gap between the two largest counts that each mechanism, stability methods
-// included, needs to answer reliably in a situation. The situation is given by public numbers, without votes.
+// Package regime finds the gap between the two largest counts that each mechanism needs for reliable answers.
+// It covers stability methods, too, and uses only public numbers, no votes.
 package regime
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Regime is a situation described by public numbers.
+// Regime describes a situation by public numbers.
 type Regime struct {
 	Teachers int
 	Classes  int
@@ -29,45 +29,44 @@ type Regime struct {
 	Epsilon  float64
 	Delta    float64
 	Gap      int     // typical difference in votes between the two largest counts
-	Unstable int     // number of unstable answers that a stability method survives; 0 means 5 % of the queries, at least 1
-	Success  float64 // probability of answering a query of that gap; 0 means 0.95
+	Unstable int     // number of refusals that a stability method allows; 0 means 5 % of the queries, at least 1
+	Success  float64 // probability of answering a query with the needed gap; 0 means 0.95
 }
 
 // Method is the performance of one mechanism in a regime.
 type Method struct {
 	Mechanism string
-	Stability bool    // it refuses instead of erring
-	Noise     float64 // in votes (sigma, scale) or moved votes (stability): of the counts, distance or queries
-	GapNeeded float64 // votes between the largest two counts for Success; stability methods: a whole odd number
-	AtGap     float64 // probability that a query with the regime's Gap is answered right
-	Epsilon   float64 // claim of a ledger of mode reserved for all queries, including failure probabilities
+	Stability bool    // the method refuses unstable answers
+	Noise     float64 // in votes (noisy argmax) or moved votes (stability)
+	GapNeeded float64 // in votes, for probability Success; an odd integer for stability methods
+	AtGap     float64 // probability of a right answer to a query with the regime's Gap
+	Epsilon   float64 // for all queries, under a ledger of mode reserved, with failure probabilities
 	By        accountant.Method
 }
 
-// Advice lists the methods, the smallest gap needed first.
+// Advice lists the methods by the gap that they need, smallest first.
 type Advice struct {
 	Regime  Regime // with defaults filled in
 	Methods []Method
 }
 
-// Winner returns the method that needs the smallest gap.
+// Winner returns the method with the smallest needed gap.
 func (a Advice) Winner() Method { return a.Methods[0] }
 
 // StabilityLoses reports whether every stability method needs a larger gap than the best noisy argmax.
 func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 
-// Feasible reports whether there are enough teachers for the gap that a method needs.
+// Feasible reports whether the gap that m needs is at most the number of teachers.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise returns the gap that each method needs so that a query is answered right with probability Success,
-// if all classes but the winner are tied with the runner-up (the worst case of a gap). For noisy argmax this
-// is the probability of the right answer, for a stability method of a release. Distributions are of
-// continuous noise for noisy argmax, and of integer noise for stable-svt.
+// Advise returns the gap that each method needs to answer a query right with probability Success. It assumes
+// the worst case, in which all classes except the winner are tied. For a stability method, a right answer is
+// a release. Noise is continuous for noisy argmax and integer for stable-svt.
 //
-// Noisy argmax always answers, and the gap it needs grows like the square root of the number of queries.
-// Stability methods release only clear answers: they need of the order of log(queries/delta)/epsilon moved
-// votes, each two votes of gap. With few queries noise is cheap and stability methods lose. They also lose
-// with many contested queries, each of which uses up one of Unstable failures.
+// Noisy argmax always answers, and its gap grows like the square root of the number of queries. Stability
+// methods release only stable answers. They need about log(queries/delta)/epsilon moved votes, and a moved
+// vote needs a gap of two votes. They lose if queries are few, because noise is then small, and if many
+// queries are unstable, because each refusal counts against Unstable.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -83,7 +82,7 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 		sparseRegime(stable.SVTPrinted), sparseRegime(stable.SVTCalibrated), sparseRegime(stable.SVT))
 	for _, method := range methods {
 		m, err := method(ctx, r, account)
-		if errors.Is(err, accountant.ErrNoBracket) { // a budget that no noise meets
+		if errors.Is(err, accountant.ErrNoBracket) { // no noise meets the budget
 			continue
 		}
 		if err != nil {
@@ -98,10 +97,9 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 	return advice, nil
 }
 
-// regimeMethod returns the performance of a method in a regime.
 type regimeMethod func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error)
 
-// argmaxRegimes lists the noisy argmax mechanisms that wanted selects.
+// argmaxRegimes lists the noisy argmax mechanisms that wanted accepts.
 func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
 	var methods []regimeMethod
 	for _, d := range mechanisms.All() {
@@ -140,7 +138,8 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, nil
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon, and the resulting claim.
+// calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim at that
+// noise.
 func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	noise, err := r.least(ctx, account)(event)
@@ -155,8 +154,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of a noisy argmax whose distribution at gap g depends on g/noise
-// alone. event is the event of all queries.
+// argmaxRegime returns the performance of a noisy argmax. Its distribution at gap g must depend only on
+// g/noise. event returns the event of all queries.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -169,7 +168,7 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 that is enough, by bisection; enough is monotone.
+// leastAbove returns the least x >= 0 for which enough is true. enough must be monotone.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -178,15 +177,16 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return mathx.Bisect(enough, lo, hi)
 }
 
-// StabilityWinsFrom returns the least number of queries, in steps of a fifth, from which stable-svt needs a
-// smaller gap than noisy argmax if at most Unstable answers are unstable; 0 if there is none up to 2^40.
+// StabilityWinsFrom returns the least number of queries, in steps of a fifth, at which stable-svt needs a
+// smaller gap than noisy argmax. At most Unstable answers may be unstable. It returns 0 if no number up to
+// 2^40 is enough.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
 		return 0, err
 	}
-	// Rényi divergences require more noise of a noisy argmax and no less of stable-svt. They are fast, so the
-	// search starts at the number of queries from which stable-svt wins by them.
+	// Rényi accounting is fast. It requires more noise for noisy argmax but not less for stable-svt. So the
+	// search starts at the number of queries at which stable-svt wins under Rényi accounting.
 	account := claims(accountant.ByRDP)
 	for queries := float64(r.Unstable); queries < 1<<40; {
 		r.Queries = int(queries)
@@ -217,13 +217,12 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the config of accounts that claim as a ledger of mode reserved does. Votes cost the same
-// under both relations.
+// claims returns the config of accounts like a ledger of mode reserved. Votes cost the same under both
+// relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
 
-// claimed returns the cost of one event.
 func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event, delta float64) (claim accountant.Claim, err error) {
 	account, err := accountant.NewAuto(cfg)
 	if err == nil {
@@ -238,14 +237,14 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// Stability methods use d, the number of votes that must move before the winner changes. It is
-// floor((gap-1)/2) for any tie rule, so d needs a gap of 2d+1.
+// A distance d is the number of votes that must move before the winner changes. Under any tie rule it is
+// floor((gap-1)/2), so d needs a gap of 2d+1.
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
-// stableMethod returns the performance of a mechanism in a regime, with the distributions and charges of
-// package stable. success is the probability at which its distance is computed.
+// stableMethod returns the performance of a mechanism of package stable in a regime. success is the release
+// probability for which it computes the distance.
 func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
 	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -257,23 +256,23 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 		return Method{}, fmt.Errorf("plan: %s: %w", name, err)
 	}
 	released, _ := m.LawAt(distanceOf(r.Gap))
-	claim, err := claimed(ctx, account, m.Event(), r.Delta) // failure probabilities included
+	claim, err := claimed(ctx, account, m.Event(), r.Delta) // includes failure probabilities
 	return Method{Mechanism: name, Stability: true, Noise: noise, Epsilon: claim.Upper, By: claim.By,
 		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
-// mstabLaplaceRegime tests each query by itself. Half of delta covers releases at d = 0, divided equally
-// among the queries.
+// mstabLaplaceRegime uses one test per query with Laplace noise. Half of delta covers releases at d = 0, in
+// equal parts for all queries.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime does the same with Gaussian noise. It chooses the fraction of delta for releases at d =
-// 0 that needs the smallest distance, by the quantiles of continuous noise.
+// mstabGaussianRegime uses one test per query with Gaussian noise. It chooses the fraction of delta for
+// releases at d = 0 that minimises the distance, by quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
-	renyi.Method = accountant.ByRDP // fast, and the fraction hardly depends on it
+	renyi.Method = accountant.ByRDP // fast; the fraction hardly depends on the accountant
 	for share := 0.04; share < 0.99; share += 0.02 {
 		each := r.Delta * share / float64(r.Queries)
 		sigma, _, err := r.calibrate(ctx, renyi, func(sigma float64) (accountant.Event, error) {
@@ -290,10 +289,10 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns the performance of a sparse vector over stable queries. name selects its noise: as
-// calibrated in lecture notes, the least that is needed, or one-sided noise, at pure epsilon with all of
-// delta for releases at d = 0. With one-sided noise a stable query is refused with probability beta and then
-// also uses up one of the Q failures, so beta is at most Q/(2m).
+// sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: as
+// printed in lecture notes, the least possible, or one-sided. One-sided noise has pure epsilon and uses all
+// of delta for releases at d = 0. It refuses a stable query with probability beta, which uses up one of Q
+// failures. So beta is at most Q/(2m) for m queries.
 func sparseRegime(name string) regimeMethod {
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
@@ -321,7 +320,7 @@ func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggreg
 	}
 }
 
-// mstab tests each query by itself, with noise of the given kind; delta covers releases at d = 0.
+// mstab uses one test per query. delta covers releases at d = 0.
 func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
 	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
 	cfg, err := stable.Fit(t, r.least(ctx, account))

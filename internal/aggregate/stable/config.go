@@ -14,14 +14,14 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// The names of the mechanisms, as the command line spells them.
+// Names of the mechanisms on the command line.
 const (
-	MStab = "m-stab"     // a test for each query, all of which are charged
-	MSvec = "m-svec"     // sparse vector; its threshold is drawn anew after a refusal
-	SVT   = "stable-svt" // sparse vector with one-sided noise and one threshold
+	MStab = "m-stab"     // one charged test per query
+	MSvec = "m-svec"     // sparse vector with new threshold noise after each refusal
+	SVT   = "stable-svt" // sparse vector with one-sided noise and one noisy threshold
 )
 
-// The names of the ways to choose the noise, in tables that compare them.
+// Names of the ways to choose the noise, for tables.
 const (
 	MStabLaplace  = "m-stab/laplace"
 	MStabGaussian = "m-stab/gaussian"
@@ -29,23 +29,23 @@ const (
 	SVTCalibrated = "m-svec/calibrated"
 )
 
-// Config holds a mechanism with all its parameters, in votes that move: one moved vote closes a gap of two
-// votes. Fields that a mechanism does not have are 0.
+// Config holds a mechanism and its parameters, in moved votes. A moved vote closes a gap of two votes. Unused
+// fields are 0.
 type Config struct {
 	Mechanism string
-	Sigma     float64 // MStab: standard deviation of Gaussian noise, or
-	Scale     float64 // MStab: scale of Laplace noise
-	Lambda    float64 // MSvec: scale of the noise of the threshold; queries get twice that
-	B1, B2    float64 // SVT: scale of the noise of the threshold, and of a query
-	Threshold int64   // of the distance; MStab's must exceed 0
+	Sigma     float64 // MStab: standard deviation of Gaussian noise, instead of Scale
+	Scale     float64 // MStab: scale of Laplace noise, instead of Sigma
+	Lambda    float64 // MSvec: scale of the threshold noise; query noise has scale 2 Lambda
+	B1, B2    float64 // SVT: scales of the threshold noise and of the query noise
+	Threshold int64   // for the distance
 	Queries   int     // MStab: cap on queries
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 }
 
 // Mechanism releases the plurality of votes if it is stable.
 type Mechanism struct {
-	test  *stability.MStab    // exactly one of test and svt is set
-	svt   svt.StableMechanism // an interface that holds no nil pointer
+	test  *stability.MStab    // nil if svt is set
+	svt   svt.StableMechanism // nil if test is set
 	event accountant.Event
 }
 
@@ -87,7 +87,8 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab computes the tail of the threshold, from which package stability computes the threshold again.
+// newMStab computes the tail probability at the threshold. Package stability computes the threshold from this
+// probability.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -121,11 +122,11 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 	return c, nil
 }
 
-// Event returns the worst case of a whole run.
+// Event returns the event of a whole run in the worst case.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities that a plurality at this distance is released, and refused, as
-// the first query.
+// LawAt returns the exact log probabilities that the first query is released and that it is refused, at the
+// given distance.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)
@@ -133,10 +134,10 @@ func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	return m.svt.LawAt(distance)
 }
 
-// Law returns the exact distribution of the first answer on given votes.
+// Law returns the exact distribution of the first answer on h.
 func (m *Mechanism) Law(h aggregate.Histogram) (aggregate.Law, error) { return lawOf(h, m.LawAt) }
 
-// lawOf returns the distribution of a test on the distance of votes.
+// lawOf returns the distribution of a test on the distance of h.
 func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused float64)) (aggregate.Law, error) {
 	winner, distance, err := plurality(h)
 	if err != nil {
@@ -150,7 +151,7 @@ func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused flo
 	return law, nil
 }
 
-// plurality returns the winner of votes and its distance to instability if votes move.
+// plurality returns the winner and its distance to instability in moved votes.
 func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	if winner, distance, err = stability.Plurality(h.Reveal(), stability.VoteMoves, stability.LowestIndex); err != nil {
 		return 0, 0, fmt.Errorf("stable: %w", err)
@@ -158,8 +159,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the law of a whole run with value = -distance and above = refused. sequential is false for
-// MStab, whose queries are independent.
+// RunLaw returns the law of a whole run. The value is -distance, and above means refused. sequential is false
+// for MStab, whose queries are independent.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
@@ -168,7 +169,7 @@ func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 }
 
 // DistanceFor returns the least distance that is released with at least the given probability. A gap of twice
-// this distance plus one vote suffices for any tie rule.
+// this distance plus one vote is enough for any tie rule.
 func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	if m.test != nil {
 		return m.test.DistanceFor(probability)
@@ -176,8 +177,8 @@ func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	return svt.DistanceFor(m.svt, probability)
 }
 
-// Start begins a run. The order of the queries decides which queries come after the end; in MSvec the answers
-// depend on it too.
+// Start begins a run. The order of the queries decides which queries come after the stop. In MSvec it also
+// changes the answers.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)
@@ -199,7 +200,6 @@ func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session
 	}}, nil
 }
 
-// session is a run of a mechanism.
 type session struct {
 	releasable bool
 	test       func(query uint64, winner int, distance int64) (value int, released bool, err error)
@@ -224,7 +224,7 @@ func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer,
 	return aggregate.Answer{Label: winner, Answered: true}, nil
 }
 
-// AskBatch asks consecutive queries in order. With an error it returns the answers before the error.
+// AskBatch asks consecutive queries in order. With an error it returns the earlier answers.
 func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(votes))
 	for i, h := range votes {
@@ -237,5 +237,5 @@ func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregat
 	return answers, nil
 }
 
-// Releasable reports whether the noise is secret, so that answers may be released.
+// Releasable reports whether the noise is secret. Only then may the answers be released.
 func (s session) Releasable() bool { return s.releasable }

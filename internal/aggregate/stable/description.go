@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Descriptions lists the mechanisms.
+// Descriptions lists the mechanisms of this package.
 func Descriptions() []aggregate.Description {
 	all := []aggregate.Description{
 		{
@@ -53,7 +53,7 @@ func Descriptions() []aggregate.Description {
 	return all
 }
 
-// common fills in the fields that all descriptions share.
+// common fills in the fields that are equal in all descriptions.
 func common(d aggregate.Description) aggregate.Description {
 	d.Declines, d.Distances, d.Fails = true, true, true
 	d.New = func(s aggregate.Setting) (aggregate.Mechanism, error) {
@@ -106,7 +106,7 @@ func ConfigOf(s aggregate.Setting) Config {
 	return cfg
 }
 
-// Setting returns the setting of a config. It has a number of queries only if the config has one.
+// Setting returns the setting of a config. It has a number of queries only for MStab.
 func (cfg Config) Setting() aggregate.Setting {
 	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
 	for name, v := range map[string]float64{

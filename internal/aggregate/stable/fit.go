@@ -12,31 +12,31 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Task describes a run to choose noise for, in public numbers.
+// Task describes a planned run by public numbers.
 type Task struct {
 	Mechanism string
-	Queries   int     // number of queries that will be asked
-	Failures  int     // of MSvec and SVT: refusals after which the run stops
+	Queries   int     // number of queries
+	Failures  int     // MSvec, SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise of MStab: stability.Laplace or stability.Gaussian; 0 selects the better.
+	// Noise is for MStab: stability.Laplace or stability.Gaussian. 0 selects the better noise.
 	Noise stability.Noise
-	// Success is the probability of an answer at the distance that Fit minimises; 0 means 0.95.
+	// Success is the probability of an answer at the distance that Fit minimises. 0 means 0.95.
 	Success float64
 }
 
-// ErrNoFit is returned if no noise fits.
+// ErrNoFit matches the error if no noise fits.
 var ErrNoFit = errors.New("stable: no noise fits")
 
-// The range of noise that mechanisms are given, in votes that move.
+// leastNoise and mostNoise bound the noise that Fit chooses, in moved votes.
 const (
 	leastNoise = 0x1p-8
 	mostNoise  = 0x1p16
 )
 
-// Fit returns, among the configs with the least noise, the config that needs the smallest distance: MStab has
-// Laplace or Gaussian noise, and SVT can divide its noise between the threshold and the queries. least finds
-// the least noise for which an event fits a budget: ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on
-// an account. Its errors that match [accountant.ErrNoBracket] mean that no noise fits.
+// Fit returns the config with the least noise. Of several such configs it returns the one with the smallest
+// distance: MStab has Laplace or Gaussian noise, and SVT can divide its noise between threshold and queries.
+// least finds the least noise for which an event fits a budget. If its error matches
+// [accountant.ErrNoBracket], no noise fits.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -92,8 +92,8 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability of an answer for which a distance is found. For SVT it is higher, so that
-// stable queries are not expected to use up more than half of the failures.
+// success returns the probability of an answer at the distance. For SVT it is higher, so that stable queries
+// use up at most half of the failures on average.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
@@ -101,7 +101,7 @@ func (t Task) success() float64 {
 	return 1 - min(1-t.Success, float64(t.Failures)/(2*float64(t.Queries)))
 }
 
-// family returns the config of a mechanism for given noise.
+// family returns the config of a mechanism for the given noise.
 type family func(noise float64) (Config, error)
 
 func (t Task) families() []family {
@@ -126,7 +126,6 @@ func (t Task) families() []family {
 	return all
 }
 
-// fit finds the least noise of a family.
 func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) {
 		cfg, err := f(min(max(noise, leastNoise), mostNoise))
@@ -148,7 +147,7 @@ func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	return f(max(noise, leastNoise))
 }
 
-// mstab has the threshold that package stability finds for an equal part of Delta per query.
+// mstab has the threshold from package stability for an equal part of Delta per query.
 func (t Task) mstab(sigma, scale float64) (Config, error) {
 	c, err := mstabConfig(sigma, scale, t.Queries)
 	if err != nil {
@@ -162,8 +161,8 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec has the least threshold T with Failures p(T) <= Delta, where p(T) is the probability of a release at
-// distance 0. It equals the probability at distance -T for a threshold of 0.
+// msvec has the least threshold T for which Failures times p(T) is at most Delta. p(T) is the probability of
+// a release at distance 0. It equals the probability at distance -T for threshold 0.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -176,8 +175,8 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt returns the SVT at epsilon 1/noise for a run. Package svt balances threshold and query noise for one
-// probability of refusal; tilt selects the balance for another.
+// svt returns the SVT for a run at epsilon 1/noise. Package svt balances threshold and query noise for one
+// probability of refusal. tilt changes this balance.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))
@@ -187,9 +186,8 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
 
-// Balanced returns the SVT that needs the smallest distance to be refused with probability at most beta.
-// Package svt balances the two noises for a given beta in closed form, up to lower order; Balanced searches
-// around this balance.
+// Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta.
+// Package svt has an approximate closed form for the balance of the two noises. Balanced searches around it.
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
@@ -213,9 +211,9 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
-// Sparse returns a sparse vector for the whole of a budget: epsilon, and the delta of t. name selects how its
-// noise is chosen. SVT refuses stable answers with probability at most refusal. An error that matches
-// [accountant.ErrNoBracket] means that no noise fits.
+// Sparse returns a sparse vector for a whole budget: epsilon and t.Delta. name selects the choice of the
+// noise. SVT refuses stable answers with probability at most refusal. Errors: [accountant.ErrNoBracket] if no
+// noise fits.
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
 	case SVT:
