@@ -8,12 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles512 writes tiles32 for AVX-512, in the same order for each element: n columns of a product, at most
-// three vectors, from register tiles of at most nine rows. The vectors of a row of b are apart bytes apart.
+// tiles512 writes tiles32 for AVX-512, with the same order of operations on each element. The function
+// computes n columns of a product, at most three vectors, in register tiles of at most nine rows. The vectors
+// of a row of b are apart bytes apart.
 //
-// A tile of 9 x 3 vectors takes 27 registers, and reads 12 numbers and vectors for 27 products. Two loads a
-// cycle keep up with two products a cycle, and eight ways of a first-level cache hold the rows even if all
-// fall into one set, as rows a multiple of 4,096 bytes apart do.
+// A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle keep
+// up with two products per cycle. Rows whose distance is a multiple of 4,096 bytes share one set of an L1
+// cache, and its eight ways hold them.
 func tiles512() {
 	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
 	g := registersOfBroad
@@ -31,8 +32,8 @@ func tiles512() {
 	}
 }
 
-// broad describes tiles by the number of vectors of a row. The registers: rs3 holds three strides, bw moves
-// along b, left counts k, and mask is the mask of the last vector.
+// broad describes tiles by the number of vectors of a row. rs3 holds three strides, bw moves along b, left
+// counts k, and mask is the mask of the last vector.
 type broad struct {
 	vectors                                                 int
 	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
@@ -46,17 +47,17 @@ var registersOfBroad = broad{
 const (
 	broadest  = 3
 	broadRows = 9
-	// group is the number of rows that are found from one address: 0, 1, 2, 3 and 4 strides away.
+	// group is the number of rows with one base address, 0 to 4 strides away.
 	group = 5
 )
 
-// aw returns the address of the first row of a group, which moves along a.
+// aw returns the address of the first row of a group. It moves along a.
 func (broad) aw(i int) reg.Register { return []reg.Register{reg.RBX, reg.R12}[i] }
 
-// acc returns the number of the register of a sum, of a row and a vector of columns.
+// acc returns the register number of the sum for a row and a vector of columns.
 func (g broad) acc(row, vector int) int { return g.vectors*row + vector }
 
-// row returns the memory of the next element of row i.
+// row returns the address of the next element of row i.
 func (g broad) row(i int) operand.Mem {
 	m := operand.Mem{Base: g.aw(i / group)}
 	switch i % group {
@@ -68,7 +69,7 @@ func (g broad) row(i int) operand.Mem {
 	return m
 }
 
-// right returns the memory of a vector of the next row of b.
+// right returns the address of a vector of the next row of b.
 func (g broad) right(vector int) operand.Mem {
 	m := operand.Mem{Base: g.bw}
 	if vector > 0 {
@@ -77,12 +78,12 @@ func (g broad) right(vector int) operand.Mem {
 	return m
 }
 
-// last reports whether a vector is the one with the mask.
+// last reports whether a vector needs the mask.
 func (g broad) last(vector int) bool { return vector == g.vectors-1 }
 
 func (g broad) name(part string) string { return fmt.Sprintf("vectors_%d%s", g.vectors, part) }
 
-// blocks writes the loop down the rows. The register count holds n.
+// blocks writes the loop over the rows. Register count holds n.
 func (g broad) blocks() {
 	Label(g.name(""))
 	if g.vectors > 1 {
@@ -106,7 +107,7 @@ func (g broad) blocks() {
 	finish()
 }
 
-// choose jumps to the block of as many rows as the register work holds.
+// choose jumps to the block for the number of rows in register work.
 func (g broad) choose(low, high int) {
 	if low == high {
 		JMP(operand.LabelRef(g.name(fmt.Sprintf("_%d", low))))
@@ -126,7 +127,7 @@ func (g broad) block(rows int) {
 	name := func(part string) string { return g.name(fmt.Sprintf("_%d%s", rows, part)) }
 	groups := (rows + group - 1) / group
 	Label(name(""))
-	// The sums meet the tile's place in memory only after the first run.
+	// Prefetch the tile's memory, which is used only after the first run.
 	g.rows(rows, func(i, v int, c operand.Mem) {
 		PREFETCHT0(c)
 		if g.last(v) {
@@ -179,7 +180,6 @@ func (g broad) block(rows int) {
 	ADDQ(g.work, argument("a"))
 }
 
-// store writes a sum to its place.
 func (g broad) store(row, vector int, c operand.Mem) {
 	if g.last(vector) {
 		VMOVUPS(z(g.acc(row, vector)), g.mask, c)
@@ -188,8 +188,8 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over a run: it adds the products of an element of each row with a row of b. The
-// last vector of the row is loaded by the mask, and multiplied in registers of a width.
+// steps writes the loop over a run. It adds the products of an element of each row and a row of b. The last
+// vector of the row is loaded with the mask and multiplied in registers of the given width.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {
@@ -197,7 +197,7 @@ func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 		}
 		return z(register)
 	}
-	b := func(vector int) int { return 31 - vector } // of 32 registers 27 are sums at most
+	b := func(vector int) int { return 31 - vector } // at most 27 of 32 registers are sums
 	Label(label)
 	for v := range g.vectors {
 		if g.last(v) {
@@ -225,7 +225,7 @@ func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	JNE(operand.LabelRef(label))
 }
 
-// rows calls f for all vectors of the tile in memory.
+// rows calls f for every vector of the tile in memory.
 func (g broad) rows(rows int, f func(i, v int, c operand.Mem)) {
 	MOVQ(g.c, g.count)
 	for i := range rows {

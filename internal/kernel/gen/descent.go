@@ -9,9 +9,9 @@ import (
 
 // addInts writes AddInts for n a positive multiple of 4.
 //
-// An integer h 2^32 + l, with l at least 0, becomes a double like this. Bits l in the fraction of 2^52 are
-// the number 2^52 + l. Bits h + 2^31 in the fraction of 2^84 are the number 2^84 + 2^63 + h 2^32. Taking
-// 2^84 + 2^63 + 2^52 from the second leaves h 2^32 - 2^52, exactly, and adding the first rounds once.
+// It converts an integer h 2^32 + l, with 0 <= l < 2^32, to float64 as follows. Bits l in the fraction of
+// 2^52 give 2^52 + l. Bits h + 2^31 in the fraction of 2^84 give 2^84 + 2^63 + h 2^32. Subtracting 2^84 +
+// 2^63 + 2^52 from the second leaves h 2^32 - 2^52 exactly. Adding the first number rounds once.
 func addInts() {
 	function("addInts64", "func(scaled *float64, total, noise *int64, n int, scale float64)")
 	scaled, total, noise, n := parameter("scaled"), parameter("total"), parameter("noise"), parameter("n")
@@ -39,11 +39,10 @@ func addInts() {
 	again(n, 4)
 }
 
-// differ compares numbers: are they different, or not to be compared?
+// differ is the VCMP predicate "different or unordered".
 const differ = 4
 
-// descend writes Descend for n a positive multiple of 4. Some bit of the result is set if a parameter is
-// not finite.
+// descend writes Descend for n a positive multiple of 4. The result is nonzero if a parameter is not finite.
 func descend() {
 	function("descend32", "func(parameters *float32, gradient *float64, n int, decay, rate float64) (odd int32)")
 	parameters, gradient, n := parameter("parameters"), parameter("gradient"), parameter("n")

@@ -8,12 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dotRows is the number of rows of a in a register tile of inner products, by the number of rows of b.
+// dotRows[n] is the number of rows of a in a register tile of inner products with n rows of b.
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
-// dots writes the function that computes the inner products of m rows of a with n rows of
-// b. It needs n <= 6. Strides are in bytes. The lanes of a vector are summed separately,
-// then in pairs. The parameter mask points to a vector for the last k modulo the lanes.
+// dots writes the function that computes the inner products of m rows of a and n <= 6 rows of b. Strides are
+// in bytes. The lanes of a vector are summed separately, and then in pairs. mask points to a mask for the
+// last k modulo 8 lanes.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
 	g := registersOfDot
@@ -40,7 +40,7 @@ func dots() {
 	}
 }
 
-// The registers: aw and bw move along rows of a and b, a3 and b3 three rows below.
+// dot holds registers. aw and bw move along rows of a and b, and a3 and b3 three rows below.
 type dot struct {
 	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
 }
@@ -50,7 +50,6 @@ var registersOfDot = dot{
 	bw: reg.RCX, count: reg.R13, work: reg.R14, b3: reg.R9,
 }
 
-// block computes rows by n inner products.
 func (g dot) block(rows, n int) {
 	name := func(part string) string { return fmt.Sprintf("n%d_%d_%s", n, rows, part) }
 	acc := func(i, j int) reg.VecPhysical { return y(i*n + j) }
@@ -67,7 +66,7 @@ func (g dot) block(rows, n int) {
 		addresses = append(addresses, g.b3)
 	}
 	clear(rows * n)
-	// step takes a vector of each row, disp further; load fetches it.
+	// step processes a vector of each row at offset disp. load loads it.
 	step := func(disp int, load func(m operand.Mem, v reg.VecPhysical)) {
 		for i := range rows {
 			load(at(g.aw, g.a3, g.lda, i, disp), y(rows*n+i))
@@ -116,8 +115,8 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// inVectors writes the loop over the vectors of rows, of eight lanes each: two at a time, then one. Labels
-// get their names from name. What follows is for the rest of k, in count, up to the label sum.
+// inVectors writes the loop over the vectors of rows, of eight lanes each: two at a time, then one. name
+// makes labels. The following code handles the remaining count elements, up to the label sum.
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)
@@ -141,7 +140,7 @@ func inVectors(name func(part string) string, count reg.Register, addresses []re
 	JE(operand.LabelRef(name("sum")))
 }
 
-// sum names accumulators whose results lie side by side: a single one, or as many as fill half a register.
+// sum describes accumulators whose results are adjacent: one accumulator, or as many as fill half a register.
 type sum struct{ row, col, from, width int }
 
 func (g dot) sums(rows, n int) (sums []sum) {
@@ -158,8 +157,8 @@ func (g dot) sums(rows, n int) (sums []sum) {
 	return sums
 }
 
-// reduce adds the lanes: pairs, pairs of these and so on in each half, then the halves. The order is the
-// same for either width. The register scratch is overwritten.
+// reduce adds the lanes in each half, in pairs, and then adds the halves. The order is the same for every
+// width. It overwrites register scratch.
 func (s sum) reduce(scratch int) {
 	if s.width == 1 {
 		for range 2 {
@@ -179,7 +178,7 @@ func (s sum) reduce(scratch int) {
 	}
 }
 
-// results calls f for the memory of all sums.
+// results calls f for the memory of every sum.
 func (g dot) results(sums []sum, f func(s sum, c operand.Mem)) {
 	MOVQ(g.c, g.count)
 	row := 0

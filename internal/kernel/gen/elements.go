@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify writes Rectify for n a positive multiple of 8. The maximum returns its last operand if that is
-// NaN, and if both are zero. Adding zero turns -0 into 0.
+// rectify writes Rectify for n a positive multiple of 8. If an operand is NaN, or both are zero, the maximum
+// returns its last operand. Adding zero turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -34,7 +34,7 @@ func gate() {
 	next(n, dst, y, src)
 }
 
-// addToRows writes AddToRows for n a positive multiple of 8 and m positive. The stride ldd is in bytes.
+// addToRows writes AddToRows for n a positive multiple of 8 and m positive. ldd is in bytes.
 func addToRows() {
 	function("addToRows32", "func(dst *float32, ldd int, v *float32, m, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -66,7 +66,7 @@ func maxTaps() {
 	one, top, code, won, v, mask := YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
 	VPCMPEQD(one, one, one)
 	VPSRLD(operand.U8(31), one, one)
-	// order makes v sort like a float as an integer, and back.
+	// order makes floats sort like integers, and is its own inverse.
 	order := func(v reg.VecVirtual) {
 		VPSRAD(operand.U8(31), v, mask)
 		VPSRLD(operand.U8(1), mask, mask)
@@ -121,9 +121,9 @@ func addToTaps() {
 	})
 }
 
-// lastTapFirst writes a loop over the taps, from the last to the first: of the windows that meet in an
-// element, those that come first reach it by the last taps. The body gets the tap's number and addresses
-// that it may move: where its windows begin in dst, winner and src, and how many windows there are.
+// lastTapFirst writes a loop over the taps, from last to first. Of the windows that share an element, the
+// first windows reach it by the last taps. body gets the index of the tap, the start addresses of its windows
+// in dst, winner and src, and the number of windows. body may change the addresses.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
@@ -154,8 +154,8 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre writes Centre for n a positive multiple of 8. The minimum and the maximum return their last
-// operand if that is NaN.
+// centre writes Centre for n a positive multiple of 8. If an operand is NaN, minimum and maximum return their
+// last operand.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")
@@ -180,8 +180,8 @@ func centre() {
 	next(n, dst, src, mean)
 }
 
-// search writes the count of elements before the first vector in which one is not below a bound, for n a
-// positive multiple of 8.
+// search writes the function that counts the elements before the first vector with an element not below
+// floor. n is a positive multiple of 8.
 func search() {
 	function("search32", "func(x, y *float32, n int, floor float32) int")
 	from, less, n, place := parameter("x"), parameter("y"), parameter("n"), GP64()

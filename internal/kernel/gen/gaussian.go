@@ -8,15 +8,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// wideConstant returns memory with a number for every lane of double precision.
+// wideConstant returns a register with a constant in every float64 lane.
 func wideConstant(name string, bits uint64) reg.VecVirtual {
 	v := YMM()
 	VBROADCASTSD(ConstData(name, operand.U64(bits)), v)
 	return v
 }
 
-// gaussian writes Gaussian for n a positive multiple of 8, with the operations of exp32 in their order. The
-// table is roots.
+// gaussian writes Gaussian for n a positive multiple of 8, with the operations of exp32 in their order. table
+// is roots.
 func gaussian() {
 	function("gaussian32", "func(dst, norms *float32, n int, norm, factor float32, table *uint64)")
 	dst, norms, n, table := parameter("dst"), parameter("norms"), parameter("n"), parameter("table")
@@ -32,7 +32,7 @@ func gaussian() {
 	places := wideConstant("gaussian_places", 63)
 	x, large, upper := YMM(), YMM(), YMM()
 	t, rounded, place, power, all := YMM(), YMM(), YMM(), YMM(), YMM()
-	// exp sets half a vector of single precision to powers of e.
+	// exp replaces a half vector of float32 by its exponentials.
 	exp := func(x reg.VecVirtual) {
 		VCVTPS2PD(x, t)
 		VMULPD(perUnit, t, t)

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halves writes Halves.MulStrips for pairs of results, and for one more if rest is not 0. Strides are in
-// bytes. The counts k and strips are positive.
+// halves writes Halves.MulStrips for pairs of results, and for one more result if rest is not 0. Strides are
+// in bytes. k and strips are positive.
 func halves() {
 	function("halves32", "func(dst *float32, dstRow, dstStep int, even, odd *float32, pairs, rest, k int, "+
 		"src, last *float32, srcRow, srcStep, strips int)")
@@ -52,13 +52,11 @@ func halves() {
 	finish()
 }
 
-// half is the registers of halves.
 type half struct {
 	to, toRow, even, odd, stride, front, back, row, evenAt, oddAt, left, work, src, last reg.Register
 }
 
-// block computes results of even places, and of the odd ones behind them if there are two kinds, and goes
-// to the next ones.
+// block computes results with even indices and, if kinds is 2, the odd results after them. Then it advances.
 func (h half) block(loop string, pairs, kinds int) {
 	acc := func(kind, r, part int) reg.VecPhysical { return y(2*mirrorRows*kind + 2*r + part) }
 	each := func(f func(kind, r, part int)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Predicates of VCMPPS: the second operand is less, or greater, than the first. NaN is neither.
+// These are predicates of VCMPPS. The second operand is less or greater than the first. NaN is neither.
 const (
 	lessThan    = 0x11
 	greaterThan = 0x1e
@@ -19,7 +19,7 @@ func float(name string, v float32) operand.Mem {
 	return ConstData(name, operand.U32(math.Float32bits(v)))
 }
 
-// polar writes Polar for n a positive multiple of 8: the operations of polarOf, with masks for its
+// polar writes Polar for n a positive multiple of 8. It has the operations of polarOf, with masks for
 // branches.
 func polar() {
 	function("polar32", "func(length, turn, right, left, below, above *float32, n int, perRadian float32)")
@@ -41,7 +41,7 @@ func polar() {
 		VBROADCASTSS(constants[name], c)
 		return c
 	}
-	// reflect replaces the angle by another one minus itself where the mask is.
+	// reflect replaces the angle by a constant minus the angle where the mask is set.
 	reflect := func(from string) {
 		VSUBPS(angle, constant(from), t)
 		VBLENDVPS(mask, t, angle, angle)
@@ -119,7 +119,7 @@ func scaleUpTo() {
 	next(n, dst, src)
 }
 
-// between writes Between for n a positive multiple of 8. The weights are four.
+// between writes Between for n a positive multiple of 8 and four weights.
 func between() {
 	function("between32", "func(dst, upper, lower *float32, n int, weights *float32)")
 	dst, upper, lower := parameter("dst"), parameter("upper"), parameter("lower")
@@ -157,8 +157,8 @@ func affine() {
 	next(n, dst, src)
 }
 
-// sums and squaresAbout write the sums of 16 lanes for n a positive multiple of 16: of numbers, and of
-// squared distances from a centre.
+// sums and squaresAbout write the sums of values, and of squared distances from a centre, in 16 lanes. n is a
+// positive multiple of 16.
 func sums() {
 	function("sum32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VADDPD(y(4+i), y(i), y(i)) })
@@ -174,7 +174,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop in which add adds register 4+i, or its image, to lanes i.
+// inLanes writes a loop in which add adds register 4+i to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

@@ -25,8 +25,8 @@ func unpackInt16() {
 	again(n, 16)
 }
 
-// fetchInt16 writes Fetch for n positive. It prefetches into the second-level cache: the first holds
-// current work.
+// fetchInt16 writes Fetch for n positive. It prefetches into the L2 cache, since the L1 cache holds current
+// work.
 func fetchInt16() {
 	function("fetch16", "func(x *int16, n int)")
 	x, n := parameter("x"), parameter("n")
@@ -57,7 +57,7 @@ func packInt16() {
 	again(n, 16)
 }
 
-// largest writes the largest bits without sign of each of eight lanes, for n a positive multiple of 16.
+// largest writes the largest bits without sign in each of eight lanes, for n a positive multiple of 16.
 func largest() {
 	function("largest32", "func(lanes *uint32, x *float32, n int)")
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")

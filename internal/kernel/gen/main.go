@@ -1,6 +1,6 @@
-// Command gen writes the assembly of package kernel: for AVX2 with FMA, and for AVX-512. Run go generate in
-// that package after a change here. On a machine without AVX-512, .ci/avx512 runs the tests of that package
-// in an emulator.
+// Command gen writes the assembly of package kernel, for AVX2 with FMA and for AVX-512. After a change here,
+// run go generate in package kernel. Without AVX-512, .ci/avx512 runs the tests of package kernel in an
+// emulator.
 package main
 
 import (
@@ -34,11 +34,11 @@ func main() {
 	}
 }
 
-// sameType matches a parameter and the next one, of the same type.
+// sameType matches two adjacent parameters.
 var sameType = regexp.MustCompile(`(\w+) (\*?\w+), (\w+ \*?\w+)`)
 
-// writeStubs shortens the declarations in stubs: parameters of one type are declared together. Then it
-// writes functions of the same names that panic, for machines without the assembly.
+// writeStubs shortens the declarations in stubs by declaring adjacent parameters of one type together. It
+// also writes panicking functions of the same names for machines without the assembly.
 func writeStubs(stubs, other string) error {
 	text, err := os.ReadFile(stubs)
 	if err != nil {

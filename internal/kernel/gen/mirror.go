@@ -9,14 +9,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// mirrors writes the functions that compute an even and an odd product of two vectors of columns, and their
-// sum and difference: see MirrorStrips. Strides are in bytes. All counts are positive, but ko may be 0.
+// mirrors writes the function that computes an even and an odd product of two vectors of columns, with sum
+// and difference (see Mirror.MulStrips). Strides are in bytes. All counts are positive, but ko may be 0.
 func mirrors() {
 	g := registersOfMirror
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
-// The registers: ups steps from a row of results to the next, aw moves along a row of coefficients, bw moves
+// mirror holds registers. ups steps between rows of results, aw moves along a row of coefficients, bw moves
 // down the strip, and left counts rows of results.
 type mirror struct {
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
@@ -31,7 +31,7 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function with results at these addresses. The function begin prepares a strip.
+// write writes a function with the addresses results. begin prepares a strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
@@ -55,7 +55,7 @@ func (g mirror) write(name string, results []string, begin func(), block func(ro
 	finish()
 }
 
-// rows writes the loop over the rows of results of a strip, by blocks of one to mirrorRows.
+// rows writes the loop over the rows of results of a strip, in blocks of 1 to mirrorRows rows.
 func (g mirror) rows(block func(rows int)) {
 	MOVQ(argument("even"), g.even)
 	MOVQ(argument("odd"), g.odd)
@@ -69,8 +69,8 @@ func (g mirror) rows(block func(rows int)) {
 	JNE(operand.LabelRef("rows"))
 }
 
-// twoOrThree jumps to the block for three rows, or for two. Four are two and two: one alone would wait for
-// itself.
+// twoOrThree jumps to the block for three rows, or for two. It divides four rows into two and two, because a
+// single row would wait for itself.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))
@@ -80,8 +80,8 @@ func twoOrThree(left reg.Register, block string) {
 	JE(operand.LabelRef(block + "2"))
 }
 
-// block computes so many rows of results and goes to the next ones. It leaves the flags of the number of
-// rows that are left.
+// block computes rows of results and advances to the next rows. It leaves the flags of the number of
+// remaining rows.
 func (g mirror) block(rows int) {
 	Label(fmt.Sprintf("rows%d", rows))
 	for i := range 4 * mirrorRows {
@@ -139,8 +139,7 @@ func (g mirror) store(r int) {
 	}
 }
 
-// moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12 and 13 and in 14
-// and 15.
+// moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12, 13 and 14, 15.
 func (mirror) moduliOf(up, down reg.Register) {
 	for i := 12; i < 16; i++ {
 		VMULPS(y(i), y(i), y(i))
@@ -155,7 +154,7 @@ func (mirror) moduliOf(up, down reg.Register) {
 	VMOVUPS(y(15), operand.Mem{Base: down})
 }
 
-// groups writes Groups.Mul for a positive number of groups. A place is a number of bytes.
+// groups writes Groups.Mul for a positive number of groups. Places are in bytes.
 func groups() {
 	function("mulGroups32", "func(sum, difference *float32, out *int32, weights, src *float32, in, counts *int32, groups int)")
 	const outputs = 4

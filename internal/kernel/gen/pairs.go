@@ -8,13 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pairsOf returns the number of pairs of rows of a in a register tile, by the number of rows of b. Ten
-// classes are one tile: two of five would read a twice, which takes up to 1.5 times as long.
+// pairsOf[n] is the number of pairs of rows of a in a register tile with n rows of b. Ten rows of b form one
+// tile, because two tiles of five would read a twice and take up to 1.5 times as long.
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
-// dots512 writes the function that does what dots32 does with AVX-512, in the same order for each element.
-// A register holds eight lanes of one row of a, and eight of the next. The number n is at most 6, and m a
-// multiple of 6, or n is 10 and m a multiple of 4.
+// dots512 writes dots32 for AVX-512, with the same order of operations on each element. A register holds
+// eight lanes of one row of a and eight of the next row. Either n is at most 6 and m a multiple of 6, or n is
+// 10 and m a multiple of 4.
 func dots512() {
 	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
 	g := registersOfPairs
@@ -44,8 +44,8 @@ func dots512() {
 	}
 }
 
-// The registers: aw moves along rows of a, a3 three rows below; tail masks the last k modulo eight lanes,
-// some the last n modulo four columns.
+// pairs holds registers. aw moves along rows of a, and a3 three rows below. tail masks the last k modulo
+// eight lanes, and some masks the last n modulo four columns.
 type pairs struct {
 	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
 }
@@ -55,17 +55,16 @@ var registersOfPairs = pairs{
 	tail: reg.K1, some: reg.K2,
 }
 
-// bw returns an address that moves along rows of b, the first of three.
+// bw returns the address of the first of three rows of b. It moves along the rows.
 func (pairs) bw(i int) reg.Register {
 	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
 }
 
-// block computes inner products of a number of pairs of rows of a with n rows of b. Registers 0 to 4 hold
-// factors.
+// block computes inner products of count pairs of rows of a and n rows of b. Registers 0 to 4 hold factors.
 func (g pairs) block(label string, count, n int) {
 	name := func(part string) string { return label + "_" + part }
 	const (
-		second = 3 // the second row of a pair, at the end
+		second = 3 // second row of a pair, at the end
 		b      = 4
 	)
 	acc := func(pair, j int) int { return 31 - pair*n - j }
@@ -112,7 +111,7 @@ func (g pairs) block(label string, count, n int) {
 	}
 	Label(name("sum"))
 	for pair := range count {
-		var sums []int // of four columns each, or what is left of them
+		var sums []int // one per group of at most four columns
 		for j := 0; j < n; j += 4 {
 			var columns []int
 			for c := j; c < min(j+4, n); c++ {
@@ -130,8 +129,8 @@ func (g pairs) block(label string, count, n int) {
 	ADDQ(g.count, argument("a"))
 }
 
-// lanes adds the lanes of registers, at most four, in the order of dots32: pairs, and pairs of these, in
-// each quarter. A quarter of the register it returns has one number for each.
+// lanes adds the lanes of at most four registers in the order of dots32: pairs, then pairs of pairs, in each
+// quarter. Each quarter of the returned register has one sum per input register.
 func (g pairs) lanes(registers []int) int {
 	pairs := func(a, b int) {
 		VSHUFPS(operand.U8(0x88), z(b), z(a), z(0))
@@ -149,14 +148,14 @@ func (g pairs) lanes(registers []int) int {
 	return registers[0]
 }
 
-// halves adds the two quarters of either row. Register 0 then holds the rows of a and the rows of b.
+// halves adds the two quarters of each row. Register 0 then holds all rows.
 func (g pairs) halves(a, b int) {
 	VSHUFF32X4(operand.U8(0x88), z(b), z(a), z(0))
 	VSHUFF32X4(operand.U8(0xdd), z(b), z(a), z(1))
 	VADDPS(z(1), z(0), z(0))
 }
 
-// store writes n columns of register 0, at most eight, from column j on, or adds them to the destination.
+// store writes or adds n columns of register 0 to the destination, from column j on. n is at most eight.
 func (g pairs) store(label string, j, n int) {
 	each := func(f func(part operand.U8, c operand.Mem, whole bool)) {
 		for part := range 2 * ((n + 3) / 4) { // two rows, and two again
@@ -186,7 +185,7 @@ func (g pairs) store(label string, j, n int) {
 			VEXTRACTF32X4(part, z(0), c)
 			return
 		}
-		VEXTRACTF32X4(part, z(0), x(1)) // with a mask it would fault behind the last column
+		VEXTRACTF32X4(part, z(0), x(1)) // a masked VEXTRACTF32X4 would fault behind the last column
 		VMOVUPS(x(1), g.some, c)
 	})
 	Label(label + "_done")

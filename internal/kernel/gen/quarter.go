@@ -23,14 +23,14 @@ func quarters() {
 	}
 }
 
-// quarter has the registers of mirror. Its accumulators belong to the first and the second product of a half.
+// quarter has the registers of mirror. Its accumulators belong to the two products of a half.
 type quarter struct {
 	mirror
 	moduli bool
 }
 
-// ends holds the addresses of the current rows at the other end, and waiting the even products: their sums,
-// or differences.
+// ends holds the addresses of the current rows at the other end. waiting holds sums or differences of even
+// products.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {
@@ -61,7 +61,7 @@ func (g quarter) block(rows int) {
 			VMOVAPS(y(15), b)
 		}
 	}
-	// At the other end, whose rows go the other way.
+	// Rows at the other end descend.
 	MOVQ(ends.Offset(0), g.aw)
 	MOVQ(ends.Offset(8), g.bw)
 	for r := range rows {
@@ -82,8 +82,8 @@ func (g quarter) block(rows int) {
 	}
 }
 
-// products sets the accumulators to products of rows of coefficients and of the strip at bw: of those in
-// places 0, 2, 4 and so on, and of the others.
+// products sets the accumulators to products of rows of coefficients and the strip at bw. Even and odd
+// indices have separate accumulators.
 func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	for other := range 2 {
 		for r := range rows {

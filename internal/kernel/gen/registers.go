@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y and x return the vector register with a number, whole or its lower half.
+// y returns vector register n, and x its lower half.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
@@ -17,7 +17,7 @@ var vectors = []reg.VecPhysical{
 	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
 
-// z returns all of a vector register of AVX-512.
+// z returns an AVX-512 vector register.
 func z(n int) reg.VecPhysical {
 	return []reg.VecPhysical{
 		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
@@ -27,10 +27,10 @@ func z(n int) reg.VecPhysical {
 	}[n]
 }
 
-// y256 returns the lower half of a vector register of AVX-512.
+// y256 returns the lower half of an AVX-512 vector register.
 func y256(n int) reg.VecPhysical { return z(n).AsY().(reg.VecPhysical) }
 
-// lanes sets the mask to the first n lanes, n at most 16. It overwrites RAX.
+// lanes sets mask to the first n lanes, where n is at most 16. It overwrites RAX.
 func lanes(n, mask reg.Register) {
 	ones := reg.RAX
 	MOVQ(operand.I32(-1), ones)
@@ -38,8 +38,8 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the memory of row i, one of three or six rows that start at base, stride apart. The register
-// third holds base plus three strides.
+// at returns the address of row i of at most six rows. The rows start at base and are stride apart. third
+// holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -51,7 +51,7 @@ func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	return m
 }
 
-// argument returns a parameter in memory.
+// argument returns the memory of a parameter.
 func argument(name string) operand.Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
@@ -63,7 +63,7 @@ func argument(name string) operand.Mem {
 // parameter returns a parameter in a register.
 func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// load loads parameters, whose names are separated by spaces, into registers.
+// load loads parameters into registers. Spaces separate the names.
 func load(names string, to ...reg.Register) {
 	for i, name := range strings.Fields(names) {
 		Load(Param(name), to[i])
@@ -77,38 +77,37 @@ func advance(bytes int, addresses ...reg.Register) {
 	}
 }
 
-// next moves addresses by a vector of eight float32 and closes the loop over n elements, and the function.
+// next advances addresses by eight float32, and closes the loop over n elements and the function.
 func next(n reg.Register, addresses ...reg.Register) {
 	advance(32, addresses...)
 	again(n, 8)
 }
 
-// again closes the loop over n elements, and the function.
+// again closes the loop over n elements and the function.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()
 }
 
-// repeat closes a loop over n elements.
 func repeat(loop string, n reg.Register, lanes int) {
 	SUBQ(operand.U8(lanes), n)
 	JNE(operand.LabelRef(loop))
 }
 
-// clear sets vector registers from 0 on to zero.
+// clear sets the first n vector registers to zero.
 func clear(n int) {
 	for i := range n {
 		VXORPS(y(i), y(i), y(i))
 	}
 }
 
-// thirdRow sets third to three strides behind base.
+// thirdRow sets third to base plus three strides.
 func thirdRow(third, base, stride reg.Register) {
 	LEAQ(operand.Mem{Base: base, Index: stride, Scale: 2}, third)
 	ADDQ(stride, third)
 }
 
-// nextRun sets count to the length of the next run, and takes it off what is left.
+// nextRun sets count to the length of the next run, and subtracts it from left.
 func nextRun(count, left reg.Register) {
 	MOVQ(argument("run"), count)
 	CMPQ(left, count)
@@ -116,7 +115,6 @@ func nextRun(count, left reg.Register) {
 	SUBQ(count, left)
 }
 
-// finish returns from the function.
 func finish() {
 	VZEROUPPER()
 	RET()

@@ -8,10 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes the function that computes two vectors of columns of a product, all rows of it, from
-// register tiles of at most six rows. Strides are in bytes. If mask is nil, the columns are whole.
-// Otherwise mask points to one integer for each column, negative for columns that exist. If the second
-// vector has no such column, it is left alone.
+// tiles writes the function that computes two vectors of columns of a product, in register tiles of at most
+// six rows. Strides are in bytes. If mask is nil, all columns exist. Otherwise mask has one integer per
+// column, which is negative if the column exists. A vector without existing columns is not touched.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	g := registersOfTile
@@ -29,7 +28,7 @@ func tiles() {
 	g.blocks("half")
 }
 
-// tile describes a way to compute tiles: one or two vectors wide, whole or masked.
+// tile describes a kind of tile: one or two vectors wide, whole or masked.
 type tile struct {
 	vectors, unroll                                               int
 	masked                                                        bool
@@ -46,7 +45,7 @@ const maxRows = 6
 
 func (g tile) acc(row, half int) reg.VecPhysical { return y(g.vectors*row + half) }
 
-// blocks writes the loop down the rows.
+// blocks writes the loop over the rows.
 func (g tile) blocks(label string) {
 	g.label = label
 	Label(label)
@@ -138,8 +137,8 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// fetch asks for the tile's place in memory, first and last byte of each row, which the sums meet only
-// after the first run.
+// fetch prefetches the first and the last byte of each row of the tile's memory, which is used only after the
+// first run.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c, g.count)
 	for i := range rows {
@@ -151,7 +150,7 @@ func (g tile) fetch(rows int) {
 	}
 }
 
-// rows calls f for all vectors of the tile in memory.
+// rows calls f for every vector of the tile in memory.
 func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	MOVQ(g.c, g.count)
 	for i := range rows {
@@ -164,17 +163,17 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	}
 }
 
-// loadMask puts the mask of a vector into y15. If there is only one mask, it stays there.
+// loadMask loads the mask of a vector into y15. If there is only one mask, it stays there.
 func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work, Disp: 32 * half}, y(15)) }
 
-// maskOf loads the mask of a vector, unless the only mask is there already.
+// maskOf loads the mask of a vector, unless y15 already holds the only mask.
 func (g tile) maskOf(half int) {
 	if g.vectors > 1 {
 		g.loadMask(half)
 	}
 }
 
-// step adds the products of an element of each row with a row of b.
+// step adds the products of an element of each row and a row of b.
 func (g tile) step(rows int) {
 	for half := range g.vectors {
 		b := operand.Mem{Base: g.bw, Disp: 32 * half}
@@ -202,8 +201,8 @@ func (g tile) step(rows int) {
 	}
 }
 
-// wide and wide512 write the functions that compute one row of a product, n columns. The number n is a
-// positive multiple of eight vectors. Strides are in bytes.
+// wide and wide512 write the functions that compute n columns of one row of a product. n is a positive
+// multiple of eight vectors. Strides are in bytes.
 func wide()    { row("wide32", 32, y) }
 func wide512() { row("wide512", 64, z) }
 

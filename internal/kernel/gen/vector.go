@@ -14,11 +14,11 @@ func function(name, signature string) {
 	Pragma("noescape")
 }
 
-// magic is in memory what FoldInt64 adds to round.
+// magic returns the memory of the constant that FoldInt64 adds to round.
 var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
 
-// foldInt64 writes FoldInt64 for n a positive multiple of 16, and its sums of squares of 16 lanes, in the
-// order of squaredNorm.
+// foldInt64 writes FoldInt64 for n a positive multiple of 16. Squares are summed in 16 lanes, in the order of
+// squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -50,14 +50,14 @@ func foldInt64() {
 	finish()
 }
 
-// squaredNorm writes the sums of squares of 16 lanes for n a positive multiple of 16. Squares are exact in
-// double precision, so fusing changes nothing.
+// squaredNorm writes the sums of squares in 16 lanes, for n a positive multiple of 16. Squares are exact in
+// float64, so fusing changes nothing.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })
 }
 
-// addRows writes AddRows for n a positive multiple of 8 and m positive. The stride lda is in bytes.
+// addRows writes AddRows for n a positive multiple of 8 and m positive. lda is in bytes.
 func addRows() {
 	function("addRows32", "func(dst, a *float32, lda, m, n, run int)")
 	dst, a, lda, n := parameter("dst"), parameter("a"), parameter("lda"), parameter("n")
@@ -107,8 +107,8 @@ func scale() {
 	again(n, 8)
 }
 
-// transpose writes the function that sets eight columns of dst to eight rows of b. The rows of dst are ldd
-// bytes apart; the rows of b are ldb bytes apart and n elements long, a positive multiple of 8.
+// transpose writes the function that sets eight columns of dst to eight rows of b. Rows have n elements, a
+// positive multiple of 8. ldd and ldb are in bytes.
 func transpose() {
 	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -144,8 +144,8 @@ func transpose() {
 	again(n, 8)
 }
 
-// spread writes the function that copies 64 bytes of src after the other to places that lie stride bytes
-// apart. The number n of elements is a positive multiple of 16.
+// spread writes the function that copies blocks of 64 bytes of src to places that are stride bytes apart. n
+// is a positive multiple of 16.
 func spread() {
 	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
 	dst, stride := parameter("dst"), parameter("stride")
