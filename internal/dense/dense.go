@@ -12,8 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]; Data may end
-// with the last element.
+// Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]. Data may end with the last element.
 type Matrix = blas32.General
 
 // New returns a matrix of zeros.
@@ -21,16 +20,16 @@ func New(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
 }
 
-// Row returns row i of m; it shares memory with m.
+// Row returns row i of m, sharing memory with m.
 func Row(m Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }
 
-// Rows returns rows [from, to) of m; they share memory with m.
+// Rows returns the rows from <= i < to of m, sharing memory with m.
 func Rows(m Matrix, from, to int) Matrix {
 	m.Rows, m.Data = to-from, m.Data[min(from*m.Stride, len(m.Data)):]
 	return m
 }
 
-// Columns returns columns [from, to) of m; they share memory with m.
+// Columns returns the columns from <= j < to of m, sharing memory with m.
 func Columns(m Matrix, from, to int) Matrix {
 	m.Cols, m.Data = to-from, m.Data[min(from, len(m.Data)):]
 	return m
@@ -45,22 +44,19 @@ func Pick(m Matrix, indices []int) Matrix {
 	return out
 }
 
-// Check refuses a matrix without columns, and a matrix with too few data for its rows and stride. A matrix
-// may have no rows.
+// Check returns an error for a matrix without columns or with too few data. A matrix may have no rows.
 func Check(m Matrix) error {
-	// Written without products that could overflow.
+	// This condition has no products that could overflow.
 	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols || m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
 		return fmt.Errorf("the matrix is malformed: %d x %d, stride %d, %d values", m.Rows, m.Cols, m.Stride, len(m.Data))
 	}
 	return nil
 }
 
-// Finite reports whether all values of v are finite: then the sum of their squares is finite in double
-// precision.
+// Finite reports whether all values of v are finite. The sum of their squares is then finite in float64.
 func Finite(v []float32) bool { return mathx.IsFinite(kernel.SquaredNorm(v)) }
 
-// NotFinite returns the first row of m with a value that is not finite, -1 if
-// there is none.
+// NotFinite returns the first row of m with a value that is not finite, or -1.
 func NotFinite(m Matrix) int {
 	for i := range m.Rows {
 		if !Finite(Row(m, i)) {
@@ -81,8 +77,7 @@ func Argmax[T float32 | int64](v []T) int {
 	return best
 }
 
-// Largest returns the index of the largest output, the lowest index in a tie. It refuses outputs that are not
-// finite.
+// Largest returns the index of the largest output, the lowest in a tie, or an error for an infinity or NaN.
 func Largest(outputs []float32) (int, error) {
 	for k, v := range outputs {
 		if v-v != 0 {
@@ -92,8 +87,8 @@ func Largest(outputs []float32) (int, error) {
 	return Argmax(outputs), nil
 }
 
-// Present returns the classes that occur among labels in [0, classes), ascending, and for every label the
-// index of its class among them.
+// Present returns the classes that occur in labels, ascending. For every label it also returns the index of
+// its class in present. Labels are in [0, classes).
 func Present[I int | int32](labels []int, classes int) (present []int, index []I) {
 	at := make([]I, classes)
 	for _, y := range labels {
@@ -126,8 +121,7 @@ func MulAB(dst, a, b Matrix) {
 	kernel.MulAB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Cols, a.Cols)
 }
 
-// MulBT sets dst to a times the transpose of b: the inner products of all pairs
-// of rows.
+// MulBT sets dst to a times the transpose of b, the inner products of all pairs of rows.
 func MulBT(dst, a, b Matrix) {
 	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
 }
@@ -140,9 +134,9 @@ func AddATB(dst, a, b Matrix) {
 // RBF computes the Gaussian kernel exp(-Gamma |x-z|²).
 type RBF struct{ Gamma float32 }
 
-// Block fills dst, x.Rows x z.Rows, with the kernel of every row of x with every row of z. normX and normZ
-// are the squared norms of the rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
-// nearly all the work. The rounding error is a few 1e-7 of |x|² + |z|²; negative results become zero.
+// Block sets dst, x.Rows x z.Rows, to the kernel between every row of x and every row of z. normX and normZ
+// hold the squared norms of the rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
+// nearly all the work. Its rounding error is a few 1e-7 of |x|² + |z|², and negative values count as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {
@@ -150,26 +144,25 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	}
 }
 
-// Cholesky is the factor R of a symmetric positive definite matrix RᵀR, with R upper triangular.
+// Cholesky is the upper triangular factor R of a symmetric positive definite matrix RᵀR.
 //
-// Nearly all of the work is in float32 matrix products. Blocks on the diagonal use float64 sums, and their
-// factors are inverted, so that the blocks beside them are products too. The factor is exact for a matrix
-// whose elements differ from the given elements by about 1e-7 times the root of the product of the two
-// diagonal elements, so in norm by this times the root of the number of rows. The least eigenvalue should be
-// larger; otherwise there may be no factor.
+// Nearly all of the work is in float32 matrix products. Diagonal blocks use float64 sums. Their factors are
+// inverted, so the blocks beside them are also products. The factor is exact for a perturbed matrix. An
+// element is perturbed by about 1e-7 times the root of the product of its two diagonal elements. In norm this
+// grows by the root of the number of rows. Smaller eigenvalues may prevent a factor.
 type Cholesky struct {
 	r        Matrix   // undefined below the diagonal
-	inverses []Matrix // of the blocks on the diagonal
+	inverses []Matrix // of the diagonal blocks
 }
 
-// choleskyBlock is the size of blocks on the diagonal.
+// choleskyBlock is the size of diagonal blocks.
 const choleskyBlock = 64
 
-// choleskyTile is the number of columns that a goroutine processes at a time.
+// choleskyTile is the number of columns that a goroutine processes at once.
 const choleskyTile = 256
 
-// Factorize returns the factor of the square matrix a, of which it reads the upper triangle, and whether it
-// exists. It overwrites a. The factor has the same bits for any number of processors.
+// Factorize returns the factor of the square matrix a, and whether the factor exists. It reads the upper
+// triangle of a and overwrites a. The bits do not depend on the number of processors.
 func Factorize(a Matrix) (Cholesky, bool) {
 	n := a.Rows
 	c := Cholesky{r: a}
@@ -206,8 +199,7 @@ func Factorize(a Matrix) (Cholesky, bool) {
 	return c, true
 }
 
-// factorizeBlock factorizes a block on the diagonal and returns the inverse of the factor,
-// with zeros below the diagonal.
+// factorizeBlock replaces a diagonal block by its factor, and returns the inverse of the factor.
 func factorizeBlock(a Matrix) (Matrix, bool) {
 	var r, inverse [choleskyBlock][choleskyBlock]float64
 	n := a.Rows
@@ -247,8 +239,7 @@ func factorizeBlock(a Matrix) (Matrix, bool) {
 	return out, true
 }
 
-// Solve replaces the columns of b, which must have as many rows as the factorized matrix a, by the columns of
-// x with a·x = b.
+// Solve replaces every column c of b by the solution x of a·x = c, where a is the factorized matrix.
 func (c Cholesky) Solve(b Matrix) {
 	n := c.r.Rows
 	part := New(choleskyBlock, b.Cols)

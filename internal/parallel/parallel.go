@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f(worker, i) for all i below n from the given number of goroutines, at most n (0: GOMAXPROCS),
-// and returns after all calls. A worker is an index below the number of goroutines; its calls are sequential.
-// With one goroutine all calls are in the caller's, and i ascends.
+// Each calls f(worker, i) for all 0 <= i < n and returns after all calls. It uses min(workers, n) goroutines,
+// and GOMAXPROCS for workers = 0. worker is the index of the goroutine, whose calls are sequential. With one
+// goroutine, all calls are in the caller's goroutine and i ascends.
 func Each(workers, n int, f func(worker, i int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

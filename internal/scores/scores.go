@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Right counts the predictions that equal the labels.
+// Right returns the number of predictions that equal the labels.
 func Right(predicted, labels []int) int {
 	right := 0
 	for i, y := range labels {
@@ -20,13 +20,12 @@ func Right(predicted, labels []int) int {
 	return right
 }
 
-// Accuracy returns the share of predictions that equal the labels; NaN without labels.
+// Accuracy returns the fraction of predictions that equal the labels, or NaN without labels.
 func Accuracy(predicted, labels []int) float64 {
 	return float64(Right(predicted, labels)) / float64(len(labels))
 }
 
-// Recall returns, for every class, the share of its rows that were predicted correctly; 0 for a class without
-// rows.
+// Recall returns the fraction of correctly predicted rows for every class, or 0 for a class without rows.
 func Recall(predicted, labels []int, classes int) []float64 {
 	right, rows := make([]float64, classes), ClassRows(labels, classes)
 	for i, y := range labels {
@@ -40,7 +39,7 @@ func Recall(predicted, labels []int, classes int) []float64 {
 	return right
 }
 
-// ClassRows counts the rows of every class.
+// ClassRows returns the number of rows of every class.
 func ClassRows(labels []int, classes int) []int {
 	rows := make([]int, classes)
 	for _, y := range labels {
@@ -49,7 +48,7 @@ func ClassRows(labels []int, classes int) []int {
 	return rows
 }
 
-// MeanRecall averages the recalls of runs of one method, class by class; nil if a run has none.
+// MeanRecall returns the mean recall of each class over runs, or nil if a run has no recalls.
 func MeanRecall(runs [][]float64) []float64 {
 	out := make([]float64, len(runs[0]))
 	for _, recall := range runs {
@@ -66,7 +65,7 @@ func MeanRecall(runs [][]float64) []float64 {
 	return out
 }
 
-// Deviation returns the standard deviation of runs, at least two, around their mean.
+// Deviation returns the standard deviation of at least two runs around their mean.
 func Deviation(runs []float64, mean float64) float64 {
 	sum := 0.0
 	for _, v := range runs {
@@ -75,18 +74,18 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of a share measured on n rows. Two rows of each outcome are added
-// (Agresti and Coull 1998), so that a share of 0 or 1 on few rows has an error too. It ignores the similarity
-// of rows of one unit.
+// StandardError returns the standard error of a fraction measured on n rows. Two rows of each outcome are
+// added (Agresti and Coull 1998), so that a fraction of 0 or 1 also has an error. It assumes independent
+// rows.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows
 	return math.Sqrt(p * (1 - p) / rows)
 }
 
-// AUROC returns the area under the receiver operating characteristic for rows with two scores: the
-// probability that the difference of the second score minus the first is larger for a row of class 1 than for
-// a row of class 0, ties counting half. It is nil if a class has no row, or a difference is NaN.
+// AUROC returns the area under the receiver operating characteristic for rows with two scores. Let d be the
+// second score minus the first. The area is the probability that d is larger for a row of class 1 than for a
+// row of class 0, where ties count half. It is nil if a class has no row or d is NaN.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))
@@ -115,8 +114,7 @@ func AUROC(of blas32.General, labels []int) *float64 {
 	return &area
 }
 
-// Areas returns the mean of the areas of runs, nil if one is nil, and their standard deviation, nil for one
-// run.
+// Areas returns the mean and the standard deviation of the areas of runs. Both are nil if an area is nil.
 func Areas(runs []*float64) (mean, sd *float64) {
 	all, sum := make([]float64, len(runs)), 0.0
 	for i, v := range runs {

@@ -1,29 +1,28 @@
-// Package tune runs a private mechanism a random number of times, each time with one of several settings, and
-// releases only the best run: a search over hyper-parameters whose whole cost is one event.
+// Package tune searches over hyper-parameters and accounts for the whole search as one event. It runs a
+// private mechanism a random number of times, each time with a random setting. It releases only the best run.
 //
 //	law, err := tune.Poisson(20)                     // expected runs; their number stays secret
 //	price, err := tune.PriceOf(ctx, law, relation, accountant.Target{Epsilon: 2, Delta: 1e-5}, event)
-//	r, err := book.Reserve(law.Event(run))           // before the first run
+//	r, err := budget.Reserve(law.Event(run))         // before the first run
 //	best, err := tune.Select(ctx, tune.Search{Law: law, Settings: 20, Event: run, Run: train, ...}, r, key)
 //
 // # Guarantee
 //
-// Every run draws its setting uniformly, with replacement, from public randomness: it is one mechanism, whose
-// outcome contains its setting, and costs Search.Event. The number of runs is drawn from Law, by exact
-// arithmetic on the bits of a secret key, and does not depend on the data. Only the best run is released,
-// with its score. Then Papernot and Steinke (2022), Theorem 2 for the truncated negative binomial laws and
-// Theorem 6 for the Poisson law, bound the Rényi divergence of the release; Liu and Talwar (2019) did so for
-// the geometric law. [Law.Event] is the event with this bound. Neighbours and unit are the same as for the
-// runs. In a tie the earlier run wins, which is a random run with this score, as runs are independent and
-// identically distributed.
+// Every run draws its setting uniformly, with replacement, from public randomness. So all runs are one
+// mechanism, whose outcome includes the setting and whose cost is Search.Event. The number of runs has the
+// distribution Law. It is drawn by exact arithmetic from a secret key and does not depend on the data. Only
+// the best run is released, with its score. Papernot and Steinke (2022) bound the Rényi divergence of the
+// release. Theorem 2 is for the truncated negative binomial distribution and Theorem 6 for the Poisson
+// distribution. Liu and Talwar (2019) proved a bound for the geometric distribution. [Law.Event] is the event
+// with this bound, for the neighbours and units of the runs. In a tie the earlier run wins. Runs are
+// independent and identically distributed, so this is a random run with this score.
 //
 // # Caveats
 //
-// The score is a part of the outcome of a run. A score on private rows must be charged in Search.Event: this
-// package cannot see whether it was. The cost exceeds the event if the number of runs is chosen, if other
-// runs are looked at, or if the search ends at a good score; the tests have all three.
+// The score is part of the outcome of a run. Search.Event must include a score on private rows, and this
+// package cannot check it. The event does not cover a chosen number of runs, looking at other runs, or
+// stopping at a good score. The tests include all three cases.
 //
-// The time of a search reveals information about the number of runs, which is not released. With Search.Every
-// it ends only at multiples of a time. Other traces on the machine, such as its load or its disk, must be
-// visible only to people trusted with the data.
+// The running time reveals information about the secret number of runs. With Search.Every a search ends only
+// at multiples of a time. Load and disk use reveal more, so only trusted people may see them.
 package tune

@@ -13,22 +13,22 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law is the distribution of the number of runs: Poisson if Mean is above 0, otherwise the truncated negative
-// binomial with Eta and Gamma, which is at least 1. [Poisson] and [NegativeBinomial] make one with an
-// expected number of runs.
+// Law is the distribution of the number of runs. If Mean is above 0, it is Poisson. Otherwise it is the
+// truncated negative binomial with Eta and Gamma, which excludes 0. [Poisson] and [NegativeBinomial] return a
+// Law for an expected number of runs.
 type Law struct {
-	Eta   float64 // in (-1, 1]: 1 is the geometric law, 0 the logarithmic one
-	Gamma float64 // in (0, 1), small for many runs; 0 for a Poisson law
-	Mean  float64 // mean of a Poisson law; 0 for other laws
+	Eta   float64 // shape in (-1, 1]: 1 is geometric, 0 is logarithmic
+	Gamma float64 // in (0, 1), small for many runs; 0 for Poisson
+	Mean  float64 // Poisson mean; 0 otherwise
 }
 
 // MaxExpected is the largest expected number of runs.
 const MaxExpected = 1e5
 
-// ErrLaw is matched by every error about the parameters of a Law.
+// ErrLaw matches every error about the parameters of a [Law].
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson law, which has no run with probability e^-mean.
+// Poisson returns the Poisson distribution. With probability e^-mean it has no run.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -37,8 +37,7 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial law with shape eta and this expected number of
-// runs, above 1.
+// NegativeBinomial returns the truncated negative binomial distribution with shape eta and mean above 1.
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
@@ -56,7 +55,7 @@ func NegativeBinomial(eta, mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// Validate reports the first parameter that is out of range.
+// Validate returns an error for a parameter that is out of range.
 func (l Law) Validate() error {
 	switch {
 	case l.Mean != 0 && (l.Eta != 0 || l.Gamma != 0):
@@ -76,7 +75,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the cost of the whole search if every run costs run.
+// Event returns the event of the whole search if the event of every run is run.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -84,7 +83,7 @@ func (l Law) Event(run accountant.Event) accountant.Event {
 	return accountant.Selection{Eta: l.Eta, Gamma: l.Gamma, Event: run}
 }
 
-// String names the law.
+// String returns the name of the distribution.
 func (l Law) String() string {
 	switch {
 	case l.Mean != 0:
@@ -110,8 +109,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that a setting is never run, if each run uses it with probability share: the
-// probability generating function of the number of runs at 1-share. Missed(1) is the probability of no run.
+// Missed returns the probability that a setting is never run, if each run uses it with probability share. It
+// is the probability generating function of the number of runs at 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -123,8 +122,8 @@ func (l Law) Missed(share float64) float64 {
 	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
 }
 
-// Quantile returns the least number of runs that is not exceeded with this probability, in (0, 1), up to
-// rounding. It is for planning the time of a search.
+// Quantile returns the smallest k such that the number of runs is at most k with at least this probability,
+// up to rounding. probability is in (0, 1). Use it to plan the time of a search.
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}
@@ -149,24 +148,22 @@ func (l Law) Quantile(probability float64) int64 {
 	return k
 }
 
-// Price is the cost of choosing: the noise that a search needs beyond one run.
+// Price is the noise and the epsilon of a search, compared with one run.
 type Price struct {
 	Law        Law
 	Noise      float64 // least noise with which the whole search meets the target
 	Epsilon    float64 // epsilon of the search with Noise, at most the target's
-	OneNoise   float64 // least noise with which one run by itself meets the target
-	OneEpsilon float64 // epsilon of one run with Noise; the rest of Epsilon pays for the choice
+	OneNoise   float64 // least noise with which a single run meets the target
+	OneEpsilon float64 // epsilon of one run with Noise; the rest of Epsilon is the cost of choosing
 }
 
-// Ratio returns Noise over OneNoise.
 func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 
-// Noisy is an event as a function of its noise.
+// Noisy returns the event of one run as a function of its noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for a target; event is one run as a function of its noise. The search
-// is accounted by Rényi divergences, the only known bounds, and one run by the tightest accountant, as
-// without a search.
+// PriceOf returns the price of a search for a target epsilon. event is the event of one run. The search uses
+// Rényi divergences, the only known bounds. One run uses the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -188,7 +185,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with given noise, with which it costs target.Epsilon.
+// PriceAt returns the price of a search with the given noise, whose cost is target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error
@@ -207,7 +204,7 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, nil
 }
 
-// Draw returns a number of runs. Its distribution is exact, for the parameters as float64: every decision
+// Draw returns a random number of runs. The distribution is exact for the float64 parameters. Every decision
 // compares random bits with a ratio of integers or with the binary digits of a parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
@@ -219,8 +216,8 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson adds numbers of mean 1, one for each whole part of the mean, and one more that is thinned to the
-// remainder: a sum of independent Poisson numbers is Poisson, and so is a thinned Poisson number.
+// poisson adds one Poisson number of mean 1 for each whole part of mean, and one that is thinned to the
+// remainder. Sums of independent Poisson numbers and thinned Poisson numbers are Poisson.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -235,8 +232,8 @@ func poisson(s *rng.Stream, mean float64) int64 {
 	return n
 }
 
-// poissonOne returns a number of mean 1: k is proposed with probability 2^-(k+1) and accepted with
-// 2^(k-1)/k!, a product of 1/2 at k = 0 and of 2/j for j from 3 to k.
+// poissonOne returns a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts with
+// probability 2^(k-1)/k!. This is a product of 1/2 at k = 0 and of 2/j for j from 3 to k.
 func poissonOne(s *rng.Stream) int64 {
 	for {
 		k := int64(0)
@@ -255,10 +252,9 @@ func poissonOne(s *rng.Stream) int64 {
 
 // geometric returns k with probability proportional to
 //
-//	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1:
+//	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1.
 //
-// each step stops with probability gamma; otherwise it continues with the probability of the next factor, or
-// starts again.
+// Each step stops with probability gamma, continues with the probability of the next factor, or starts again.
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -272,10 +268,10 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 
 // heavy returns k with probability proportional to
 //
-//	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1):
+//	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
 //
-// This is Sibuya's law, whose k-th trial ends with probability alpha/k, but each trial first restarts with
-// probability gamma. Without the first factor geometric would hardly ever end.
+// In the Sibuya distribution, trial k ends with probability alpha/k. Here each trial first restarts with
+// probability gamma. geometric would almost never end for these parameters.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -288,7 +284,7 @@ func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	}
 }
 
-// bernoulli is true with probability exactly p, for p in [0, 1], by comparing random bits with its digits.
+// bernoulli returns true with probability exactly p, in [0, 1]. It compares random bits with the digits of p.
 func bernoulli(s *rng.Stream, p float64) bool {
 	if p == 1 {
 		return true

@@ -20,33 +20,32 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Search describes a search. Law, Settings, Event, Relation and Run are required.
+// Search configures [Select]. Law, Settings, Event, Relation and Run are required.
 type Search struct {
 	Law      Law
 	Settings int // number of settings; each run has one of 0 to Settings-1
-	// Event is the worst case of one run of any setting: the outcome and the score.
+	// Event is the event of one run with any setting, including the score.
 	Event    accountant.Event
-	Relation accountant.Relation // for which Event bounds a run
-	// Run makes one run. It depends on its arguments alone and may be repeated after an interruption.
+	Relation accountant.Relation // for which Event holds
+	// Run makes one run. It must depend only on its arguments, and may be called again after an interruption.
 	Run func(ctx context.Context, r Run) (Outcome, error)
-	// Dir is a private folder from which an interrupted search resumes; "" stores nothing. Its files are
-	// secrets.
+	// Dir is a private folder from which an interrupted search resumes, or "". Its files are secret.
 	Dir string
-	// Every, if above 0, lets the search end only at a multiple of Every since it began or resumed: its time
-	// then reveals less about the number of runs.
+	// Every, if above 0, ends the search only at a multiple of Every since it began or resumed. The running
+	// time then reveals less about the number of runs.
 	Every time.Duration
 }
 
-// Run is one run of a search.
+// Run describes one run of a search.
 type Run struct {
 	Setting int
-	Key     rng.Key // of the run alone
+	Key     rng.Key // used only by this run
 	Dir     string  // folder to resume from; "" if there is none
 }
 
 // Outcome is the result of one run.
 type Outcome struct {
-	Score  float64 // the largest is best; a score that is not finite is the worst
+	Score  float64 // largest is best; a score that is not finite is worst
 	Output []byte
 }
 
@@ -56,10 +55,10 @@ type Best struct {
 	Setting int
 }
 
-// ErrSearch is matched by every error about a field of a Search.
+// ErrSearch matches every error about a field of a [Search].
 var ErrSearch = errors.New("tune: bad Search")
 
-// Validate reports the first field that is missing or out of range.
+// Validate returns an error for a field that is missing or out of range.
 func (s Search) Validate() error {
 	if err := s.Law.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrSearch, err)
@@ -82,9 +81,9 @@ func (s Search) Validate() error {
 	return nil
 }
 
-// Select makes the runs and returns the best run; nil if the law drew none. Nothing runs without a
-// reservation of Law.Event(Event). The same search with the same key gives the same result, also after an
-// interruption, and repeats only the interrupted run. No error reveals the number of runs.
+// Select performs the search and returns the best run, or nil if the drawn number of runs is 0. It requires a
+// reservation of Law.Event(Event). Equal searches and keys give equal results, also after an interruption,
+// which repeats only the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	if key.IsZero() {
 		return nil, fmt.Errorf("%w: the key is empty", ErrSearch)
 	}
-	// The theorems bound Rényi divergences, but no privacy loss distribution.
+	// The theorems bound Rényi divergences, not privacy loss distributions.
 	if err := r.Begin(s.Law.Event(s.Event), ledger.Use{Relation: s.Relation, Renyi: true, Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
@@ -123,7 +122,7 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	return &Best{Setting: kept.Best.Setting, Outcome: Outcome{Score: kept.Best.Score, Output: kept.output}}, nil
 }
 
-// one makes a run and keeps it if it is the best so far.
+// one makes a run and keeps it if it is the best until now.
 func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) error {
 	setting := key.Derive("setting", uint64(i)).Stream().Uint64N(uint64(s.Settings))
 	run := Run{Setting: int(setting), Key: key.Derive("run", uint64(i))}
@@ -172,33 +171,31 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. On disk it contains the name of the file with the best output, which is
-// written first; so the two are always consistent.
+// progress is the state of a search. On disk it names the file of the best output. This file is written
+// first, so both are always consistent.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs
 	Best *found `json:"best,omitempty"`
 
 	dir    string
-	output []byte // output of the best run
+	output []byte // of the best run
 }
 
-// found is the best run so far.
+// found is the best run until now.
 type found struct {
 	Setting int     `json:"setting"`
 	Score   float64 `json:"score"`
 	File    string  `json:"file,omitempty"` // name of the output file in the folder
 }
 
-// Names in the folder of a search. Names of runs are pseudorandom, so that no path, and no error with a path,
-// reveals the number of runs.
+// These are names in the folder of a search. Folders of runs have pseudorandom names that hide their number.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"
 	bestPrefix   = "best-"
 )
 
-// folderName returns the name of a run's folder.
 func folderName(run rng.Key) (string, error) {
 	text, err := run.Derive("folder").MarshalText()
 	if err != nil {
@@ -228,7 +225,7 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	if err := durable.PrivateFolder(s.Dir); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
-	durable.SweepFolder(s.Dir) // left by killed processes: the folder is ours
+	durable.SweepFolder(s.Dir) // files of killed processes; only this search uses the folder
 	kept := &progress{ID: id, dir: s.Dir}
 	err = run.ReadState(filepath.Join(s.Dir, stateFile), id, kept)
 	if err == nil && kept.Best != nil {
@@ -240,8 +237,7 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	return kept, nil
 }
 
-// onlyFolder makes or finds the folder of a run, and removes other runs' folders, which a killed process
-// left.
+// onlyFolder creates the folder of a run if missing, and removes folders of other runs.
 func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
 		return err
@@ -249,7 +245,6 @@ func (p *progress) onlyFolder(path string) error {
 	return wrapped(durable.PrivateFolder(path))
 }
 
-// wrapped returns err as an error of this package, nil if it is nil.
 func wrapped(err error) error {
 	if err != nil {
 		return fmt.Errorf("tune: %w", err)
@@ -257,7 +252,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// remove removes the files with this prefix from the folder, except one name.
+// remove removes the files with this prefix from the folder, except the file but.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
 	for _, e := range entries {
@@ -268,7 +263,7 @@ func (p *progress) remove(prefix, but string) error {
 	return wrapped(err)
 }
 
-// keep stores a run, identified by its folder, as the best so far.
+// keep stores a run as the best. folder is the name of the run's folder.
 func (p *progress) keep(folder string, b Best) error {
 	p.Best, p.output = &found{Setting: b.Setting, Score: b.Score}, b.Output
 	if p.dir == "" {

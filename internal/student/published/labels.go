@@ -19,27 +19,27 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Labels are the released labels of the rows of a pool.
+// Labels holds the released labels of the rows of a pool.
 type Labels struct {
-	Of       []int    // class of each row of the pool, or student.Unlabelled
+	Of       []int    // class of each pool row, or student.Unlabelled
 	Classes  []string // names of all classes
-	Released int      // rows with a label
-	Asked    int      // lines of the file
-	Withheld bool     // marked as not releasable: no part may be published
+	Released int      // number of rows with a label
+	Asked    int      // number of lines of the file
+	Withheld bool     // marked as not releasable: nothing may be published
 	SHA256   string   // of the file, hexadecimal
 }
 
 const (
 	maxLabels = 1 << 28 // largest labels file, in bytes
-	// withheldLabel heads labels that must not be released; see package teachers/label.
+	// withheldLabel is the heading of labels that must not be released. See package teachers/label.
 	withheldLabel = "label_not_releasable"
 )
 
-// ReadLabels reads the file of `pate label`, in any form. In CSV each query, a row of the pool from 0, has a
-// line "query,label", or "row,label" as written by [Labels.Write]; an empty label means that the mechanism
-// declined. If queries are not the rows themselves, rows[q] is the row of query q. A label is the number of a
-// class from 0, or its name if classes has names. Without names the classes are the numbers up to the largest
-// label, at least 2. An error about the file is an [*fault.Error].
+// ReadLabels reads a file of `pate label`, in any form. A CSV file has one line "query,label" per query, or
+// "row,label" if [Labels.Write] wrote it. Rows count from 0. An empty label means that the mechanism
+// declined. If rows is not nil, query q is pool row rows[q]. A label is the index of a class from 0, or a
+// class name if classes is not nil. Without names, the classes are the integers up to the largest label, at
+// least 2 classes. An error about the file is a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
@@ -144,8 +144,7 @@ func names(n int) []string {
 	return out
 }
 
-// Write writes the labels as CSV, with names of classes: a line row,label for each labelled row of the pool.
-// The heading marks withheld labels.
+// Write writes one CSV line row,label per labelled row, with class names. The heading marks withheld labels.
 func (l Labels) Write(w io.Writer) error {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
 	if l.Withheld {

@@ -29,34 +29,31 @@ import (
 
 // Card describes a model, the features of its rows and the provenance of its labels.
 type Card struct {
-	Schema  string          `json:"schema"` // SchemaModel
+	Schema  string          `json:"schema"` // always SchemaModel
 	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string        `json:"classes"`
 	Rows    *dataset.Schema `json:"rows"` // schema for reading rows, made from public rows
-	// Features is the name of a row's features, as in features.Named, and Extractor describes in full how
-	// they are made.
+	// Features is the name of the features, as in features.Named. Extractor describes them in full.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
-	// Transform computes Features that were partly learned from private rows, at a charge: an encoded
-	// [charged.Transform]. Nil for other features.
+	// Transform is an encoded [charged.Transform] for Features with charged statistics of private rows.
 	Transform []byte     `json:"transform,omitempty"`
 	Columns   int        `json:"columns"` // number of features
 	HeldBack  HeldBack   `json:"held_back"`
 	Labels    Provenance `json:"labels"`
 }
 
-// SchemaModel is the name of the JSON form of a model.
+// SchemaModel identifies the JSON form of a model.
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack counts how many released labels the student predicted correctly in cross-validation. Released
-// labels may be wrong themselves. Labels is 0 if no comparison was possible.
+// HeldBack counts held-out labels that the student predicted correctly in cross-validation. Released labels
+// may be wrong. Labels is 0 if no comparison was possible.
 type HeldBack struct {
 	Labels int `json:"labels"`
 	Right  int `json:"right"`
 }
 
-// Percent returns the percentage of held-out labels that were predicted correctly, with one decimal; "" if
-// there are none.
+// Percent returns the percentage of correctly predicted held-out labels, with one decimal, or "" without any.
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""
@@ -64,40 +61,38 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Provenance is the claim of a model's maker about the labels and their cost; `pate ledger verify` compares
-// it with a ledger. A model trained on private rows has no labels: Asked and Released are 0, SHA256 is empty,
-// and Entry is the model's own entry.
+// Provenance describes the labels and their cost as stated by a model's maker. `pate ledger verify` compares
+// it with a ledger. A model trained on private rows has no labels, and Entry is its own entry.
 type Provenance struct {
 	Asked    int    `json:"asked"`
 	Released int    `json:"released"`
-	SHA256   string `json:"sha256"` // of the labels file
-	// Ledger is the name of the ledger to which the labels were charged, as entry Entry; absent if unknown.
+	SHA256   string `json:"sha256"` // hash of the labels file
+	// Ledger is the name of the charged ledger, and Entry the index of the entry. Both are absent if unknown.
 	Ledger   string  `json:"ledger,omitempty"`
 	Entry    int64   `json:"entry,omitempty"`
-	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger, at Delta
+	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger at Delta
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable is true if the labels were committed to the ledger, their noise did not come from a seed,
-	// and no refusal was waived.
+	// Releasable reports that the ledger committed the labels, without seeded noise or waived checks.
 	Releasable bool     `json:"releasable"`
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }
 
-// Model is a student that can predict. It may be used by several goroutines.
+// Model is a student that can predict. It is safe for concurrent use.
 type Model struct {
 	Card
 	model plain.Model
 	made  charged.Extraction
 }
 
-// Prediction is the class of a row, the lowest class in a tie, and the model's probabilities of all classes.
+// Prediction is the class of a row (the lowest in a tie), and the probabilities of all classes.
 type Prediction struct {
 	Class         int
 	Probabilities []float64
 }
 
-// Predict predicts rows that were read by [Card].Rows. Rows of another shape are an [*fault.Error].
+// Predict predicts rows that [Card].Rows read. Rows of another shape give a [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &fault.Error{
@@ -129,10 +124,10 @@ func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, e
 	return out, nil
 }
 
-// predictRows is the number of rows whose features are in memory at a time.
+// predictRows is the largest number of rows whose features are in memory.
 const predictRows = 1 << 12
 
-// Accuracy returns the number of correct predictions, and the number of rows whose class is known.
+// Accuracy returns the number of correct predictions and the number of rows with a known class.
 func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, known int) {
 	for i, truth := range rows.Truth {
 		if truth >= 0 {
@@ -145,7 +140,7 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// check reports inconsistent parts, and finds the extractor.
+// check returns an error for inconsistent parts. It also sets the extraction of features.
 func (m *Model) check() error {
 	switch {
 	case m.Schema != SchemaModel:
@@ -165,7 +160,7 @@ func (m *Model) check() error {
 	return m.model.Check(m.Columns, len(m.Classes))
 }
 
-// restoreFeatures finds the extractor of features, and their number.
+// restoreFeatures sets the extraction of features and returns their number.
 func (m *Model) restoreFeatures() (columns int, err error) {
 	if m.Transform == nil && !slices.Contains(features.Names(), m.Features) {
 		return 0, fmt.Errorf("it has features %.40q", m.Features)
@@ -184,12 +179,12 @@ func (c Card) String() string {
 	return "mean of " + strings.Join(c.Kind, ", ")
 }
 
-// Private is a model trained on private rows, under charged noise, by package dpsgd.
+// Private is a model that package dpsgd trained on private rows with charged noise.
 type Private struct {
 	Schema     *dataset.Schema // schema of the rows, made from public rows
 	Kind       string          // kind of model, for people
-	Features   string          // features that the model uses
-	Transform  []byte          // computes Features learned from private rows; nil for other features
+	Features   string          // name of the features
+	Transform  []byte          // encoded transform for features with charged statistics; nil for other features
 	Settings   string          // full description of these features
 	Model      plain.Model
 	Provenance Provenance
@@ -218,9 +213,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the entry of a ledger that was committed for the labels file with this hash, and the
-// guarantee of the whole ledger. It verifies the whole ledger and compares it with the recorded head. Labels
-// that were not committed are an [*fault.Error].
+// Charged returns the provenance of the labels file with this hash, from the ledger at path. It contains the
+// committed entry and the guarantee of the whole ledger. Charged verifies the whole ledger against the
+// recorded head. Labels that were not committed give a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -264,13 +259,13 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}, nil
 }
 
-// The file of a student: a line of magic, JSON, and the SHA-256 of everything before.
+// magic starts the file of a student. JSON and the SHA-256 of everything before follow.
 const magic = "pate student 1\n"
 
-// maxFile is the largest size of a file, five times the largest model: 3,000 landmarks of 2,304 features.
+// maxFile is the largest size of a file, five times the largest model (3,000 landmarks of 2,304 features).
 const maxFile = 1 << 29
 
-// ErrFile is matched by every error about a file that is not a student in this version's format.
+// ErrFile matches every error about a file that is not a student in this format.
 var ErrFile = errors.New("published: not the file of a student")
 
 type document struct {
@@ -288,7 +283,7 @@ func (m *Model) Export(w io.Writer) error {
 	return err
 }
 
-// Save writes the model to a file. The same model gives the same bytes.
+// Save writes the model to a file. Equal models give equal bytes.
 func (m *Model) Save(path string, mode os.FileMode) error {
 	b, err := m.MarshalBinary()
 	if err != nil {
@@ -309,8 +304,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(b.Bytes()), nil
 }
 
-// Open reads the file of a student. An error about a file that is damaged or not a student matches [ErrFile].
-// Memory is bounded by a small multiple of the file's size.
+// Open reads the file of a student. If the file is damaged or not a student, the error matches [ErrFile]. The
+// memory is bounded by a small multiple of the file size.
 func Open(path string) (*Model, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,12 +15,12 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Config sets the training of a student. All fields are public.
+// Config configures the training of a student. All fields are public.
 type Config struct {
 	Schema     *dataset.Schema        // how the pool was read
 	Pool       dataset.Pool           // public rows
-	Labels     Labels                 // labels of its rows
-	Provenance Provenance             // cost of the labels; Asked, Released and SHA256 are taken from Labels
+	Labels     Labels                 // labels of the pool
+	Provenance Provenance             // cost of the labels; Labels determines Asked, Released and SHA256
 	Progress   func(student.Progress) // may be nil
 }
 
@@ -33,7 +33,7 @@ func featuresOf(s *dataset.Schema) string {
 }
 
 // Train trains the student that cross-validation on the released labels selects. Without labels the error
-// matches [student.ErrNoLabels]. The same configuration gives the same model.
+// matches [student.ErrNoLabels]. Equal configurations give equal models.
 func Train(ctx context.Context, c Config) (*Model, error) {
 	if c.Schema == nil || len(c.Labels.Of) != c.Pool.Len() {
 		return nil, errors.New("published: Config.Schema is nil, or Labels are of another pool")
@@ -80,8 +80,8 @@ func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.E
 	return e, x, nil
 }
 
-// Questions returns n different rows of a pool as queries, chosen by [student.Select]. The same public rows
-// give the same queries on machines of one kind.
+// Questions returns n different rows of a pool as queries, chosen by [student.Select]. Equal public rows give
+// equal queries on machines of one kind.
 func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, report func(student.Progress)) ([]int, error) {
 	_, x, err := extract(ctx, s, p)
 	if err != nil {
@@ -92,7 +92,7 @@ func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, re
 	return student.Select(ctx, x, n, report, rnd)
 }
 
-// stream returns the random numbers of a training, which depend on the labels.
+// stream returns the random stream of a training, seeded by the labels.
 func stream(l Labels) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("pate student 1"))
@@ -103,13 +103,12 @@ func stream(l Labels) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// nearlyAll is the least share of one class among released labels for which a student can learn little about
-// the others.
+// nearlyAll is the fraction of one class from which on a student learns little about other classes.
 const nearlyAll = 0.95
 
-// Doubt returns, for people, why the model may be no better than always predicting the most frequent class of
-// its labels: either nearly all labels have this class, or more labels have it than the student predicted
-// correctly in cross-validation. Otherwise it returns "". It is a function of the release.
+// Doubt returns a warning, for people, if the model may be no better than always predicting the most frequent
+// class. This is so if nearly all labels have this class, or if more labels have it than cross-validation
+// predicted correctly. Otherwise Doubt returns "". It depends only on the release.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack
@@ -128,7 +127,7 @@ func (m *Model) Doubt(l Labels) string {
 	return ""
 }
 
-// majority returns the labels' most frequent class, the lowest in a tie, and its number of labels.
+// majority returns the most frequent class of the labels (the lowest in a tie), and its number of labels.
 func (l Labels) majority() (class, most int) {
 	count := make([]int, len(l.Classes))
 	for _, c := range l.Of {
