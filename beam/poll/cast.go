@@ -10,16 +10,14 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Teacher trains one teacher, on its own share of the private data, and returns its class for each query of
-// the poll, votes.Abstention where it has none. It runs on a worker, and again if that is lost: the same
-// settings and teacher must give the same votes, as with teachers.TrainPart. Settings are given to the
-// pipeline, such as the paths from which a worker reads; they travel with it, so that keys do not belong
-// there.
+// Teacher trains one teacher on the teacher's own part of the private data. It returns a class for every
+// query of the poll, or votes.Abstention. It runs on a worker, and is repeated if the worker is lost. Equal
+// settings and teachers must give equal votes, as with teachers.TrainPart. settings, such as paths, travel
+// with the pipeline, so they must not contain keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
-// CastVotes trains all teachers of a poll, each as an element of its own, and returns their votes, a
-// collection of [Vote]. The function must be registered with beam.RegisterFunction before beam.Init, so
-// that workers find it.
+// CastVotes trains all teachers of a poll, each as a separate element, and returns a collection of [Vote].
+// Register the function with beam.RegisterFunction before beam.Init, so that workers find it.
 func CastVotes(s beam.Scope, p Poll, teacher Teacher, settings string) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -51,12 +49,11 @@ func (f *castFn) ProcessElement(ctx context.Context, teacher int64, emit func(Vo
 	return nil
 }
 
-// spread returns the numbers from 0 to n-1. Without the shuffle the engine would use one worker for all.
+// spread returns the integers from 0 to n-1. Without Reshuffle the engine would use a single worker.
 func spread(s beam.Scope, n int64) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: n}, beam.Impulse(s)))
 }
 
-// numberFn makes the numbers from 0 to N-1.
 type numberFn struct{ N int64 }
 
 func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
@@ -65,8 +62,8 @@ func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
 	}
 }
 
-// SyntheticVotes returns a vote of each teacher on each query, made by a formula where they are counted,
-// for measurements. docs/many-votes.py makes the same.
+// SyntheticVotes returns one vote of each teacher on each query, computed by a formula on the workers. Use it
+// for measurements. docs/many-votes.py computes the same votes.
 func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -75,7 +72,7 @@ func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	return beam.ParDo(s, &syntheticFn{Poll: p}, spread(s, (p.Queries-1)/syntheticRun+1))
 }
 
-// syntheticRun is how many queries one element stands for.
+// syntheticRun is the number of queries per element.
 const syntheticRun = 10_000
 
 type syntheticFn struct{ Poll Poll }
@@ -88,7 +85,7 @@ func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
 	}
 }
 
-// synthetic returns an answer: the right one, the remainder of the query, of seven in ten.
+// synthetic returns an answer. About seven in ten answers are right, the remainder of the query.
 func (p Poll) synthetic(query int64, teacher int) int32 {
 	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
 	switch classes := uint64(p.Classes); {

@@ -1,23 +1,22 @@
-// Package poll counts the votes of teachers in Apache Beam, for votes that outgrow a machine: [CountVotes],
-// [CheckVotes], [WriteCounts], and [CastVotes] to train the teachers there too.
+// Package poll counts the votes of teachers in Apache Beam, for votes that do not fit on one machine. See
+// [CountVotes], [CheckVotes] and [WriteCounts]. [CastVotes] also trains the teachers in Beam.
 //
-// The engine counts, and `pate label --counts` answers. Noise, key and charge stay with the ledger on one
-// machine; no worker has access to these. So a bundle that is run twice can neither draw noise twice nor
-// charge twice: all output of a pipeline is a function of the votes, and counts that are written again are
-// the same bytes.
+// Beam only counts, and `pate label --counts` releases labels. Noise, key and charge stay with the ledger on
+// one machine, and no worker has access to them. So repeating a bundle can neither draw noise twice nor
+// charge twice. The output of a pipeline is a function of the votes.
 //
 // # Guarantee
 //
-// The files of [WriteCounts], one after the other, are the bytes that `pate votes counts` and the SQL of
-// `pate votes sql` make of the same votes, on any runner and in any order of the votes. They are not
-// written if a teacher voted twice on a query, or if another check of [CheckVotes] fails.
+// The concatenated files of [WriteCounts] are the bytes that `pate votes counts` and `pate votes sql` compute
+// from the same votes. They do not depend on the runner or on the order of the votes. They are not written if
+// a check of [CheckVotes] fails, for example if a teacher voted twice on a query.
 //
 // # Caveats
 //
-// Counts, and what travels between workers, are as secret as the votes: the engine must be the owner's. Its
-// logs may name a teacher and a query where a check fails.
+// Counts and data between workers are as secret as the votes, so the engine must belong to the owner. Its
+// logs may contain a teacher and a query of a failed check.
 //
-// That teachers saw disjoint parts of the private data, no vote can show.
+// Votes cannot show that teachers used disjoint parts of the private data.
 //
 // # Use
 //
@@ -25,6 +24,6 @@
 //	counts := poll.CountVotes(s, poll.Poll{Queries: 1e7, Teachers: 100, Classes: 10}, votes)
 //	poll.WriteCounts(s, counts, poll.Sharded{Prefix: "gs://bucket/counts", Shards: 16})
 //
-// Transforms panic at arguments that are wrong in themselves, as the transforms of Beam do: a pipeline is
-// built before anything runs. Functions are registered in init, where workers look for them.
+// Like the transforms of Beam, these transforms panic for invalid arguments, because a pipeline is built
+// before it runs. Functions are registered in init, where workers look them up.
 package poll

@@ -7,15 +7,14 @@ import (
 	"math/bits"
 )
 
-// encodeTally writes a tally for the way between workers. It is short for a few votes too, as a bundle in
-// the order of teachers leaves of each query.
+// encodeTally encodes a tally for transport between workers, also compactly for few votes per query.
 //
 //	shape, problems, first query           varints
 //	chance                                 8 bytes
-//	voters: how many voted; of each the distance to the one before, hash, votes, low, high
-//	queries: how many were voted on; of each the distance to the one before, then
-//	    how many voted, who (distances, or a bit for each teacher, whichever is shorter)
-//	    how many classes have votes, and of each the distance and the count
+//	voters: number; for each the distance to the previous one, hash, votes, low, high
+//	queries: number; for each the distance to the previous one, then
+//	    number of teachers, then distances or one bit per teacher, whichever is shorter
+//	    number of classes with votes, and for each the distance and the count
 func encodeTally(t tally) []byte {
 	s := t.s
 	uv := binary.AppendUvarint
@@ -76,7 +75,7 @@ func countIf[T any](all []T, is func(T) bool) (n int) {
 	return n
 }
 
-// listed reports whether n of the teachers are shorter as a list than as bits.
+// listed reports whether n teachers are shorter as a list than as bits.
 func listed(n, words int) bool { return n < 4*words }
 
 func appendVoted(b []byte, voted []uint64, n int) []byte {
@@ -147,13 +146,13 @@ func decodeTally(b []byte) (tally, error) {
 	return t, nil
 }
 
-// reader reads numbers, and remembers if one was missing or too large.
+// reader reads numbers. bad is set if a number was missing or too large.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-// skip passes over n bytes, and reports whether they are good.
+// skip skips n bytes if good and n > 0, and sets bad otherwise.
 func (r *reader) skip(n int, good bool) bool {
 	if good = good && n > 0; good {
 		r.b = r.b[n:]

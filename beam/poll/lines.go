@@ -12,26 +12,26 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Form is how a line of text holds a vote.
+// Form is the format of a vote in a line of text.
 type Form string
 
 const (
-	// CSV: query,teacher,vote. A line "query,teacher,vote" is the header, in any file.
+	// CSV lines are query,teacher,vote. The line "query,teacher,vote" is a header, in any file.
 	CSV Form = "csv"
-	// JSONLines: {"query": 0, "teacher": 0, "vote": 0}.
+	// JSONLines lines are objects such as {"query": 0, "teacher": 0, "vote": 0}.
 	JSONLines Form = "jsonl"
 )
 
-// Lines defines how lines are votes. Queries and teachers are numbers from 0. A vote is the number of a
-// class, or -1; with ClassNames a name. An empty vote, like -1, is missing.
+// Lines configures how lines are read as votes. Queries and teachers are integers from 0. A vote is the index
+// of a class, or a name if ClassNames is set. An empty vote or -1 means an abstention.
 type Lines struct {
 	Form       Form
-	FirstClass int      // the number of the first class: 1 if votes count classes from 1
-	ClassNames []string // in their order
+	FirstClass int      // number of the first class: 1 if votes count classes from 1
+	ClassNames []string // in the order of the classes
 }
 
-// Votes reads a collection of lines, as textio reads them. The pipeline fails at a line that is no vote. A
-// vote for no class is left to the checks.
+// Votes reads a collection of lines, as textio returns them. The pipeline fails at a line that is not a vote.
+// The checks of the poll find votes for unknown classes.
 func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
 	if l.Form != CSV && l.Form != JSONLines {
 		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))
@@ -72,7 +72,7 @@ func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
 	return nil
 }
 
-// parse reads a line. Its errors quote nothing from the line.
+// parse reads a line. Errors do not contain text of the line.
 func (f *lineFn) parse(line string) (v Vote, err error) {
 	var query, teacher, vote string
 	if f.Lines.Form == CSV {
@@ -83,7 +83,7 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 		if !more {
 			return v, errors.New("poll: a line is not " + header)
 		}
-		if len(vote) > 1 && vote[0] == '"' && vote[len(vote)-1] == '"' { // class names hold no quotes
+		if len(vote) > 1 && vote[0] == '"' && vote[len(vote)-1] == '"' { // class names contain no quotes
 			vote = vote[1 : len(vote)-1]
 		}
 	} else if query, teacher, vote, err = object(line); err != nil {
@@ -102,7 +102,7 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 	if f.Lines.ClassNames != nil {
 		class, known := f.classes[vote]
 		if !known {
-			class = votes.MaxClasses // the checks find and count it
+			class = votes.MaxClasses // the checks find and count this class
 		}
 		v.Class = class
 		return v, nil
@@ -121,7 +121,7 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 	return v, nil
 }
 
-// object reads a JSON object. A vote that is null is missing.
+// object reads a JSON object. A null vote is an abstention.
 func object(line string) (query, teacher, vote string, err error) {
 	var o struct {
 		Query   json.Number `json:"query"`

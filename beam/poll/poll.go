@@ -7,11 +7,11 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Poll is the size of a poll. Every field is public, and none is taken from votes.
+// Poll is the size of a poll. Every field is public and not computed from votes.
 type Poll struct {
-	Queries  int64 // public queries, numbered from 0
-	Teachers int   // numbered from 0, 1 to votes.MaxTeachers
-	Classes  int   // numbered from 0, 2 to votes.MaxClasses
+	Queries  int64 // number of public queries, with indices from 0
+	Teachers int   // number of teachers, 1 to votes.MaxTeachers, with indices from 0
+	Classes  int   // number of classes, 2 to votes.MaxClasses, with indices from 0
 }
 
 // Vote is the answer of one teacher to one query.
@@ -21,7 +21,7 @@ type Vote struct {
 	Class   int32 // in [0, Poll.Classes), or votes.Abstention
 }
 
-// Validate returns an error that names the field that is wrong.
+// Validate returns an error for a field that is out of range.
 func (p Poll) Validate() error {
 	switch {
 	case p.Queries < 1 || p.Queries > math.MaxInt64/2:
@@ -34,23 +34,23 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// Bytes of the counts of a block, and bounds on its queries. A worker holds the counts of some 2000 blocks
-// while it reads votes.
+// blockBytes is the approximate size of the counts of a block, between minBlock and maxBlock queries. While
+// it reads votes, a worker holds the counts of some 2000 blocks.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
 	maxBlock      = 4096
-	outsideBlocks = -1 // the key of votes on no query of the poll
+	outsideBlocks = -1 // key of votes on queries outside the poll
 )
 
 func (p Poll) words() int { return (p.Teachers + 63) / 64 }
 
-// blockQueries returns how many consecutive queries are counted under one key.
+// blockQueries returns the number of consecutive queries per key.
 func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that counts a query. Each is blockQueries().
+// block returns the key of the block of a query. each is blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
@@ -60,7 +60,7 @@ func (p Poll) block(query, each int64) int64 {
 
 func (p Poll) blocks() int64 { return (p.Queries-1)/p.blockQueries() + 1 }
 
-// rows returns how many queries a block has: the last may have fewer.
+// rows returns the number of queries of a block. The last block may have fewer.
 func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
@@ -75,7 +75,6 @@ func cut(blocks, shard, shards int64) int64 {
 	return shard*(blocks/shards) + min(shard, blocks%shards)
 }
 
-// shardOf returns the shard of a block.
 func (p Poll) shardOf(block, shards int64) int64 {
 	each, more := p.blocks()/shards, p.blocks()%shards
 	if long := more * (each + 1); block >= long {

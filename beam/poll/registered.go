@@ -8,9 +8,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// Workers find the parts of a pipeline by name, and names are registered in init, where Beam looks for
-// them. Functions for each vote are called without reflection. The generic functions of package register do
-// that for everything, but the compiler takes some 20 seconds for each.
+// Workers find the parts of a pipeline by name. Beam looks for the names in init. Functions that are called
+// for each vote avoid reflection. The generic functions of package register would do this for all functions,
+// but the compiler takes some 20 seconds for each.
 func init() {
 	beam.RegisterType(reflect.TypeFor[Vote]())
 	beam.RegisterType(reflect.TypeFor[piece]())
@@ -53,7 +53,7 @@ func init() {
 	})
 }
 
-// func1x2 is a function that Beam calls as it is.
+// func1x2 is a function that Beam calls without reflection.
 type func1x2[A, R, S any] struct{ fn func(A) (R, S) }
 
 func (f *func1x2[A, R, S]) Name() string       { return reflectx.FunctionName(f.fn) }
@@ -66,7 +66,6 @@ func (f *func1x2[A, R, S]) Call(args []any) []any {
 
 func (f *func1x2[A, R, S]) Call1x2(a any) (any, any) { return f.fn(a.(A)) }
 
-// func2x1 is a function that Beam calls as it is.
 type func2x1[A, B, R any] struct{ fn func(A, B) R }
 
 func (f *func2x1[A, B, R]) Name() string          { return reflectx.FunctionName(f.fn) }

@@ -13,29 +13,28 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// tally is the accumulator of a block of queries: the counts, which teachers have voted on which query, and
-// problems. Tallies of any parts of the votes, put together in any order, are the tally of all. A struct of
-// one pointer fits an interface without allocation, which the engine needs for each vote.
+// tally is the accumulator of a block of queries. It holds counts, which teachers voted on which query, and
+// problems. Merging tallies of all parts of the votes gives the tally of all votes, in any order. A struct of
+// one pointer fits into an interface without an allocation, which matters for each vote.
 type tally struct{ s *state }
 
 type state struct {
 	poll     Poll
 	rows     int      // poll.blockQueries()
-	first    int64    // first query of the block, once there are counts
+	first    int64    // first query of the block, if there are counts
 	counts   []uint32 // rows x Classes; nil before the first vote, and in reports
-	voted    []uint64 // rows x words, a bit for each teacher; nil where counts is
-	voters   []voter  // one for each teacher; nil before the first vote
+	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
+	voters   []voter  // one per teacher; nil before the first vote
 	problems [problems]problem
-	// logChance is the logarithm of the chance that two teachers who answer independently agree on all
-	// queries. Only reports have it.
+	// logChance, in reports, is the log of the probability that two independent teachers always agree.
 	logChance float64
 }
 
-// voter summarises a teacher's votes, without abstentions, enough to find teachers who vote alike.
+// voter summarises a teacher's votes without abstentions, to find teachers with equal votes.
 type voter struct {
-	hash      uint64 // the sum, modulo 2^64, of a hash of each vote
+	hash      uint64 // sum, modulo 2^64, of a hash of each vote
 	votes     int64
-	low, high int32 // the lowest and highest class; 0 without a vote
+	low, high int32 // lowest and highest class; 0 without a vote
 }
 
 func newTally(p Poll) tally { return tally{&state{poll: p, rows: int(p.blockQueries())}} }
@@ -85,7 +84,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge takes in the tally of other votes on the same block, and shares no memory with it.
+// merge adds the tally of other votes on the same block. It copies all memory that it keeps.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -127,7 +126,7 @@ func (v *voter) merge(from voter) {
 	}
 }
 
-// hashVote mixes a vote into 64 bits, as splitmix64 does.
+// hashVote hashes a vote to 64 bits like splitmix64.
 func hashVote(query int64, class int32) uint64 {
 	h := uint64(query)*0x9e3779b97f4a7c15 + uint64(class)*0xd1b54a32d192ed03 + 1
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -135,17 +134,17 @@ func hashVote(query int64, class int32) uint64 {
 	return h ^ h>>31
 }
 
-// Kinds of problems.
+// These are the kinds of problems.
 const (
 	twice = iota
 	noTeacher
 	noClass
 	noQuery
-	problems // how many there are
+	problems // number of kinds
 )
 
-// problem counts votes that are not allowed. It names the one with the lowest query, and of these the
-// lowest teacher, so that a message does not depend on the order of votes.
+// problem counts invalid votes of one kind. It holds the vote with the lowest query and then the lowest
+// teacher, so that a message does not depend on the order of votes.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -160,8 +159,8 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check returns an error if the votes of a whole poll are such that their counts would protect nobody, or
-// are no votes. It names queries and teachers and no class.
+// check returns an error if the votes of a whole poll are invalid, or if their counts would protect nobody.
+// The error contains queries and teachers but no class.
 func (s *state) check() error {
 	var found []string
 	for k, p := range s.problems {
@@ -185,8 +184,8 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes who are neither silent nor constant, unless chance
-// makes such pairs.
+// equalTeachers returns two teachers with equal votes. It ignores teachers that are silent or constant. It
+// also returns false if such pairs are likely by chance.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
@@ -205,8 +204,7 @@ func (s *state) equalTeachers() (a, b int, equal bool) {
 	return 0, 0, false
 }
 
-// logAgree returns the logarithm of the chance that two of the teachers answered a query alike, an
-// abstention being an answer.
+// logAgree returns the log of the probability that two random teachers gave equal answers or abstained.
 func logAgree(counts []uint32, teachers int) float64 {
 	missing := float64(teachers)
 	var alike float64
@@ -221,16 +219,15 @@ func logAgree(counts []uint32, teachers int) float64 {
 	return math.Log((alike + missing*(missing-1)) / (n * (n - 1)))
 }
 
-// Counts are the counts of a poll in a pipeline, and the findings of its checks.
+// Counts holds the counts of a poll in a pipeline, and the results of the checks.
 type Counts struct {
 	poll   Poll
 	blocks beam.PCollection // KV<int64, tally>, one for each block with votes
-	report beam.PCollection // tally, one
+	report beam.PCollection // a single tally
 }
 
-// CountVotes counts a collection of [Vote]. Votes are put together where they are read; from worker to
-// worker go counts of blocks of queries, with a bit for each teacher who has voted. It panics if the poll
-// is not valid: a pipeline is built before it runs.
+// CountVotes counts a collection of [Vote]. Votes are combined where they are read. Workers exchange only
+// counts of blocks of queries, with one bit for each teacher who voted. CountVotes panics if p is not valid.
 func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -242,9 +239,10 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	return Counts{poll: p, blocks: counted, report: beam.Combine(s, &mergeFn{Poll: p}, reports)}
 }
 
-// CheckVotes makes the pipeline fail if a teacher voted twice on a query, if a vote is of no teacher, for
-// no class or on no query of the poll, and if two teachers vote alike everywhere. The message counts such
-// votes and names a teacher and a query: read it where the votes may be read. [WriteCounts] checks too.
+// CheckVotes makes the pipeline fail if the votes are invalid. A vote is invalid if its teacher, class or
+// query is not in the poll, or if the teacher already voted on the query. Two teachers with equal votes
+// everywhere are also invalid. The message contains counts, a teacher and a query, so it is as secret as the
+// votes. [WriteCounts] includes these checks.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
@@ -285,7 +283,7 @@ func reportFn(_ int64, t tally) tally {
 	return tally{&s}
 }
 
-// emptyFn makes a report of no votes, so that there is one.
+// emptyFn returns a report without votes, so that there is at least one report.
 type emptyFn struct{ Poll Poll }
 
 func (f *emptyFn) ProcessElement([]byte) tally { return newTally(f.Poll) }

@@ -14,18 +14,18 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Sharded is the destination of counts: Shards files whose names begin with Prefix. One after the other, in
-// the order of their names, they are the file that `pate votes counts` writes. The prefix is a path that
-// all workers can write, or a URL whose scheme is registered with the engine, as gs.
+// Sharded is the destination of counts: Shards files whose names begin with Prefix. Concatenated in the order
+// of their names, they equal the file of `pate votes counts`. Prefix is a path that all workers can write, or
+// a URL whose scheme is registered with the engine, such as gs.
 type Sharded struct {
 	Prefix string
-	Shards int // 1 to [MaxShards]; some are empty where there are fewer blocks
+	Shards int // 1 to [MaxShards]; files are empty if there are fewer blocks
 }
 
-// MaxShards is how many files counts may go to.
+// MaxShards is the largest number of files of counts.
 const MaxShards = 99999
 
-// Validate returns an error that names the field that is wrong.
+// Validate returns an error for an invalid field.
 func (o Sharded) Validate() error {
 	switch {
 	case o.Prefix == "":
@@ -50,14 +50,13 @@ func (o Sharded) file(shard int64) string {
 
 // piece is the text of the counts of a block.
 type piece struct {
-	Block int64 // outsideBlocks: of none; it makes a shard without votes known
+	Block int64 // outsideBlocks for no block, which only announces the shard
 	Text  []byte
 }
 
-// WriteCounts writes the counts, after all checks of [CheckVotes] on all votes: where one fails, no file is
-// written. It returns the names of the files. A file that is written again, because a worker was lost or
-// the pipeline is run once more, has the same bytes. Files on a disk are wholly there or not there and have
-// mode 0600: counts are as secret as the votes.
+// WriteCounts writes the counts and returns the names of the files. First it makes all checks of [CheckVotes]
+// on all votes. If a check fails, it writes no file. Files that are written again have the same bytes. On a
+// disk, files are written atomically with mode 0600, because counts are as secret as the votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	if err := to.Validate(); err != nil {
 		panic(err)
@@ -70,7 +69,7 @@ func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	return beam.ParDo(s, &writeFn{Poll: c.poll, To: to}, shards, beam.SideInput{Input: c.report})
 }
 
-// textFn writes the lines of a block, as votes.Source.WriteCounts does.
+// textFn formats the counts of a block like votes.Source.WriteCounts.
 type textFn struct {
 	Poll   Poll
 	Shards int64
@@ -78,7 +77,7 @@ type textFn struct {
 
 func (f *textFn) ProcessElement(block int64, t tally, emit func(int64, piece)) {
 	if block == outsideBlocks {
-		return // the report has it
+		return // the report contains it
 	}
 	emit(f.Poll.shardOf(block, f.Shards), piece{block, f.Poll.lines(block, t.s.counts)})
 }
@@ -100,7 +99,7 @@ func (p Poll) lines(block int64, counts []uint32) []byte {
 	return text
 }
 
-// shardsFn makes every shard known, also those without a vote.
+// shardsFn emits a piece for every shard, so that shards without votes are also written.
 type shardsFn struct{ Shards int64 }
 
 func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
@@ -109,7 +108,7 @@ func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
 	}
 }
 
-// writeFn writes a shard. It has the report of all votes, and so begins when all are counted.
+// writeFn writes a shard. It starts after all votes are counted, because it needs their report.
 type writeFn struct {
 	Poll Poll
 	To   Sharded

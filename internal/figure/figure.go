@@ -1,5 +1,5 @@
 // Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours are classes
-// of a style sheet: a page has its own, and a file contains one for light and dark.
+// of a style sheet. A page has its own style sheet, and a file contains one for light and dark.
 package figure
 
 import (
@@ -16,36 +16,36 @@ import (
 
 // Figure is a plot of lines.
 type Figure struct {
-	Title string // the accessible name
-	Mark  string // a warning above the plot; may be empty
+	Title string // accessible name
+	Mark  string // warning above the plot; may be empty
 	X, Y  Axis
 	Lines []Line
-	Zero  bool // draws the level zero
+	Zero  bool // draws a horizontal line at zero
 }
 
-// Line is a line with a name, which may be empty.
+// Line is a line of a plot. Its name may be empty.
 type Line struct {
 	Name   string
-	Colour int  // index below [Colours]; negative for grey
+	Colour int  // from 0 to Colours-1; negative for grey
 	Dashed bool // grey lines on a page are always dashed
-	Dots   bool // draws each point
-	Level  bool // draws a horizontal line at the last point, from side to side
+	Dots   bool // draws every point
+	Level  bool // draws a horizontal line through the last point, across the plot
 	Points []Point
 }
 
-// Point is a point of a line, with an error bar from Low to High if High is above Low.
+// Point is a point of a line. If High is above Low, it has an error bar from Low to High.
 type Point struct{ X, Y, Low, High float64 }
 
-// Colours is the number of colours: classes s0 to s7.
+// Colours is the number of colours, the classes s0 to s7.
 const Colours = 8
 
-// Size is a size of a drawing, in pixels. Left is the space for the ticks, Right for the names.
+// Size is the size of a drawing in pixels. Left is the space for the ticks, and Right for the names.
 type Size struct {
 	Class                            string
 	Width, Height, Left, Right, Font float64
 }
 
-// HTML returns the plot in each size, for a page whose style sheet has the classes.
+// HTML returns the plot in every size. The style sheet of the page must have the classes.
 func (f Figure) HTML(sizes ...Size) template.HTML {
 	var b strings.Builder
 	for _, s := range sizes {
@@ -54,7 +54,7 @@ func (f Figure) HTML(sizes ...Size) template.HTML {
 	return template.HTML(b.String())
 }
 
-// SVG returns a file that needs no style sheet, with space for the longest name.
+// SVG returns an SVG file that includes its style sheet, with space for the longest name.
 func (f Figure) SVG() []byte {
 	names := 0
 	for _, l := range f.Lines {
@@ -74,7 +74,6 @@ func (f Figure) SVG() []byte {
 //go:embed style.html
 var style string
 
-// draw writes one size of the plot.
 func (f Figure) draw(b *strings.Builder, s Size) {
 	var xs, ys []float64
 	for _, l := range f.Lines {
@@ -131,7 +130,7 @@ func (f Figure) draw(b *strings.Builder, s Size) {
 	b.WriteString("</svg>\n")
 }
 
-// draw writes the points of the line and opens its group, which is also for its name.
+// draw writes the points of the line. It opens a group that stays open for the name of the line.
 func (l Line) draw(b *strings.Builder, x, y func(v float64) float64, left, right float64) {
 	class, dashed := "level", ""
 	if l.Colour >= 0 {
@@ -165,8 +164,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves the heights of labels apart: in their order, with at least a step between them, and from low to
-// high. Labels that do not fit begin below low.
+// apart moves labels vertically, in their order, to a distance of at least step, between low and high. If
+// labels do not fit, some begin below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {
@@ -179,14 +178,14 @@ func apart(at []float64, step, low, high float64) []float64 {
 		room = out[i] + step
 	}
 	room = high
-	for _, i := range slices.Backward(rank) { // and back from high
+	for _, i := range slices.Backward(rank) { // back from high
 		out[i] = min(out[i], room)
 		room = out[i] - step
 	}
 	return out
 }
 
-// Axis is a side of a plot. Without ends it is as long as the lines need.
+// Axis is an axis of a plot. If Low and High are equal, the lines determine the ends.
 type Axis struct {
 	Label     string
 	Low, High float64
@@ -194,7 +193,7 @@ type Axis struct {
 	Ticks     []float64 // nil for round numbers
 }
 
-// over returns the axis with ends and ticks, computed from the values if they are not given.
+// over returns the axis with ends and ticks. Missing ends and ticks are computed from the values.
 func (a Axis) over(values []float64) Axis {
 	if a.Low == a.High {
 		a.Low, a.High = math.Inf(1), math.Inf(-1)
@@ -213,8 +212,8 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded returns the axis with ends and ticks. A linear axis whose ends were not given gets space beyond the
-// values. For values that are not negative, no end is below zero.
+// padded is over with space beyond the values, for a linear axis without ends. The low end stays at or above
+// zero.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)
@@ -229,8 +228,7 @@ func (a Axis) padded(values []float64) Axis {
 	return a.over(values)
 }
 
-// share returns the position of v between the ends, from 0 to 1. On an axis without length values are in the
-// middle.
+// share returns the position of v between the ends, from 0 to 1, or the middle if the ends are equal.
 func (a Axis) share(v float64) float64 {
 	low, high := a.Low, a.High
 	if low == high {
@@ -243,7 +241,6 @@ func (a Axis) share(v float64) float64 {
 	return (v - low) / (high - low)
 }
 
-// round returns round numbers between the ends.
 func (a Axis) round() []float64 {
 	var out []float64
 	if a.Log {

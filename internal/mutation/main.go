@@ -1,25 +1,24 @@
-// Command mutation checks the tests: it breaks one expression that privacy depends on, runs
-// the tests that should notice, and expects them to fail. It is run from the root of the module.
+// Command mutation tests the tests. It breaks one expression that privacy depends on, runs the relevant
+// tests, and expects a failure. Run it from the root of the module.
 //
 //	go run ./internal/mutation -all
 //	go run ./internal/mutation -sample 8            # another eight every day
-//	go run ./internal/mutation stability/ svt/msvec # by the beginning of the id
+//	go run ./internal/mutation stability/ svt/msvec # by prefix of the id
 //
-// The list of mutations is the text under mutations/, one file for each group of packages:
+// The mutations are listed in text files under mutations/, one file per group of packages:
 //
 //	in: accountant
 //	test: ./accountant -run ConversionGolden
 //	conversion-gain (Conversion.epsilon): the conversion must not promise more than its theorem
 //		math.Log(a) => 2*math.Log(a)
 //
-// A mutation names a function, a Type.Method, or a constant, variable or type of the package,
-// and an expression or statement in it. The tokens are compared: white space, comments and the
-// rest of the line do not matter, nor the file. Where a function has equal expressions, "#2"
-// behind the expression is the second. Nothing behind the arrow leaves a statement out. Several
-// lines are one mutation, and a line "test:" among them is for it alone.
+// A mutation has the name of a function, a Type.Method, or a constant, variable or type of the package. It
+// also has an expression or statement to replace. Tokens are compared, so white space, comments, the rest of
+// the line and the file do not matter. "#2" after an expression selects the second of equal expressions. An
+// empty replacement removes a statement. A mutation may have several such lines and its own "test:" line.
 //
-// A mutation is applied in an overlay of the go command: no file of the tree changes. A mutation
-// that no test notices "survives"; then a test is missing, or the line protects nothing.
+// Mutations use an overlay of the go command, so no file of the tree changes. If no test fails, the mutation
+// "survives". Then a test is missing, or the line protects nothing.
 package main
 
 import (
@@ -74,8 +73,8 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the mutations asked for. A sample takes every stride-th one, from
-// a place that moves by one a day, so that all have their turn.
+// choose returns the selected mutations. A sample takes every stride-th mutation. Its start moves by one
+// every day, so that every mutation has its turn.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations
@@ -125,21 +124,20 @@ func try(ctx context.Context, chosen []mutation, verbose bool) error {
 	return nil
 }
 
-// outcome says how the tests took a mutation.
+// outcome is the result of the tests for a mutation.
 type outcome struct {
 	caught  bool
-	by      string // the first test that failed, or "panic", "timeout"
+	by      string // the first failing test, or "panic" or "timeout"
 	seconds float64
 	output  string // of go test
 }
 
-// errDoesNotCompile is returned for a mutation that is no program.
+// errDoesNotCompile reports a mutation that does not compile.
 var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// run runs the tests of m with the mutation applied. It changes no file below root,
-// and removes the failures that property tests write down there.
+// run runs the tests of m with the mutation applied. It removes new failure files below root.
 func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	file, source, err := m.apply(root)
 	if err != nil {
@@ -180,8 +178,7 @@ func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	return o, nil
 }
 
-// writeOverlay writes the mutated source and the file that makes the go command
-// read it in place of the original.
+// writeOverlay writes the mutated source, and the file that makes the go command use it.
 func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	mutated := filepath.Join(dir, "mutated.go")
 	if err := os.WriteFile(mutated, source, 0o600); err != nil {
@@ -199,8 +196,7 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// failures lists the failures of property tests (testdata/rapid) on disk for the
-// packages that m tests.
+// failures returns the failure files of property tests (testdata/rapid) in the packages that m tests.
 func failures(root string, m mutation) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range m.test {
@@ -209,7 +205,7 @@ func failures(root string, m mutation) map[string]bool {
 		}
 		files, err := filepath.Glob(filepath.Join(root, p, "testdata", "rapid", "*", "*.fail"))
 		if err != nil {
-			continue // the pattern is malformed: there are none
+			continue // a malformed pattern matches nothing
 		}
 		for _, f := range files {
 			found[f] = true
@@ -218,7 +214,7 @@ func failures(root string, m mutation) map[string]bool {
 	return found
 }
 
-// removeFailures removes those that were not there before, and folders left empty.
+// removeFailures removes the failure files that are not in before, and empty folders.
 func removeFailures(root string, m mutation, before map[string]bool) {
 	for f := range failures(root, m) {
 		if before[f] {
@@ -226,7 +222,7 @@ func removeFailures(root string, m mutation, before map[string]bool) {
 		}
 		for dir := f; filepath.Base(dir) != "testdata"; dir = filepath.Dir(dir) {
 			if os.Remove(dir) != nil {
-				break // others are in it
+				break // the folder is not empty
 			}
 		}
 	}

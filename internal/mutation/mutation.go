@@ -21,12 +21,11 @@ import (
 	"strings"
 )
 
-// mutation is one deliberate mistake.
 type mutation struct {
 	id   string   // group/name
-	dir  string   // of the package, below the root of the module, with slashes
-	in   string   // the function, Type.Method, or the constant, variable or type
-	edit []edit   // what is replaced there
+	dir  string   // of the package, relative to the root of the module, with slashes
+	in   string   // function, Type.Method, constant, variable or type
+	edit []edit   // replacements in this declaration
 	why  string   // what would go wrong
 	test []string // arguments of go test: packages, and -run with a pattern
 }
@@ -34,14 +33,14 @@ type mutation struct {
 // edit replaces an expression or a statement of a declaration.
 type edit struct {
 	old string
-	nth int // which of the equal ones, from 1; 0 is the only one
+	nth int // index among equal expressions, from 1; 0 if there is only one
 	new string
 }
 
 //go:embed mutations/*.txt
 var texts embed.FS
 
-// all returns every mutation, in the order of the files and their lines.
+// all returns every mutation, ordered by file and line.
 func all() ([]mutation, error) {
 	entries, err := texts.ReadDir("mutations")
 	if err != nil {
@@ -67,7 +66,7 @@ var (
 	ordinal = regexp.MustCompile(` #(\d+)$`)
 )
 
-// parse reads the mutations of a file; the comment of the package has their form.
+// parse reads the mutations of a file, in the format of the package comment.
 func parse(group string, text []byte) ([]mutation, error) {
 	var list []mutation
 	var dir string
@@ -96,7 +95,7 @@ func parse(group string, text []byte) ([]mutation, error) {
 			e := edit{old: old, new: strings.TrimSpace(replacement)}
 			if n := ordinal.FindStringSubmatch(old); n != nil {
 				e.old = strings.TrimSuffix(old, n[0])
-				e.nth, _ = strconv.Atoi(n[1]) // 0, the only one, where it is no number
+				e.nth, _ = strconv.Atoi(n[1]) // 0 if it is not a number
 			}
 			m := &list[len(list)-1]
 			m.edit = append(m.edit, e)
@@ -113,7 +112,7 @@ func parse(group string, text []byte) ([]mutation, error) {
 	return list, lines.Err()
 }
 
-// apply returns the file that declares what m changes, below root, and its mutated text.
+// apply returns the name, relative to root, and the mutated text of the file that declares m.in.
 func (m mutation) apply(root string) (file string, source []byte, err error) {
 	defer func() {
 		if err != nil {
@@ -149,8 +148,7 @@ type place struct {
 	text string
 }
 
-// matches returns the nodes of a declaration whose tokens are want. base is the position of
-// the first byte of source.
+// matches returns the nodes of a declaration whose tokens are want. base is the position of source.
 func matches(source []byte, declared ast.Node, base token.Pos, want []string) (found []span) {
 	ast.Inspect(declared, func(n ast.Node) bool {
 		if n == nil {
@@ -165,7 +163,7 @@ func matches(source []byte, declared ast.Node, base token.Pos, want []string) (f
 	return found
 }
 
-// declaration returns the file of m's package, below root, that declares what m changes.
+// declaration returns the file of m's package that declares m.in. The file name is relative to root.
 func (m mutation) declaration(root string) (file string, source []byte, found ast.Node, base token.Pos, err error) {
 	dir := filepath.Join(root, filepath.FromSlash(m.dir))
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -182,10 +180,10 @@ func (m mutation) declaration(root string) (file string, source []byte, found as
 			last = m.in
 		}
 		if strings.HasSuffix(name, "_test.go") || !bytes.Contains(text, []byte(last)) {
-			continue // without reading what it declares
+			continue // skips parsing
 		}
 		if ok, err := build.Default.MatchFile(dir, filepath.Base(name)); err != nil || !ok {
-			continue // of another system
+			continue // for another system
 		}
 		files := token.NewFileSet()
 		tree, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
@@ -237,8 +235,7 @@ func declared(tree *ast.File, name string) ast.Node {
 	return nil
 }
 
-// words returns the tokens of a text, without what a line break adds or needs: the semicolon
-// behind a statement that stands last, and the comma behind such an element.
+// words returns the tokens of text without a semicolon or comma before the end or a closing bracket.
 func words(text []byte) (list []string) {
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Main runs the tests of a package in separate folders. Temporary files are in memory if the system supports
-// it, since tests sync thousands of files. The state folder is not the user's. Main returns the exit code.
+// Main runs the tests of a package in separate temporary and state folders. Tests sync thousands of files, so
+// temporary files are in memory if possible. Main returns the exit code.
 func Main(m interface{ Run() int }) int {
 	dir := Must(os.MkdirTemp(memoryFolder(), "pate-test-"))
 	defer os.RemoveAll(dir)

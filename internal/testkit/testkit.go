@@ -1,5 +1,5 @@
-// Package testkit holds helpers for tests of several packages: divergences of distributions that are listed
-// point by point, small worlds of votes, a goodness-of-fit test, and reference files.
+// Package testkit has helpers for tests: divergences of discrete distributions, small worlds of votes, a
+// goodness-of-fit test, and reference files.
 package testkit
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 // FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests. Seeds are fixed,
-// so a test fails always or never.
+// so a test always fails or never fails.
 const FalseAlarm = 1e-9
 
-// HockeyStick returns sum (p - e^eps q)_+, which is the least delta for eps.
+// HockeyStick returns sum (p - e^eps q)_+, the smallest delta for eps.
 func HockeyStick(p, q []float64, eps float64) float64 {
 	sum := 0.0
 	for i := range p {
@@ -34,12 +34,12 @@ func HockeyStick(p, q []float64, eps float64) float64 {
 	return sum
 }
 
-// EitherHockeyStick returns the larger hockey-stick divergence of the two directions.
+// EitherHockeyStick returns the larger of the hockey-stick divergences in both directions.
 func EitherHockeyStick(p, q []float64, eps float64) float64 {
 	return max(HockeyStick(p, q, eps), HockeyStick(q, p, eps))
 }
 
-// Renyi returns the Rényi divergence of p from q at order a.
+// Renyi returns the Rényi divergence of order a of p from q.
 func Renyi(p, q []float64, a float64) float64 {
 	sum := 0.0
 	for i := range p {
@@ -50,7 +50,7 @@ func Renyi(p, q []float64, a float64) float64 {
 	return math.Log(sum) / (a - 1)
 }
 
-// Histograms lists all histograms with at most the given number of votes.
+// Histograms returns all histograms with at most the given number of votes.
 func Histograms(votes, classes int) [][]int {
 	if classes == 0 {
 		return [][]int{nil}
@@ -64,7 +64,7 @@ func Histograms(votes, classes int) [][]int {
 	return all
 }
 
-// Neighbours returns, for each histogram, the indices of the histograms that differ from it by one added or
+// Neighbours returns the indices of the neighbours of each histogram. Neighbours differ by one added or
 // removed vote or, with moves, by one moved vote.
 func Neighbours(histograms [][]int, moves bool) [][]int {
 	number := map[string]int{}
@@ -126,7 +126,7 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Golden returns a reference file. None of its lists may be empty, except lists within lists.
+// Golden returns a reference file. Only lists within lists may be empty.
 func Golden[T any](t require.TestingT, path string) (v T) {
 	ReadJSON(t, path, &v)
 	requireLists(t, path, reflect.ValueOf(v))
@@ -143,7 +143,7 @@ func requireLists(t require.TestingT, path string, v reflect.Value) {
 	}
 }
 
-// Must returns v. It panics with err if that is not nil: for calls that must succeed before a test begins.
+// Must returns v. It panics if err is not nil. Use it for calls that must succeed before a test begins.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -169,19 +169,19 @@ func Err[T any](_ T, err error) error { return err }
 // Err2 returns the error of a call with two other results.
 func Err2[T, U any](_ T, _ U, err error) error { return err }
 
-// ErrorAs returns the error of this type in err, which must contain one.
+// ErrorAs requires that err contains an error of type E, and returns this error.
 func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
 	require.ErrorAs(t, err, &found, about...)
 	return found
 }
 
-// Write writes a file that only its owner can read, and returns its path.
+// Write writes a file that only its owner can read, and returns the path.
 func Write[T string | []byte](t require.TestingT, path string, content T) string {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
-// WellFormed requires that a text is XML.
+// WellFormed requires that text is XML.
 func WellFormed(t require.TestingT, text []byte, about ...any) {
 	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
 		if _, err := d.Token(); err == io.EOF {
@@ -219,8 +219,8 @@ func Gzip(data []byte) []byte {
 	return b.Bytes()
 }
 
-// Folder returns a folder for programs that may still write for a moment after they were ended, such as
-// browsers. Unlike with t.TempDir, a file that cannot be removed does not fail a test.
+// Folder returns a temporary folder for programs that may still write after they end, such as browsers.
+// Unlike t.TempDir, it does not fail a test if a file cannot be removed.
 func Folder(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "pate-test-")
 	if err != nil {

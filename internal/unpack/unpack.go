@@ -16,12 +16,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxBytes is the largest unpacked size of one file: 1 GiB. It is above the largest idx file in common use
-// (EMNIST ByClass, 0.55 GB) and prevents a small compressed file from filling the memory.
+// MaxBytes is the largest unpacked size of a file, 1 GiB. The largest common idx file (EMNIST ByClass) has
+// 0.55 GB. The limit prevents a small compressed file from filling the memory.
 const MaxBytes = 1 << 30
 
-// Open opens a file for reading. Pipes and devices are refused before they are opened: opening a pipe waits
-// for a writer, and a device may have no end.
+// Open opens a regular file for reading. It rejects pipes and devices before opening them, since opening a
+// pipe waits for a writer, and a device may have no end.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -33,8 +33,8 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRatio is the largest ratio of unpacked to compressed size, beyond smallBytes. A table of zeros and ones
-// is compressed by up to a factor of a hundred; a larger ratio indicates a file made to fill the memory.
+// maxRatio is the largest ratio of unpacked to compressed size, above smallBytes. A table of zeros and ones
+// has a ratio of up to a hundred. A larger ratio indicates a file made to fill the memory.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -45,8 +45,8 @@ var (
 	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
 )
 
-// Reader returns the plain bytes of r, which may be compressed by gzip or Zstandard, as detected from its
-// first bytes. It fails after MaxBytes plain bytes, and after maxRatio times the bytes of a compressed file.
+// Reader returns the unpacked bytes of r. It detects gzip and Zstandard from the first bytes. It fails after
+// MaxBytes bytes, and for a compressed file after maxRatio times the file size.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
@@ -73,7 +73,7 @@ func Reader(r io.Reader) (io.Reader, error) {
 	return out, nil
 }
 
-// Format returns the compression of a file that begins with these bytes, "" if there is none.
+// Format returns the compression of a file that begins with head, or "" for none.
 func Format(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -84,16 +84,16 @@ func Format(head []byte) string {
 	return ""
 }
 
-// Decoder returns a reader of the unpacked bytes of a file with a [Format], without a limit.
+// Decoder returns a reader of the unpacked bytes of a file in this [Format], without a limit.
 func Decoder(r io.Reader, format string) (io.Reader, error) {
 	if format == "gzip" {
 		return gzip.NewReader(r)
 	}
-	// One goroutine: none remains when reading ends early.
+	// With one goroutine, none remains when reading ends early.
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
 }
 
-// capped is io.LimitedReader that fails, instead of ending, beyond its limit.
+// capped is an io.LimitedReader that fails beyond the limit instead of ending.
 type capped struct {
 	r    io.Reader
 	left int64
@@ -115,7 +115,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Sum returns the SHA-256 of the unpacked bytes of a file, in hexadecimal.
+// Sum returns the hexadecimal SHA-256 of the unpacked bytes of a file.
 func Sum(path string) (string, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Countvotes counts the votes of teachers with Apache Beam, for votes that outgrow a machine. See
-// docs/many-machines.md.
+// Countvotes counts the votes of teachers with Apache Beam (docs/many-machines.md).
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// help has the flags of this program between its two parts.
+// help has two parts. The flags of this program are printed between them.
 //
 //go:embed help.txt
 var help string
@@ -40,7 +39,7 @@ type flags struct {
 	pool       int
 }
 
-// ours is the flags of this program; others are Beam's.
+// ours returns the flags of this program without Beam's flags.
 func (f *flags) ours() *flag.FlagSet {
 	fs := flag.NewFlagSet("countvotes", flag.ContinueOnError)
 	fs.StringVar(&f.votes, "votes", "", "`file`, pattern or URL of the votes")
@@ -73,20 +72,19 @@ func main() {
 		return nil
 	})
 	flag.Parse()
-	beam.Init() // a worker that the engine started goes no further
+	beam.Init() // does not return in a worker that the engine started
 	if err := f.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "countvotes:", err)
 		os.Exit(1)
 	}
 }
 
-// run builds the pipeline and runs it.
 func (f *flags) run(ctx context.Context) error {
 	if f.pool != 0 {
 		if _, err := extworker.StartLoopback(ctx, f.pool); err != nil {
 			return err
 		}
-		select {} // until it is killed
+		select {} // until the process is killed
 	}
 	lines, err := f.lines()
 	if err != nil {
@@ -113,7 +111,7 @@ func (f *flags) run(ctx context.Context) error {
 		}
 	}
 	if *jobopts.WorkerBinary == "" && runtime.GOOS == "linux" {
-		// Workers run this program. Beam would compile it again, from sources that it may not find.
+		// Workers run this program. Otherwise Beam would compile it again, from sources that it may not find.
 		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
 			return err
 		}
@@ -135,7 +133,7 @@ func (f *flags) run(ctx context.Context) error {
 	return nil
 }
 
-// lines returns how lines are votes, and completes the poll by the class names.
+// lines returns the format of the votes, and sets the number of classes from the class names.
 func (f *flags) lines() (poll.Lines, error) {
 	l := poll.Lines{Form: poll.CSV, FirstClass: f.firstClass}
 	if strings.HasSuffix(strings.TrimSuffix(f.votes, ".gz"), ".jsonl") {
