@@ -144,7 +144,6 @@ func (c *checkpoint) save(t int, share Dataset, column []int) error {
 	return nil
 }
 
-// hashMatrix adds the shape and the values of m to h, row by row.
 func hashMatrix(h hash.Hash, m Matrix) {
 	hashInts(h, []int{m.Rows, m.Cols})
 	buf := make([]byte, 0, 4*m.Cols)

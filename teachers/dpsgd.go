@@ -25,7 +25,7 @@ type DPSGD struct {
 	// Config configures the training. Workers 0 means 1, because teachers train in parallel.
 	Config dpsgd.Config
 	// Epsilon and Delta are the budget of one teacher for adding or removing a record. Fit refuses a training
-	// that exceeds the budget. Config.NonPrivate ignores both fields.
+	// that exceeds the budget. Both fields are ignored if Config.NonPrivate is set.
 	Epsilon, Delta float64
 }
 

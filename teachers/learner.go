@@ -76,9 +76,9 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries returns the error of a [Classifier] that was trained on this number of features. It refuses
-// a wrong number of columns, a dst whose length differs from x.Rows, a malformed matrix, and NaN or infinite
-// features.
+// ValidateQueries returns the error of every [Classifier] for invalid queries, after training on this number
+// of features. It refuses a wrong number of columns, a dst whose length differs from x.Rows, a malformed
+// matrix, and NaN or infinite features.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -105,7 +105,6 @@ func CheckMatrix(m Matrix) error {
 	return nil
 }
 
-// constant always predicts the same class.
 type constant struct{ ScoreModel }
 
 // Constant returns the constant classifier for data with fewer than two classes (see [Learner]). For all

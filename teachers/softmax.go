@@ -125,7 +125,6 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 	return loss + s.l2/2*square
 }
 
-// softmaxModel scores classes by their probabilities.
 type softmaxModel struct {
 	ScoreModel
 	w    Matrix

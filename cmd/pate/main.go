@@ -48,7 +48,6 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	g := &shell.Globals{Stdout: stdout, Stderr: stderr}
 	root := newRootCommand(g)

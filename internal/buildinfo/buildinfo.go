@@ -45,7 +45,6 @@ func Read() Info {
 	return linked(info)
 }
 
-// linked fills in values that Go did not record.
 func linked(info Info) Info {
 	if version != "" && (info.Version == "" || info.Version == "(devel)") {
 		info.Version = version

@@ -49,7 +49,6 @@ const (
 	Binary    Kind = "a binary file"
 )
 
-// most is the number of bytes that Of reads.
 const most = 4096
 
 // magic lists kinds of files that begin with fixed bytes. Longer prefixes come first.
@@ -134,7 +133,6 @@ func OfBytes(start []byte) Kind {
 	return Unknown
 }
 
-// ofJSON distinguishes the JSON files of this program.
 func ofJSON(text string) Kind {
 	const ledgerStart = `{"line":1,"schema":"pate.ledger/`
 	compact := strings.NewReplacer(" ", "", "\n", "", "\t", "", "\r", "").Replace(text)

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// destroyed is the byte that overwrites a key.
 const destroyed = '-'
 
 // Read returns the key in a file. ok is false if the file does not exist, or if a killed process had

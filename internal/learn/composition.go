@@ -61,7 +61,6 @@ func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total floa
 	return losses, float64(2*truths-runs) * epsilon, truths
 }
 
-// sums returns the partial sums of xs.
 func sums(xs []float64) []float64 {
 	out, sum := make([]float64, len(xs)), 0.0
 	for i, x := range xs {
@@ -71,7 +70,6 @@ func sums(xs []float64) []float64 {
 	return out
 }
 
-// totals holds the epsilons by several composition theorems.
 type totals struct{ basic, dworkRoth, advanced, optimal float64 }
 
 func composed(epsilon float64, runs int, delta float64) totals {
@@ -85,8 +83,7 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns advanced composition as some lecture notes print it. The drift lacks a factor
-// epsilon.
+// misprintedDrift returns advanced composition as some lecture notes print it: without a factor epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
@@ -106,7 +103,6 @@ func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation
 	return budget.Reserve(e)
 }
 
-// epsilonBy returns the joint epsilon of events by an accountant.
 func epsilonBy(account accountant.Accountant, delta float64, events ...accountant.Event) float64 {
 	if err := account.Compose(accountant.Composed{Events: events}, 1); err != nil {
 		Must(0, err)
@@ -114,7 +110,6 @@ func epsilonBy(account accountant.Accountant, delta float64, events ...accountan
 	return Must(account.Epsilon(context.Background(), delta)).Upper
 }
 
-// renyiEpsilon returns the joint epsilon of events by the Rényi accountant.
 func renyiEpsilon(delta float64, events ...accountant.Event) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, delta, events...)
 	return b.Upper, err

@@ -80,7 +80,6 @@ func rounded(xs []float64) []float64 {
 	return out
 }
 
-// norms returns the Euclidean norm of each vector.
 func norms(gs [][]float64) []float64 {
 	out := make([]float64, len(gs))
 	for i, g := range gs {
@@ -92,10 +91,8 @@ func norms(gs [][]float64) []float64 {
 	return out
 }
 
-// expected returns the expected number of records in a sample.
 func (in gradientInputs) expected() float64 { return in.probability * float64(in.records) }
 
-// add adds a step of training as two steps of the trace.
 func (in gradientInputs) add(l *lesson, s TrainingStep) {
 	sum, noise, noisy := make([]float64, len(s.Before)), make([]float64, len(s.Before)), make([]float64, len(s.Before))
 	for _, g := range s.Clipped {
@@ -176,7 +173,6 @@ func Watch(model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) ([
 	return watched.steps, nil
 }
 
-// watchedModel is a model that records each step of its training.
 type watchedModel struct {
 	dpsgd.Model
 	steps []TrainingStep

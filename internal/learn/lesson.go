@@ -80,7 +80,6 @@ func (l *lesson) let(name string, value any) {
 	l.values[name] = value
 }
 
-// execute returns a phrase with the values filled in.
 func (l *lesson) execute(name string) string {
 	var b strings.Builder
 	if err := l.text.fill(&b, name, l.values); err != nil {
@@ -173,10 +172,8 @@ func (l *lesson) numbers(name string) (xs []float64) {
 	return xs
 }
 
-// maxClasses bounds the classes of a trace to keep it readable.
 const maxClasses = 100
 
-// histogram reads a list of vote counts.
 func (l *lesson) histogram(name string) (aggregate.Histogram, []int) {
 	xs := l.numbers(name)
 	if len(xs) > maxClasses {
@@ -206,10 +203,8 @@ func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 	return out
 }
 
-// uniform draws a uniform number in [0, 1).
 func uniform(s *rng.Stream) float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
-// epsilon returns the joint epsilon of events by the Rényi accountant, at the trace's delta.
 func (l *lesson) epsilon(events ...accountant.Event) float64 {
 	return Must(renyiEpsilon(l.delta, events...))
 }

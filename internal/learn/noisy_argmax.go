@@ -62,8 +62,8 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss of the less likely of two classes, with Laplace noise of this scale.
-// Class 0 has all votes, and on the neighbouring input one vote moves to class 1.
+// laplaceLoss returns the privacy loss if class 1 wins, with Laplace noise of this scale. Class 0 has all
+// votes, and on the neighbouring input one vote moves to class 1.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
@@ -110,7 +110,6 @@ func total(counts []int) int {
 	return sum
 }
 
-// probabilities converts log probabilities of labels to probabilities.
 func probabilities(law aggregate.Law) []float64 {
 	ps := make([]float64, len(law.LogLabels))
 	for i, l := range law.LogLabels {

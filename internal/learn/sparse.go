@@ -16,7 +16,6 @@ const (
 	maxValue     = 1e4
 )
 
-// integers reads a list of whole numbers.
 func (l *lesson) integers(name string) []int64 {
 	xs := l.numbers(name)
 	if len(xs) > maxQuestions {
@@ -142,8 +141,7 @@ func traceSparse(l *lesson) {
 	sparseMistakes(l, epsilon, share)
 }
 
-// freeAnswers returns the privacy loss of k answers below, for several k. It is at most the loss of the
-// threshold.
+// freeAnswers returns the privacy loss of k answers below the threshold, for several k.
 func freeAnswers(law svt.Law) []Number {
 	law.Threshold = 0
 	columns := []Number{{Name: "questions"}, {Name: "P[all below]"}, {Name: "P'[all below]"}, {Name: "loss"}}
@@ -160,8 +158,7 @@ func allBelow(law svt.Law, value float64, k int) float64 {
 	return valid(p, err)
 }
 
-// Broken is an incorrect sparse vector mechanism with a claimed epsilon, and neighbouring inputs that refute
-// the epsilon.
+// Broken is an incorrect sparse vector mechanism. Inputs Here and There refute the epsilon Claimed.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64

@@ -82,7 +82,6 @@ func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	return second(m.Law(far-shift)) - second(m.Law(far))
 }
 
-// stableLikely adds the probabilities of the outcomes on these votes and on neighbouring votes.
 func stableLikely(l *lesson, m *stability.MStab, counts []int, winner int, distance int64) {
 	other, near := plurality(neighbour(counts))
 	numbers := []Number{

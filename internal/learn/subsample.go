@@ -14,10 +14,8 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// letter is a record with an index and a class.
 type letter struct{ id, class int }
 
-// block is a block of records with the answer of the function on it.
 type block struct {
 	first  int // lowest index of a record
 	counts []int
@@ -76,7 +74,6 @@ func (l *lesson) subsampleInputs() subsampleInputs {
 	return in
 }
 
-// draw draws the private data of the example.
 func (in subsampleInputs) draw(key rng.Key) []letter {
 	s := key.Derive("data").Stream()
 	data := make([]letter, in.records)

@@ -12,7 +12,6 @@ import (
 //go:embed text
 var texts embed.FS
 
-// text is the file of a mechanism or chapter (see the package comment).
 type text struct {
 	title, short, long string
 	inputs             []Input
@@ -20,7 +19,6 @@ type text struct {
 	course             map[string]string // parts for package page, by heading
 }
 
-// section is one section of a trace. Its body is a template.
 type section struct{ id, heading, body string }
 
 // isCourse reports whether a section with this heading belongs to the course and not to the trace.

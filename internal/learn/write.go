@@ -40,7 +40,6 @@ func (t Trace) Write(w io.Writer, f table.Format) error {
 	return err
 }
 
-// page renders the parts of a trace in one format.
 type page struct {
 	title, heading, words, table func(text string) string
 	formula                      func(f Formula) string
@@ -77,7 +76,6 @@ func pages() map[table.Format]page {
 	}
 }
 
-// part is a step, a closing section or a mistake.
 type part struct {
 	number, heading, words string
 	formula                *Formula
@@ -179,7 +177,6 @@ func (n Number) text(i int) string {
 	return short(n.Values[i])
 }
 
-// short prints a number to six digits.
 func short(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 		return strconv.FormatFloat(x, 'f', -1, 64)
@@ -285,7 +282,6 @@ func vector[T int | int64 | float64](name string, xs []T) Number {
 	return n
 }
 
-// addRow appends one value to each column.
 func addRow(columns []Number, values ...float64) {
 	for i, x := range values {
 		columns[i].Values = append(columns[i].Values, x)

@@ -65,7 +65,6 @@ func idxFiles(folder, packaged string, sums ...string) []File {
 	return files
 }
 
-// ofUCI returns a data set with one file of the UCI Machine Learning Repository.
 func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	file := name + ".data"
 	return Named{
@@ -148,7 +147,6 @@ func (n Named) images(files fs.FS, kind dataset.Kind, provenance string, classes
 	return dataset.Data{Kind: kind, Train: train, Test: test}, err
 }
 
-// folder returns the folder with the first file of the set.
 func (n Named) folder() (fs.FS, error) {
 	path, err := n.Find(n.Files[0])
 	if err != nil {

@@ -238,7 +238,6 @@ func SwapBytes(raw []byte, size int) {
 	}
 }
 
-// halfFloat converts an IEEE 754 float of 16 bits.
 func halfFloat(b uint16) float64 {
 	exp, frac := int(b>>10&0x1f), float64(b&0x3ff)
 	var v float64

@@ -24,7 +24,6 @@ type File struct {
 	rows    int64
 }
 
-// damaged returns an error about the whole file.
 func (f *File) damaged(what string, err error) *fault.Error {
 	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }

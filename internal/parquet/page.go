@@ -214,10 +214,8 @@ func (u *unpacker) readAt(f *File, at, n int64) ([]byte, error) {
 	return part, nil
 }
 
-// otherCodecs maps unsupported codecs to names for errors.
 var otherCodecs = map[format.CompressionCodec]string{format.LZO: "LZO", format.Brotli: "Brotli", format.Lz4: "the old LZ4"}
 
-// unpacker unpacks pages and reuses memory.
 type unpacker struct {
 	gzip *gzip.Reader
 	zstd *zstd.Decoder

@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width bits, at most 64, from position bit on, least significant bit first. All bits must
-// exist.
+// readBits reads width <= 64 bits from position bit on, least significant bit first. All bits must exist.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -156,7 +155,6 @@ func (d *deltas) next() (int64, error) {
 	return d.value, nil
 }
 
-// start moves to the next part of a block.
 func (d *deltas) start() error {
 	d.leave()
 	if len(d.widths) == 0 {

@@ -146,7 +146,6 @@ func columnOf(e element) Column {
 	return c
 }
 
-// refusal describes the content of a column that cannot be read.
 func refusal(physical format.Type, means string) string {
 	switch {
 	case slices.Contains([]string{meansDecimal, meansStamp, meansTime, meansUUID, meansHalf, meansInterval}, means):

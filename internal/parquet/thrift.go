@@ -32,10 +32,8 @@ type reader struct {
 	err   error
 }
 
-// wire is the reader of the Thrift library.
 type wire = thrift.Reader
 
-// frame is a structure being read.
 type frame struct {
 	field int16 // number of the current field
 	more  int32 // remaining structures of a list, with this structure
@@ -66,7 +64,6 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-// begin begins n consecutive structures.
 func (r *reader) begin(n int32) error {
 	if len(r.open) == maxDepth {
 		return r.fail(errForeign)

@@ -25,7 +25,7 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends the text of the next value in a page that is not missing.
+// values returns a function that appends the text of the next value of a page. It skips missing values.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -266,7 +266,6 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, form, -1, bits)
 }
 
-// appendBool appends True or False, like pandas.
 func appendBool(dst []byte, v uint32) []byte {
 	if v == 1 {
 		return append(dst, "True"...)

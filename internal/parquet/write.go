@@ -88,7 +88,6 @@ func Write(w io.Writer, columns []Values) error {
 	return out.err
 }
 
-// counted counts written bytes and keeps the first error.
 type counted struct {
 	w   io.Writer
 	n   int64

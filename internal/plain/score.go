@@ -141,7 +141,6 @@ func (t *Trees) score(dst []float64, x dense.Matrix, classes int) {
 	}
 }
 
-// walk returns the leaf that a row reaches from node i.
 func (t *Trees) walk(i int, row []float32) int {
 	for t.Column[i] != -1 {
 		if float64(row[t.Column[i]]) <= t.Threshold[i] {
@@ -217,7 +216,6 @@ func general(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// packed copies a nonempty matrix.
 func packed(m [][]float64) blas64.General {
 	return blas64.General{Rows: len(m), Cols: len(m[0]), Stride: len(m[0]), Data: slices.Concat(m...)}
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // BaggedID3 is a majority vote of ID3 trees. Each tree uses a bootstrap sample and 4·Features random features
-// (random subspaces, Ho 1998), because the time grows with the square of a tree's features. Each node tries
-// Features of the tree's features. Features are binary, because golearn splits constant numeric features
+// (random subspaces, Ho 1998), because the time grows with the square of a tree's features. Each node tries a
+// random subset of size Features. Features are binary, because golearn splits constant numeric features
 // without end.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
@@ -100,8 +100,7 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return &trees.DecisionTreeRule{SplitAttr: best}
 }
 
-// fingerprint hashes the features and the class counts of a node. Equal fingerprints of different nodes are
-// harmless.
+// fingerprint hashes the features and the class counts of a node. Collisions are harmless.
 func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	h := fnv.New64a()
 	for _, a := range candidates {
@@ -172,8 +171,7 @@ func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	return at, nil
 }
 
-// commonest returns the most frequent class, or the lowest of several such classes. In golearn the choice is
-// random.
+// commonest returns the most frequent class, or the lowest of several. In golearn the choice is random.
 func commonest(examples map[string]int) (int, error) {
 	best, most := 0, 0
 	for name, n := range examples {

@@ -143,7 +143,6 @@ func sealed(err error) error {
 // withheld reports whether the labels must not be released. Their file is then marked.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
-// draw labels all queries and writes the labels to out.
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
 	hash := j.Votes.Hash()
 	ask, err := j.s.start(reservation, key.DeriveBytes("votes", hash[:]))
@@ -171,7 +170,6 @@ func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng
 	return err
 }
 
-// read counts the labels of a complete run and passes them to Each.
 func (j *job) read(file io.Reader) (err error) {
 	j.count, err = countLabels(file, func(query, label string) {
 		class := slices.Index(j.Votes.ClassNames(), label)

@@ -263,8 +263,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how asked differs from the recorded id. Values that asked leaves to be chosen do not
-// differ.
+// differences lists how asked differs from id. Values that asked leaves to be chosen do not differ.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

@@ -119,7 +119,7 @@ func (w *labelWriter) end() error {
 }
 
 // countLabels counts the labels of a file in any form and passes them to each. A file of another format
-// counts as empty, and its hash will differ.
+// counts as empty. Its hash will differ from the hash in the ledger.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {
@@ -155,7 +155,7 @@ const (
 	Parquet Form = "parquet" // columns query and label
 )
 
-// FormOf returns the form of labels for a path. Extensions of no other form mean CSV.
+// FormOf returns the form of labels for a path. An unknown extension means CSV.
 func FormOf(path string) Form {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".jsonl", ".ndjson":
@@ -171,7 +171,6 @@ func FormOf(path string) Form {
 // maxLabels bounds the bytes of a labels file that is not CSV, and of its conversion to CSV.
 const maxLabels = 1 << 28
 
-// collected holds labels that are written together at the end.
 type collected struct {
 	queries, labels []int64
 	declined        []bool

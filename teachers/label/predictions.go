@@ -134,7 +134,6 @@ func (r *predictionReader) rest() (more int, sum string, err error) {
 	}
 }
 
-// unchanged fails if the hash of the file is not sum.
 func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {

@@ -16,7 +16,6 @@ import (
 // batchQueries is the number of queries in a batch. Only a few batches are in memory.
 const batchQueries = 4096
 
-// batch holds the votes on consecutive queries.
 type batch struct {
 	first       uint64
 	votes       []aggregate.Histogram

@@ -23,7 +23,6 @@ type setting struct {
 	s aggregate.Setting
 }
 
-// setting returns the requested mechanism with its caps.
 func (c Config) setting() (setting, error) {
 	d, err := mechanisms.Find(c.Setting.Mechanism)
 	if err != nil {
@@ -51,7 +50,6 @@ func (s setting) event() (accountant.Event, error) {
 	return e, nil
 }
 
-// check refuses parameters that are invalid for every noise.
 func (s setting) check() error {
 	if n, capped := s.s.Values["failures"]; capped && n > float64(s.s.Queries) {
 		return fmt.Errorf("label: %v refusals of %d queries", n, s.s.Queries)
@@ -133,8 +131,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// This setting costs almost nothing. If it does not fit, the reservation's error has the remaining
-	// budget.
+	// This setting costs almost nothing. If it does not fit, the reservation's error has the budget.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {

@@ -40,7 +40,7 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 }
 
 // random draws a uniform threshold between the bins first and last, and returns the last bin below the
-// threshold. A threshold inside a bin is moved beneath this bin.
+// threshold. A threshold inside a bin is moved below this bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -99,8 +99,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. Each distinct value gets a bin, if the limit
-// most allows. Otherwise bins have nearly equal numbers of rows. Equal values are in one bin.
+// cut returns the smallest and the largest value of each bin. With at most `most` distinct values, each gets
+// a bin. Otherwise bins have nearly equal numbers of rows. Equal values are in one bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

@@ -194,7 +194,6 @@ type gradientGrower struct {
 	free    [][]sums // unused histograms
 }
 
-// sums holds the sums of gradients over the rows of a bin or node.
 type sums struct {
 	slope, curve float64
 	rows         int
@@ -245,7 +244,6 @@ func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// histogram returns a cleared histogram, reusing memory.
 func (g *gradientGrower) histogram() []sums {
 	if len(g.free) > 0 {
 		h := g.free[len(g.free)-1]

@@ -67,13 +67,11 @@ type forest struct {
 	ends   []int32      // end of each leaf's classes in leaves
 }
 
-// classShare is the frequency of a class in a leaf.
 type classShare struct {
 	class int32 // index in present
 	share float32
 }
 
-// addLeaf stores a leaf with these class weights and returns the index of the leaf.
 func (m *forest) addLeaf(weights []int32, total int32) int32 {
 	for k, w := range weights {
 		if w > 0 {
@@ -238,7 +236,6 @@ func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
 	return first, last
 }
 
-// order fills g.ordered with the rows, ascending by bin.
 func (g *giniGrower) order(rows []int32, c *binnedColumn) {
 	bin := c.bin
 	out := g.ordered[:len(rows)]

@@ -19,7 +19,6 @@ type node struct {
 
 const leaf = -1
 
-// walk returns the leaf that x reaches in the tree with this root.
 func walk(nodes []node, root int32, x []float32) *node {
 	i := root
 	for {

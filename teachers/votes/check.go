@@ -49,8 +49,7 @@ type checker struct {
 	sum       int64   // sum of all counts
 }
 
-// teacherVotes holds the hash of a teacher's votes, the first vote, whether votes differ, and the number of
-// votes.
+// teacherVotes summarises the votes of one teacher. The field differ is true if the votes are not all equal.
 type teacherVotes struct {
 	hash   uint64
 	first  int16
@@ -124,7 +123,6 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	return &c.Report, nil
 }
 
-// labelBlock adds rows of votes, some of which may be invalid, to the check.
 func labelBlock[C cell](c *checker, first int, cells []C) {
 	_, narrow := any(cells).([]byte)
 	for i := 0; i*c.Teachers < len(cells); i++ {
@@ -194,7 +192,6 @@ func (c *checker) countBlock(first int, cells []int32) {
 	}
 }
 
-// row adds c.counts, the votes on one query, to the check.
 func (c *checker) row(votes int) {
 	for class, n := range c.counts {
 		c.ClassVotes[class] += int64(n)

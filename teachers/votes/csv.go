@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// csvText describes where the lines of a CSV file begin.
 type csvText struct {
 	form    *csvForm
 	rows    int
@@ -18,7 +17,6 @@ type csvText struct {
 	offsets []int64 // offsets of all lines, if requested
 }
 
-// csvForm holds the common properties of all lines of a CSV file.
 type csvForm struct {
 	sep     byte
 	width   int // cells per line
@@ -163,8 +161,7 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread, such as lines that end with CR, or numbers separated by
-// blanks.
+// foreignText refuses text that would be misread, such as lines ending with CR, or blanks as separators.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
 		return in.refuse("ends its lines with CR alone", "lines end with LF, or CR LF", "write it anew, "+

@@ -107,7 +107,6 @@ func (f csvForm) noun(n int) string {
 	return "labels"
 }
 
-// ragged returns the error for a line with a wrong number of cells.
 func (f csvForm) ragged(in *input, line, cells int) error {
 	e := in.refuse(fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
 		"each row is a query, each column a teacher; a missing vote is an empty cell", "fix the row")

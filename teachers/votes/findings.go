@@ -57,7 +57,6 @@ func (r *Report) shape() Finding {
 	return Finding{"shape", LevelOK, is + "; read as " + r.Kind}
 }
 
-// balance reports the distribution of the votes over the classes.
 func (r *Report) balance() Finding {
 	var all int64
 	for _, n := range r.ClassVotes {

@@ -182,7 +182,7 @@ func (in *input) refuse(what, why, fix string) *fault.Error {
 	return &fault.Error{File: in.name, What: what, Why: why, Fix: fix}
 }
 
-// Stdin is the path that means Options.Spool.
+// Stdin is the path for the votes in Options.Spool.
 const Stdin = "-"
 
 const stdinName = "standard input"
@@ -196,7 +196,7 @@ type Spool struct {
 }
 
 // NewSpool copies in, up to limit bytes, to a temporary file in $TMPDIR. It returns as soon as ctx is done,
-// when a read of in may still be in progress.
+// even if a read of in is still in progress.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {

@@ -130,8 +130,7 @@ func (v Matrix) Pluralities() []int {
 	return best
 }
 
-// Gaps returns for every query the votes of the first class minus the votes of the second. The result is
-// secret.
+// Gaps returns for every query the largest count minus the second largest. The result is secret.
 func (v Matrix) Gaps() []int {
 	_, gaps := v.leaders()
 	return gaps
@@ -264,8 +263,8 @@ func countWide(dst []int, votes []int16) {
 	}
 }
 
-// tally counts one-byte votes in four tables by turns, because increments of equal entries in one table would
-// wait for each other. Between calls of count all class entries are 0.
+// tally counts one-byte votes in four tables, because consecutive votes are often equal, and increments of
+// one entry would wait for each other. Between calls of count all class entries are 0.
 type tally [4][256]uint32
 
 // count counts one-byte votes per class into dst. Abstentions do not count.

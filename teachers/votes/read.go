@@ -21,7 +21,6 @@ const (
 	badShare              // a fraction between 0 and 1
 )
 
-// layout describes where the cells of a matrix are.
 type layout struct {
 	rows, cols int
 	// cursors has one cursor for all consecutive rows or, if columns is set, one for each column.
@@ -87,7 +86,6 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 
 const runCells = 1 << 18
 
-// run is a block of rows, or a read error.
 type run[C cell] struct {
 	first int
 	cells []C

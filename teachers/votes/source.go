@@ -38,8 +38,7 @@ type Options struct {
 	// FirstClass is the number that stands for class 0 in the file, usually 0 or 1. A vote of -1 is always
 	// missing.
 	FirstClass int
-	// Counts means that the file holds vote counts (queries x classes) instead of labels (queries x
-	// teachers).
+	// Counts means that the file holds vote counts (queries x classes) instead of labels.
 	Counts bool
 	// Probabilities means that the file holds class probabilities: an array of queries x teachers x classes,
 	// or one file per teacher of queries x classes. A teacher votes for the class with the largest
@@ -56,7 +55,7 @@ type Options struct {
 	IndexColumn bool
 	// Spool is read for the path [Stdin]. If Spool is nil, Stdin is a file name.
 	Spool *Spool
-	// From and To select the queries From <= q < To. A To of 0 means all queries from From on.
+	// From and To select the queries From <= q < To. To = 0 means the number of queries in the file.
 	From, To int
 }
 
@@ -326,8 +325,7 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	}
 }
 
-// Load reads the labels of the chosen queries into memory. It takes one byte per vote, or two above 127
-// classes.
+// Load reads the labels of the chosen queries into memory, with one byte per vote, or two above 127 classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not tell the votes of teachers")

@@ -129,7 +129,7 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	return out, r.recheck(in) // detects a change of the file since it was first opened
 }
 
-// add appends the output of write to the store and returns it as an input, converted from the input of.
+// add appends the output of write to the store, and returns it as an input with the name of the input of.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)
@@ -160,7 +160,6 @@ func unpackError(ctx context.Context, in *input, how packing, into *store, err e
 		Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
 }
 
-// watched stops writing when ctx is done.
 type watched struct {
 	ctx context.Context
 	w   io.Writer

@@ -39,19 +39,16 @@ func noisyArgmax(c *Chapter) {
 	c.exercise("scale", 0.005, func() float64 { return 2 / 0.1 })
 }
 
-// onVotes returns the mechanisms whose output depends only on the votes.
 func onVotes() []aggregate.Description {
 	return slices.DeleteFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Predicts || d.Distances })
 }
 
-// gaussianWins returns the probability of class 0 in percent, with continuous Gaussian noise of standard
-// deviation 20.
+// gaussianWins returns the probability of class 0 in percent, with Gaussian noise of standard deviation 20.
 func gaussianWins(counts ...int) float64 {
 	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
 	return 100 * math.Exp(learn.Must(m.ContinuousLaw(learn.Must(aggregate.NewHistogram(counts)))).LogLabels[0])
 }
 
-// argmaxMechanism is a noisy argmax or a broken variant.
 type argmaxMechanism struct {
 	law      func(aggregate.Histogram) (aggregate.Law, error)
 	event    accountant.Event // charge for one answer
@@ -103,7 +100,6 @@ func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	return l, nil
 }
 
-// pairOf returns the output distributions on two neighbouring inputs, and the charge.
 func (a argmaxMechanism) pairOf(here, there []int) pair {
 	logs := func(counts []int) []float64 {
 		law := learn.Must(a.law(learn.Must(aggregate.NewHistogram(counts))))
@@ -145,8 +141,8 @@ func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair for a release that also shows the counts. Each input then has its own certain
-// outcome.
+// withCounts returns the pair if the release also shows the counts. Then each input has one certain outcome,
+// and the two outcomes differ.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -154,7 +150,7 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed returns a lower bound on the misses of every test, by the charge's privacy loss distribution.
+// allowed bounds the false negative rate of every test from below, by the charge's privacy loss distribution.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

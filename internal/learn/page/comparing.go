@@ -142,7 +142,6 @@ func sgdFor(epsilon float64, steps int, q float64) dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: q, NoiseMultiplier: noise, ClipNorm: 1, Steps: steps, LearningRate: 1, Workers: 1}
 }
 
-// trained returns the parameters of a two-class softmax model.
 func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) []float32 {
 	model := learn.Must(nn.NewSoftmax(data.X.Cols, 2))
 	learn.Must(dpsgd.Train(context.Background(), model, data, cfg, learn.Must(learn.Paid(cfg.Event(), accountant.AddRemove)), key))
@@ -271,7 +270,6 @@ func against(wrong, found []float64, most func(wrong float64) float64, scatter f
 	return "The estimate stays below the dashed curve."
 }
 
-// band draws the confidence band of an attack's true curve.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
 	var xs, ys []float64

@@ -43,7 +43,6 @@ func byAccount(account accountant.Accountant, e accountant.Event, count int64) f
 	return learn.Must(account.Epsilon(context.Background(), Delta)).Upper
 }
 
-// runner is an accountant in the comparison.
 type runner struct {
 	name, class string
 	account     func() accountant.Accountant
@@ -116,8 +115,7 @@ func drawComposition(r *reader) (v View) {
 	return v
 }
 
-// drawRace draws the epsilons of accountants, and the certified interval, as functions of the number of
-// answers.
+// drawRace draws epsilons by several accountants, and the certified interval, for each number of answers.
 func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	var ks, exact, lower, upper []float64
 	for d := 0.0; d <= 4; d += 0.5 {
@@ -151,7 +149,6 @@ func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	return p
 }
 
-// accountCommand returns the command that prints the cost of an event.
 func accountCommand(event, accountants string) string {
 	return fmt.Sprintf(`echo '{"relation":"add_remove","events":[%s]}' | pate account - --accountant %s`, event, accountants)
 }

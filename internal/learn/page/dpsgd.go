@@ -128,7 +128,6 @@ func drawPlane(data dpsgd.Data, s learn.TrainingStep, right int) Panel {
 		fmt.Sprintf("two classes and the line of the model; %d of %d training rows are on the right side.", right, len(data.Y)), nil)
 }
 
-// cut returns the part of a line inside a box.
 func cut(x, y, dx, dy, low1, low2, high1, high2 float64) (x1, y1, x2, y2 float64, inside bool) {
 	from, to := -1e3, 1e3
 	for _, side := range [][3]float64{{dx, low1 - x, high1 - x}, {dy, low2 - y, high2 - y}} {
@@ -182,7 +181,6 @@ func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 		fmt.Sprintf("%d gradients, the longest cut to %s; the sum and its noise are drawn to one scale.", len(s.Rows), short(cfg.ClipNorm)), nil)
 }
 
-// drawSteps draws the charge as a function of the number of steps.
 func drawSteps(step accountant.Event, now int) Panel {
 	var xs, ys []float64
 	for _, k := range []int64{1, 2, 4, 7, 12, 20, 30, 40} {

@@ -127,7 +127,6 @@ func (p pair) largestChange() []any {
 	return []any{percent(math.Exp(p.here[at])), percent(math.Exp(p.there[at])), p.outcomes[at]}
 }
 
-// reach returns the largest loss on the axis.
 func (p pair) reach() float64 {
 	most := p.epsilon
 	for i := range p.outcomes {

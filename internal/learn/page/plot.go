@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// axis maps numbers to positions on one side of a plot.
 type axis struct {
 	label     string
 	low, high float64
@@ -98,7 +97,6 @@ func tickText(t float64, a axis) string {
 func (p *plot) px(x float64) float64 { return p.left + (p.right-p.left)*p.x.share(x) }
 func (p *plot) py(y float64) float64 { return p.bottom - (p.bottom-p.top-6)*p.y.share(y) }
 
-// curve draws a line through points of the plot.
 func (p *plot) curve(class string, xs, ys []float64) {
 	a, b := make([]float64, len(xs)), make([]float64, len(xs))
 	for i := range xs {
@@ -130,8 +128,8 @@ func (p *plot) key(class string, x float64, place int, words string) {
 	p.text("name", "start", x+28, y, words)
 }
 
-// canvas is a drawing of fixed size. The style sheet colours its classes, so one drawing serves light and
-// dark mode. A panel is about as wide as a phone screen.
+// canvas is a drawing of fixed size, about as wide as a phone screen. Colours come from the style sheet, so
+// one drawing serves light and dark mode.
 type canvas struct {
 	strings.Builder
 	w, h float64
@@ -198,7 +196,6 @@ func (c *canvas) text(class, anchor string, x, y float64, words string) {
 	c.WriteString(`<text class="` + class + `" text-anchor="` + anchor + `" x="` + at(x) + `" y="` + at(y) + `">` + escape(words) + "</text>")
 }
 
-// path draws a line through points.
 func (c *canvas) path(class string, xs, ys []float64) {
 	var d strings.Builder
 	for i := range xs {
@@ -207,7 +204,6 @@ func (c *canvas) path(class string, xs, ys []float64) {
 	c.WriteString(`<path class="` + class + `" d="` + d.String() + `"/>`)
 }
 
-// attributes writes pairs of attribute names and values.
 func attributes(more []string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(more); i += 2 {

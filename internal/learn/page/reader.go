@@ -119,7 +119,6 @@ func favourite(counts []int) (first, second int) {
 	return first, second
 }
 
-// list writes counts in the form of a knob's value.
 func list[T int | int64](xs []T) string {
 	parts := make([]string, len(xs))
 	for i, x := range xs {
@@ -137,8 +136,7 @@ type Request struct {
 	Given     float64   `json:"given"`
 }
 
-// Reply is the reply to a Request. Error is a message for the reader. With an error all other fields are
-// empty.
+// Reply is the reply to a Request. If Error is set, all other fields are empty.
 type Reply struct {
 	Error string `json:"error,omitempty"`
 	View  *View  `json:"view,omitempty"`

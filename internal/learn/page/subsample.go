@@ -34,7 +34,6 @@ type item struct {
 	b  bool
 }
 
-// dealt is a block with its records and its vote.
 type dealt struct {
 	items []item
 	b     bool
@@ -51,8 +50,7 @@ func voteOf(part []item) bool {
 	return 2*n > len(part)
 }
 
-// deal splits the data into blocks with their votes, and returns the overlap. Except for split "sorted", it
-// runs the real mechanism.
+// deal splits the data into blocks with votes. Except for split "sorted", it runs the real mechanism.
 func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
 		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })

@@ -81,7 +81,6 @@ func (v View) check() error {
 	return nil
 }
 
-// short prints a number to four digits.
 func short(x float64) string {
 	switch {
 	case math.IsInf(x, 0):

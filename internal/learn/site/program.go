@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// A Program draws the pictures of exported pages in a browser. It is package internal/learn/page as
-// WebAssembly.
+// A Program draws the pictures of exported pages in a browser: package internal/learn/page as WebAssembly.
 type Program struct {
 	Packed []byte // WebAssembly module, compressed by gzip
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module

@@ -21,7 +21,6 @@ func File(p Program) ([]byte, error) { return single(document{}, p.script()) }
 // Served returns the page for a server that answers requests at /call.
 func Served() ([]byte, error) { return single(document{Served: true}, []byte(appJS)) }
 
-// single returns a page with all chapters, followed by a script.
 func single(d document, script []byte) ([]byte, error) {
 	d.Title = "Private answers: a course"
 	for i, c := range page.Chapters() {
@@ -75,7 +74,6 @@ func writePage(dir, name string, d document) error {
 	return durable.WriteBytes(filepath.Join(dir, name+".html"), 0o644, out)
 }
 
-// maxRequest is the largest size of a request in bytes.
 const maxRequest = 1 << 16
 
 // Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests for other
@@ -120,7 +118,6 @@ var (
 	appJS string
 )
 
-// shown is a chapter with everything around its picture.
 type shown struct {
 	page.Chapter
 	Number         int
@@ -158,7 +155,6 @@ func show(number int, c page.Chapter, stills bool) (shown, error) {
 	return s, err
 }
 
-// document is the data of the HTML template.
 type document struct {
 	Title    string
 	Style    template.CSS

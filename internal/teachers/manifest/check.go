@@ -24,8 +24,8 @@ type Report struct {
 	Units int64
 	// Shared is the number of units that occur in more than one silo.
 	Shared int64
-	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units. Pairs with the most common units
-	// come first. Equal pairs keep the order of Silos.
+	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units. Pairs with more common units
+	// come first. Otherwise the order is the order of Silos.
 	Overlaps []Overlap
 }
 
@@ -160,7 +160,6 @@ func (r *Report) compare(ctx context.Context, paths []string, room int, open ope
 	return nil
 }
 
-// count finds runs of equal units in sorted entries.
 func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 	for len(entries) > 0 {
 		n := 1

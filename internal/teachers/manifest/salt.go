@@ -89,18 +89,18 @@ func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
 
-// Votes returns the keyed hash of votes with this hash, in hexadecimal. A hash without a key would reveal
+// Votes returns the HMAC of a votes hash under the salt, in hexadecimal. A hash without a key would reveal
 // small votes, because a reader could try all small matrices.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }
 
-// Data returns the keyed hash of private rows with this hash, in hexadecimal.
+// Data returns the HMAC of a hash of private rows under the salt, in hexadecimal.
 func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }
 
-// Part returns 16 hexadecimal digits that identify a part of the votes with this hash.
+// Part returns 16 hexadecimal digits of the HMAC of a votes hash. They identify a part of the votes.
 func (s Salt) Part(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }

@@ -38,7 +38,7 @@ func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether golearn provides the learner, which is then too slow for thousands of features.
+// OfGolearn reports whether golearn provides the learner. It is then too slow for thousands of features.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
@@ -62,8 +62,8 @@ const (
 	teacherDelta   = 1e-5
 )
 
-// NewLearner returns the learner with this name for rows of this many columns. If rows are images, image is
-// their shape, otherwise zero.
+// NewLearner returns the learner with this name for rows of this many columns. For images, image is the shape
+// of a row. Otherwise image is zero.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {

@@ -199,7 +199,6 @@ func readPart(path string) (*partFile, error) {
 	return p, nil
 }
 
-// decodePart decodes a part and checks the values of its head.
 func decodePart(b []byte) (*partFile, error) {
 	r, err := sealed.Open(b, partMagic)
 	if err != nil {

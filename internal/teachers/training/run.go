@@ -146,7 +146,6 @@ func (t *task) readPublic(ctx context.Context) error {
 	return nil
 }
 
-// short truncates text to the largest length in a manifest.
 func short(text string) string {
 	const most = 1000
 	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
@@ -231,8 +230,7 @@ func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes the votes. If the file already has the same votes, it does nothing; for other votes it
-// returns exists.
+// keepVotes writes the votes. If the file has the same votes it does nothing, else it returns exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {

@@ -25,8 +25,8 @@ type accountFlags struct {
 	rdp, explain, risk                         bool
 }
 
-// accountReport is the JSON of `pate account`. It has the requested Delta or Epsilon. The results have the
-// other value.
+// accountReport is the JSON of `pate account`. Delta or Epsilon is the requested value. Results has the
+// computed values.
 type accountReport struct {
 	Schema   string              `json:"schema"`
 	Relation accountant.Relation `json:"relation"`
@@ -162,7 +162,6 @@ func (r *accountReport) warn(g *shell.Globals) {
 // maxEventsFile bounds the input in bytes, like package accountant.
 const maxEventsFile = 16 << 20
 
-// readSchedule reads the events in path, or from standard input for "-".
 func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {
 	in, err := shell.OpenInput(cmd, path)
 	if err != nil {

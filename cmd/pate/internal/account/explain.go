@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount prints the Rényi epsilon with the conventions of other tools, and then the differences
-// without a number. If stdout is for data, it prints to stderr.
+// explainAccount prints the Rényi epsilon under the conventions of other tools. Then it explains differences
+// that no number expresses. If stdout is for data, it prints to stderr.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -83,7 +83,7 @@ func explainVariants() []explainVariant {
 //go:embed explain.txt
 var explanations string
 
-// explanation returns the differences without a number. Without sampling, it omits the paragraph on samplers.
+// explanation returns the text on these differences. Without sampling, it omits the paragraph on samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {
@@ -193,7 +193,6 @@ func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.
 	return out, err
 }
 
-// tables returns the tables of an explanation, or nil if e is nil.
 func (e *explained) tables(format table.Format) []table.Table {
 	if e == nil {
 		return nil
@@ -226,7 +225,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is a form of the guarantee, with what holds if only this form is known.
+// saidAs is one form of the guarantee, such as (epsilon, delta). Epsilon and TPR follow from this form alone.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`
@@ -235,7 +234,6 @@ type saidAs struct {
 	Loss    string       `json:"loss"`
 }
 
-// saidAt is the false positive rate at which forms are compared.
 const saidAt = 0.01
 
 // saidWays returns all forms of the guarantee that exist for a schedule. The first is the trade-off curve.

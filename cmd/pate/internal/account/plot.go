@@ -81,8 +81,7 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 	return steps, out
 }
 
-// drawLines returns the plot as SVG. The vertical axis is logarithmic if the last values differ by a factor
-// above 20.
+// drawLines returns the plot as SVG, with a logarithmic vertical axis if the last values differ much.
 func drawLines(lines []figure.Line, delta float64) []byte {
 	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"},
 		Y: figure.Axis{Label: "ε (δ = " + number.Exact(delta) + ")"}, Lines: lines}
@@ -109,9 +108,9 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 // riskPlotPoints is the number of points of a trade-off curve. Points are denser at low false positive rates.
 const riskPlotPoints = 80
 
-// plotRisk draws the least false negative rate of an attacker against the false positive rate, by the
-// accountant and by (epsilon, delta) alone. The accountant is pld or rdp if only one of them is in names,
-// otherwise the tightest.
+// plotRisk draws the least false negative rate of an attacker against the false positive rate. One curve is
+// by the accountant, and one by (epsilon, delta) alone. The accountant is pld or rdp if names has only one of
+// them, otherwise the tightest.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
@@ -156,7 +155,6 @@ func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDP
 	}.SVG())
 }
 
-// riskReport bounds the success of an attacker by one accountant.
 type riskReport struct {
 	advantage accountant.Interval
 	gdp       accountant.GDP
@@ -196,7 +194,6 @@ func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Aut
 	return account, nil
 }
 
-// riskBy returns the risk of a schedule by one accountant.
 func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*riskReport, error) {
 	account, err := tightOf(accountant.Method(name), schedule)
 	if err != nil {
@@ -209,8 +206,7 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	out := &riskReport{risk.Advantage(), risk.GDP(), []chances{
 		{name: "bayes", of: "prior", words: "guesses right, prior", at: []float64{0.5, 0.1, 0.01}},
 		{name: "tpr", of: "fpr", words: "finds, at false alarms", at: []float64{0.001, 0.01, 0.1}},
-		// This bounds the chance to guess a value, such as a record, that a fraction base_rate of people
-		// have.
+		// This bounds the chance to guess a value that a fraction base_rate of people have.
 		{name: "reconstruction", of: "base_rate", words: "guesses a value, base rate", at: []float64{0.5, 0.1, 0.001}},
 	}}
 	for i := range out.chances {
@@ -229,7 +225,6 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	return out, nil
 }
 
-// riskTable returns the risks of a report as a table, which may be empty.
 func (r accountReport) riskTable(exact bool) table.Table {
 	t := shell.TableOf("<accountant", "<an attacker", "at", "at least", "at most")
 	for _, res := range r.Results {

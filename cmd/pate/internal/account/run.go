@@ -195,8 +195,7 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 	return nil
 }
 
-// reasonsBelow returns t unchanged, except for Text with its 80 columns. For Text it moves the last column,
-// which is prose, to a second table.
+// reasonsBelow moves the last column, which is prose, to a second table if the format is Text.
 func reasonsBelow(t table.Table, format table.Format) []table.Table {
 	if format != table.Text {
 		return []table.Table{t}

@@ -88,16 +88,13 @@ func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate
 	}
 }
 
-// analyzedFlags describe the mechanism that labelled the queries.
 type analyzedFlags struct{ shell.ParameterFlags }
 
-// addMechanism adds the flags of the mechanisms that can be analysed.
 func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
 	f.Uncapped = true // caps do not change the cost of a query
 	f.AddParameters(cmd, "mechanism that answered the queries (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
 }
 
-// analysed returns the mechanism that the flags describe.
 func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error) {
 	d, s, err := f.Setting(cmd, true)
 	if err != nil {
@@ -188,8 +185,8 @@ func costs(c analysis.Costs) []any {
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
-// reportOf returns the JSON of `pate votes analyze`, and why no cost is sanitised. For mechanism confident
-// the top-level epsilons are expected costs, which are no bounds.
+// reportOf returns the JSON of `pate votes analyze`, and the reason if no sanitised cost exists. For
+// mechanism confident the top-level epsilons are expected costs, which are no bounds.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

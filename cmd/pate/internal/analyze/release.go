@@ -181,8 +181,7 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	return report, nil
 }
 
-// plan returns the recorded release with this name, or a new release. It refuses a recorded release with
-// another identity.
+// plan returns the recorded release with this name and identity, or a new release.
 func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
 	hash := r.votes.Hash()

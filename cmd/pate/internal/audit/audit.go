@@ -68,7 +68,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// auditTargets returns the targets of the flags. With --broken, the default suite does not run.
+// auditTargets returns the targets of the flags. With --broken and without --suite, no default suite runs.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	names := f.suite
 	if len(f.broken) > 0 && !suiteGiven {
@@ -85,8 +85,7 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	return targets, err
 }
 
-// namedTargets returns the targets that a flag lists. The names of the two groups stand for all their
-// targets.
+// namedTargets returns the targets that a flag lists. A group name means all targets of the group.
 func namedTargets(quick, slow []controls.Target, names []string, flag, all string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
@@ -103,7 +102,6 @@ func namedTargets(quick, slow []controls.Target, names []string, flag, all strin
 	return controls.Find(known, names...)
 }
 
-// auditVerdict returns an error if a claim was refuted.
 func auditVerdict(g *shell.Globals, results []controls.Result) error {
 	var shipped, mistakes []string // names of refuted targets
 	for _, r := range results {

@@ -22,7 +22,7 @@ import (
 )
 
 // result has all parameters, including the parameter that was searched for. Epsilon is recomputed from all
-// parameters and is at most the target. The accountant is the one that proved epsilon, never auto.
+// parameters and is at most the target. The accountant proved epsilon, so it is never auto.
 type result struct {
 	mechanism, found string
 	parameters
@@ -53,7 +53,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("calibrate", "calibrate", children...)
 }
 
-// calibration is a mechanism for which one parameter can be searched for.
+// calibration is a mechanism with the parameters that a search can find.
 type calibration struct {
 	name, short, example string
 	noise                string // usage text of --noise
@@ -114,7 +114,6 @@ func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 
 func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }
 
-// start returns the function that creates the account for epsilon.
 func (f *budgetFlags) start() (accountant.NewAccount, error) {
 	if f.accountant == string(accountant.ByAuto) {
 		return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount, nil

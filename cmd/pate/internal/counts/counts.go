@@ -1,5 +1,4 @@
-// Package counts is the command `pate votes counts`, which converts votes files of any size or number into
-// counts.
+// Package counts is the command `pate votes counts`, which converts votes files into counts.
 package counts
 
 import (
@@ -63,7 +62,6 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	return f.report(g, result{source.Queries(), source.Teachers(), source.Classes()}, source.ClassNames())
 }
 
-// report prints the result, and the command that labels with these counts.
 func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	out := shell.Object{"schema", "pate.counts/1", "queries", r.queries, "teachers", r.teachers, "classes", r.classes,
 		"counts", f.out}
@@ -89,7 +87,6 @@ func (f *flags) report(g *shell.Globals, r result, names []string) error {
 	return nil
 }
 
-// runJoin joins several files of counts.
 func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, out shell.Target, asNPY bool) error {
 	opt, err := f.Options()
 	if err != nil {

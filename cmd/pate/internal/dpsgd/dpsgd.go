@@ -126,7 +126,6 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64
 	return plans, nil
 }
 
-// recipe returns the default recipe with the changes of the given flags.
 func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) (recipe.Recipe, error) {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	err := f.training.set(cmd, s, &r)
@@ -199,7 +198,6 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	return shell.Repeats(cmd, words, f.flagNames(), shell.Given, nil)
 }
 
-// flagNames returns the flags that affect the outcome.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), strings.Fields(`public public-labels accept-differences size
 		rows-per-unit epsilon noise-multiplier no-privacy delta features model statistics-noise steps batch sampling bands clip clipping
@@ -207,7 +205,6 @@ func (f *dpsgdFlags) flagNames() []string {
 		[]string{"seed"})
 }
 
-// ownFlags are the flags for the user's private and public files.
 type ownFlags struct {
 	private              string // first argument
 	public, publicLabels string

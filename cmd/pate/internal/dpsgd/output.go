@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// printDPSGD writes the result to stdout.
 func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 	figures := r.Typical()
 	if figures != nil { // Bayesian figures are private, even if the model is not
@@ -105,7 +104,6 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdCurve returns the accuracy as a function of the spent epsilon.
 func dpsgdCurve(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy", "releasable"}}
 	for _, row := range r.Rows {
@@ -120,7 +118,6 @@ func dpsgdCurve(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdFootnotes explains the columns of the table, and whether the result is releasable.
 func dpsgdFootnotes(r *recipe.Result) string {
 	var b strings.Builder
 	private, statistics := false, 0
@@ -174,7 +171,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 }
 
 // writeDPSGD writes results.json, results.csv and curve.csv, and the input of `pate account` for every
-// private row. Paths are by package results. Running times are written to the private half.
+// private row. Package results determines the paths. Running times are written to the private half.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

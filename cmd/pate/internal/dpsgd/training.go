@@ -48,9 +48,9 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling sets sampling by epochs or by turns if the flags request it. The number of steps per epoch is
-// chosen for a batch size closest to the recipe's. The recipe's steps are rounded to whole epochs. Steps from
-// the flag are not changed.
+// setSampling sets sampling by epochs or by turns if the flags request it. It chooses the number of steps per
+// epoch for which the batch size is closest to the recipe's. The recipe's steps are rounded to whole epochs.
+// Steps from the flag are not changed.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
@@ -71,7 +71,7 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands makes records take turns in batches, one turn per band.
+// setBands sets cyclic sampling with one turn per band. A batch comes from the records whose turn it is.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {
@@ -82,7 +82,6 @@ func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	return nil
 }
 
-// clippings returns the clipping rules by name, for batches of this expected size.
 func clippings(batch float64) map[string]dpsgd.Clipping {
 	return map[string]dpsgd.Clipping{
 		"flat":      {},

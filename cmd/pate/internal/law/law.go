@@ -166,7 +166,6 @@ type lawPage struct {
 	long, examples string
 }
 
-// lawPages lists the distributions of all mechanisms, in the order of the help.
 func lawPages() []lawPage {
 	var pages []lawPage
 	for _, d := range mechanisms.All() {
@@ -189,8 +188,8 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution. By default the examples are the neighbours
-// of the audit.
+// help returns the description and the examples of a distribution. Without a text file, the examples are the
+// neighbouring inputs of the audit.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

@@ -45,7 +45,6 @@ func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// export writes the course to a file, or to a folder of pages.
 func export(ctx context.Context, g *shell.Globals, path string, load func(context.Context) (site.Program, error)) error {
 	info, err := os.Stat(path)
 	folder := err == nil && info.IsDir()

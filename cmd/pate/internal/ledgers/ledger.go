@@ -23,15 +23,13 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }
 
-// ofLedger returns a command whose argument is a ledger. The ledger determines delta and seed, so these flags
-// do not exist.
+// ofLedger returns a command without --delta and --seed, because its ledger determines both.
 func ofLedger(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := shell.Command(use, "seed delta "+without, args, run)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	return cmd
 }
 
-// report describes a verified ledger.
 type report struct {
 	path string
 	ledger.Summary
@@ -135,7 +133,6 @@ func readSmall(path string, most int) ([]byte, error) {
 
 const mechanismColumns = 40
 
-// ledgerEntry is one reservation.
 type ledgerEntry struct {
 	Entry     int64             `json:"entry"`
 	Line      int64             `json:"line"`

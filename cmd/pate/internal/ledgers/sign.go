@@ -98,10 +98,8 @@ func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, erro
 	return key, nil
 }
 
-// maxSmall bounds the bytes of a key or signature file.
 const maxSmall = 1 << 12
 
-// signedBy is a signature with the public key to check it.
 type signedBy struct {
 	signature     ledger.Signature
 	key           ed25519.PublicKey
@@ -149,7 +147,6 @@ func (s *signedBy) refusal(err error) error {
 		Topic: "ledger"}
 }
 
-// words describes which lines the signature covers.
 func (s *signedBy) words(lines int64) string {
 	text := fmt.Sprintf("the holder of the key in %s signed this ledger when it had %d lines", s.keyPath, s.signature.Lines)
 	if more := lines - s.signature.Lines; more > 0 {

@@ -78,7 +78,6 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	return nil
 }
 
-// options reads the files that the statement lists, and --about.
 func (f *statementFlags) options() (statement.Options, error) {
 	var opt statement.Options
 	for _, path := range slices.Concat(f.labels, f.models) {
@@ -108,7 +107,6 @@ func (f *statementFlags) options() (statement.Options, error) {
 		`for example {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
 }
 
-// statementWriter returns the function that writes a statement in the requested format.
 func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, io.Writer) error, error) {
 	ending := strings.ToLower(filepath.Ext(out))
 	switch format := g.ParsedFormat(); {

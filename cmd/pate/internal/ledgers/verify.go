@@ -126,7 +126,6 @@ func (r report) write(g *shell.Globals, signed *signedBy, files *released) error
 	})
 }
 
-// fileFlags are the flags for files to compare with a ledger.
 type fileFlags struct {
 	labels, models, statements []string
 }
@@ -191,7 +190,6 @@ func (r *released) commit(entry int64, hash [sha256.Size]byte) {
 	}
 }
 
-// finish reads the statements and completes the reports.
 func (r *released) finish(ledgerPath string) error {
 	for _, file := range r.files {
 		switch {
@@ -270,7 +268,6 @@ func (r *released) table() table.Table {
 	return t
 }
 
-// failure returns the error if a file does not match.
 func (r *released) failure() error {
 	var bad []string
 	why := ""

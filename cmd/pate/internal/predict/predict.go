@@ -1,5 +1,4 @@
-// Package predict is the command `pate predict`, which predicts labels of new rows by a student or a DP-SGD
-// model.
+// Package predict is the command `pate predict`, which predicts labels by a student or a DP-SGD model.
 package predict
 
 import (
@@ -212,7 +211,6 @@ func (r report) sentence() string {
 	return fmt.Sprintf("%d rows%s; %s", r.rows, accuracy, r.warning())
 }
 
-// warning states whether the predictions may be released, and if not, why.
 func (r report) warning() string {
 	switch {
 	case r.releasable:
@@ -239,7 +237,6 @@ func (f *flags) checkOut(model string) error {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "predict"}.CheckReplaceable(inputs...)
 }
 
-// modelError adds advice for a model that cannot be opened or used.
 func modelError(path string, err error) error {
 	var ce *shell.CommandError
 	switch {

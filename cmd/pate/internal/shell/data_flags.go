@@ -205,7 +205,7 @@ func (f *PairFlags) Add(flags *pflag.FlagSet) {
 		"accept-differences": &f.accept})
 }
 
-// Pair returns PairFlags for a command that can also read both from one file.
+// Pair returns PairFlags for a command that can also read private and public rows from one file.
 func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) PairFlags {
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
@@ -278,7 +278,6 @@ func (f *ColumnFlags) parse(o *dataset.Options) error {
 	return nil
 }
 
-// commas splits a list like a CSV row and drops empty names.
 func commas(flag, text string) ([]string, error) {
 	if text == "" {
 		return nil, nil

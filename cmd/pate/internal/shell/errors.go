@@ -151,7 +151,6 @@ func Explain(command string, err error) (int, string) {
 	return ce.Code, fmt.Sprintln(strings.Join(lines, "\n"))
 }
 
-// trainings are the remedies for errors of training.
 var trainings = []Remedy{
 	{recipe.ErrSpent, ExitOverBudget, nil, "the charges to the ledger stay spent; nothing more was charged",
 		"choose another ledger, and add up the two budgets, or choose features that learn nothing from private rows", "privacy"},
@@ -167,8 +166,7 @@ var trainings = []Remedy{
 // TrainingError adds a remedy to an error of training.
 func TrainingError(err error) error { return Remedied(err, trainings) }
 
-// Remedied returns err with the first matching remedy. It returns err unchanged if none matches or err has a
-// remedy.
+// Remedied returns err with the first matching remedy, unless none matches or err has a remedy.
 func Remedied(err error, of []Remedy) error {
 	i := slices.IndexFunc(of, func(r Remedy) bool { return errors.Is(err, r.Of) })
 	if i < 0 || errors.As(err, new(*CommandError)) {
@@ -182,7 +180,6 @@ func Remedied(err error, of []Remedy) error {
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - and pipe them in"}
 
-// advise adds advice for an error of the operating system.
 func (e *CommandError) advise() {
 	why, fix := adviceOn(cmp.Or(e.Cause, e.What))
 	if fix == "" {
@@ -226,7 +223,6 @@ func adviceOn(err error) (why, fix string) {
 // unnamed matches the temporary name of a file being written.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
-// packages matches package names before messages.
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|` +
 	`aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
 
@@ -235,8 +231,7 @@ func plain(text string) string {
 	return unnamed.ReplaceAllString(packages.ReplaceAllString(text, "$1"), "$1")
 }
 
-// onWindows reports whether err is one of these Windows errors. On other systems the numbers have other
-// meanings.
+// onWindows reports whether err is one of these Windows errors. Elsewhere the numbers have other meanings.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }

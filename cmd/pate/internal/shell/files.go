@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Target is an output file of a command. It must not replace certain other files.
+// Target is an output file of a command. Its methods refuse to overwrite certain files.
 type Target struct {
 	Flag  string // flag with the path
 	Path  string
@@ -35,7 +35,7 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the paths, even through a link. what describes the paths.
+// CheckDistinct refuses a target that is one of the paths, even through a link. The text what describes them.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -58,8 +58,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is an input or a file beside an input, a ledger or key, or not
-// writable. It allows replacing all other files.
+// CheckReplaceable refuses a target that is not writable, is a ledger or key, is an input, or belongs to an
+// input. It allows replacing all other files.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
@@ -199,8 +199,7 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	return account, fresh, FaultError(err, "ledger")
 }
 
-// OpenLedgerFile opens a ledger for reading, and reads the known heads. Another process may be writing the
-// ledger.
+// OpenLedgerFile opens a ledger and reads the known heads. Another process may be writing the ledger.
 func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
@@ -235,7 +234,7 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
-// ReadStart returns the first bytes of a file, at most most bytes.
+// ReadStart returns the first bytes of a file. The parameter most bounds their number.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// flagTexts has a section for each command and for each group of flags. Its first lines describe the format.
+// flagTexts has a section for each command and each group of flags. The first lines describe the format.
 //
 //go:embed flags.txt
 var flagTexts string
@@ -30,7 +30,6 @@ var flagTexts string
 // listed matches a placeholder for a list in flagTexts. The submatches are the list's name and the separator.
 var listed = regexp.MustCompile(`\{\{(\w+)(?:\|(.*?))?\}\}`)
 
-// list returns the list with this name in flagTexts.
 func list(name string) []string {
 	switch name {
 	case "sets":
@@ -199,7 +198,6 @@ func (v Values) oneOf() string {
 	return "one of the values in the help"
 }
 
-// values is the annotation of a flag with its Values.
 const values = "pate_values"
 
 // Of declares the values of a flag. A test finds flags without a declaration.
@@ -210,7 +208,6 @@ func (v Values) Of(flag *pflag.Flag) {
 	flag.Annotations[values] = v
 }
 
-// told returns the declared values of a flag, or nil.
 func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
 
 func CompleteArgs(cmd *cobra.Command, v Values) {

@@ -33,8 +33,8 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. It depends on the location of the data, the command line that
-// repeats the run, and held, the contents of files on that command line.
+// CommandLine returns the identity of a run. It depends on the location of the data, on the command line, and
+// on held, which has the contents of files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
@@ -52,7 +52,6 @@ func Fits(ctx context.Context, out string, try func(context.Context) error) erro
 	return err
 }
 
-// outputs are the flags for files and folders that commands write.
 var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
 
 // inputs returns all paths that a command may read: arguments, data, ledger, and other flags with the name of
@@ -93,7 +92,6 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 // CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
 // input or contains an input. It also refuses files in the folder without a run. A lost run may have released
 // these files, and no ledger would add up both budgets.
-// the first.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {

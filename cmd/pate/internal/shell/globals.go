@@ -59,7 +59,6 @@ type Globals struct {
 	warned  []string
 }
 
-// without is the annotation of a command with the common flags that it does not have.
 const without = "pate_without"
 
 // Without declares the common flags that a command does not have.
@@ -165,7 +164,6 @@ func (g *Globals) WarnBudget(epsilon float64) {
 	}
 }
 
-// parameter is the annotation of a command whose --epsilon is not a budget.
 const parameter = "pate_epsilon"
 
 // EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation and not a budget.

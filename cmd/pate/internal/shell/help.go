@@ -15,13 +15,12 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// helpTexts has a file for each topic, and for each command, named after its path: a title, a description,
-// examples, and the further text of `pate help COMMAND`.
+// helpTexts has a file for each topic and command, named after the command path. A file has a title, a
+// description, examples, and the further text of `pate help COMMAND`.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// details is the annotation with text that only `pate help COMMAND` prints.
 const details = "pate_details"
 
 // Describe sets the texts and the help of all commands below root, and adds the topics.
@@ -74,7 +73,6 @@ func annotate(cmd *cobra.Command, name, value string) {
 // Details returns the text that only `pate help COMMAND` prints.
 func Details(cmd *cobra.Command) string { return cmd.Annotations[details] }
 
-// mechanismTable lists the mechanisms with their cost per query.
 func mechanismTable() string {
 	const does, costs = 33, 26 // column widths
 	var b strings.Builder
@@ -165,14 +163,13 @@ func firstExamples(examples string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// section is a group of flags in the help of a command.
 type section struct {
 	title string
 	flags *pflag.FlagSet
 }
 
-// sectionTexts has the titles of the sections and their flags. A flag in no section belongs to the section of
-// the method. For flags in the last section --help lists only the names; `pate help COMMAND` describes them.
+// sectionTexts lists the sections of the help with their flags. All other flags belong to the section of the
+// method. For flags of the last section, --help lists only the names.
 //
 //go:embed sections.txt
 var sectionTexts string
@@ -211,10 +208,9 @@ func sections(cmd *cobra.Command) (found []section, rare []string) {
 	return found, rare
 }
 
-// fewFlags is the largest number of flags for which --help describes rare flags.
+// fewFlags is the number of flags up to which --help also describes rare flags.
 const fewFlags = 19
 
-// shortFlags lists the flags of a command, one per line.
 func shortFlags(cmd *cobra.Command) string {
 	var b strings.Builder
 	var left []string

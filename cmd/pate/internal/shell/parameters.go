@@ -189,7 +189,7 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags formats a setting as flags of pate label, for queries from index from on.
+// LabelFlags formats a setting as flags of pate label, for queries that begin at from.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // the mechanism cannot be planned
@@ -245,7 +245,7 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// AccountantEntry is an accountant to choose. Why is a short description for a table column. Gap is the
+// AccountantEntry is an accountant to choose. Why describes the accountant in a table column. Gap is the
 // reason why the accountant's epsilon is above the tightest.
 type AccountantEntry struct {
 	Name, Why, Gap string

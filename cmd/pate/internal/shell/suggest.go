@@ -192,7 +192,6 @@ func Unset(cmd *cobra.Command, names ...string) []string {
 	return unset
 }
 
-// missingError returns an error that lists what a command still needs, or nil if absent is empty.
 func missingError(cmd *cobra.Command, absent ...string) error {
 	if len(absent) == 0 {
 		return nil
@@ -216,7 +215,6 @@ func shortUsage(usage string) string {
 	return strings.TrimRight(usage, " ,")
 }
 
-// and formats a list as "a", "a and b", or "a, b and c".
 func and(words []string) string {
 	if len(words) == 1 {
 		return words[0]

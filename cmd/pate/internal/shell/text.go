@@ -21,7 +21,6 @@ import (
 
 const Columns = 80
 
-// foldedCommands breaks long command lines before a flag.
 func foldedCommands(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {

@@ -106,7 +106,7 @@ func FeatureCache(tell func(text string)) *features.Cache {
 // manyPixels is the size of images in bytes above which features take hundreds of megabytes.
 const manyPixels = 64 << 20
 
-// SpareMemory makes garbage collection more frequent for a task with many images. Their features take
+// SpareMemory makes garbage collection more frequent for a task with many images. The features of images take
 // gigabytes in a few pieces without pointers, so collections are cheap. The caller must defer restore.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
@@ -169,8 +169,7 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 	return set
 }
 
-// maxAloud is the largest number of columns that are printed one per line. With more columns, similar columns
-// have one line.
+// maxAloud is the largest number of columns printed one per line. Above it, similar columns have one line.
 const maxAloud = 40
 
 // ReadAloud prints the columns of a table and their use, computed from public rows.

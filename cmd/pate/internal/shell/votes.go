@@ -95,7 +95,6 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	return opt, err
 }
 
-// nameClasses parses --class-names, which also determine the number of classes.
 func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	if f.names == "" {
 		return nil
@@ -180,7 +179,6 @@ func (f *VotesFlags) Close() {
 	}
 }
 
-// lazyStdin reads from the command's standard input at the time of the read.
 type lazyStdin struct{ cmd *cobra.Command }
 
 func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }

@@ -112,7 +112,6 @@ type count struct {
 	File                        string   // file that the export writes
 }
 
-// part returns a template of count.sql with the votes filled in.
 func (c count) part(name string) (string, error) {
 	t, err := template.New("").Funcs(template.FuncMap{"column": c.column, "table": c.table}).Parse(source)
 	if err != nil {
@@ -214,7 +213,6 @@ func (d dialect) table(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// literal returns a text as an SQL literal.
 func (d dialect) literal(text string) string { return quoted(text, "'", d.backslash) }
 
 func quoted(text, quote string, backslash bool) string {

@@ -140,7 +140,6 @@ func trainError(err error) error {
 	return shell.FaultError(err, "data")
 }
 
-// report returns the JSON of a new model.
 func report(m *published.Model, pool int) shell.Object {
 	l := m.Labels
 	var epsilon *float64

@@ -1,5 +1,4 @@
-// Package train is the command `pate train`, which trains teachers on private rows and writes their votes on
-// public rows.
+// Package train is the command `pate train`, which trains teachers and writes their votes on public rows.
 package train
 
 import (
@@ -39,7 +38,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// job returns the configuration of package training.
 func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (training.Job, error) {
 	if err := shell.CheckTeachers(cmd.Flags().Changed, f.teachers, f.size); err != nil {
 		return training.Job{}, shell.UsageError("train", err)
@@ -91,7 +89,6 @@ func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) e
 	return f.print(g, result)
 }
 
-// print writes the result as JSON or as text with the next command.
 func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 	if format := g.ParsedFormat(); format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)

@@ -80,7 +80,6 @@ func footnotes(r *tuned.Result) string {
 
 const resultsFile = "results.json"
 
-// writeResult writes results.json and the input of `pate account`.
 func writeResult(dir string, r *tuned.Result) error {
 	folder := results.Folder(dir)
 	if err := folder.WriteAccount("tuned", r.Seeded, &r.Account); err != nil {
@@ -97,8 +96,7 @@ func readResult(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, and the cost under other distributions of the number of runs with
-// equal mean.
+// printPlan prints the cost of the search, also for other distributions of the number of runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {
@@ -129,8 +127,8 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		if i == 0 {
 			asked = price
 		}
-		// In 99 % of searches, the number of runs is at most most. missed is the probability that one
-		// particular setting is not run, and none the probability that no setting is run.
+		// In 99 % of searches, the number of runs does not exceed most. The values missed and none are the
+		// probabilities that a particular setting is not run, and that no setting is run.
 		most, missed, none := law.Quantile(0.99), law.Missed(1/float64(settings)), law.Missed(1)
 		planned = append(planned, shell.Object{"law", law.String(), "expected_runs", law.Expected(), "epsilon", price.Epsilon,
 			"noise_multiplier", price.Noise, "noise_ratio", price.Ratio(), "runs_99", most, "untuned_epsilon", price.OneEpsilon,

@@ -78,7 +78,6 @@ func readSettings(path string) ([]tuned.Setting, error) {
 	return settings, nil
 }
 
-// parseLaw parses --law, with this expected number of runs.
 func parseLaw(name string, runs float64) (tune.Law, error) {
 	switch name {
 	case "poisson":

@@ -80,7 +80,6 @@ func (f *flags) check(cmd *cobra.Command) error {
 	)
 }
 
-// base returns the recipe that the settings change.
 func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	shell.Put(f.steps > 0, &r.Train.Steps, f.steps)
@@ -102,7 +101,6 @@ func (f *flags) private(records int) *tuned.Private {
 	return p
 }
 
-// names returns the flags that affect the outcome.
 func (f *flags) names() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features",
 		"model", "steps", "batch"},
