@@ -9,9 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Accountant collects the events of one run and bounds their total privacy cost. A result depends only on
-// the events composed before the query. Queries change nothing. Implementations are not safe for concurrent
-// use.
+// An Accountant collects the events of one run and bounds their total privacy cost. Queries change nothing.
+// Implementations are not safe for concurrent use.
 type Accountant interface {
 	// Compose adds count runs of e, adaptively composed with all earlier events. On an error it adds nothing.
 	// An unsupported event gives an *UnsupportedEventError.
@@ -71,14 +70,13 @@ func (r *Relation) UnmarshalText(text []byte) error {
 type Conversion int
 
 const (
-	// Improved is the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et al. 2020).
-	// It is the default.
+	// Improved is the default: the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh
+	// et al. 2020).
 	Improved Conversion = iota
 	// Classic is the rule of Mironov 2017, Proposition 3. It reproduces results of older papers.
 	Classic
 )
 
-// names maps the values of an enumeration to their JSON names.
 type names[K comparable] map[K]string
 
 func (n names[K]) marshal(k K, kind string) ([]byte, error) {
@@ -150,7 +148,6 @@ func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 		return (r + price) * (1 + 4e-16)
 	}
 	gain := math.Log(a)/(a-1) - math.Log1p(-1/a)
-	// When the terms cancel, their rounding errors remain.
 	return math.Max(0, r+price-gain+8e-16*(r+price+gain))
 }
 

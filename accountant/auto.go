@@ -41,8 +41,7 @@ type AutoConfig struct {
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
 // Auto accounts for a run whose events are all fixed before its first output. It uses the accountant with the
-// smallest bound. Both accountants bound the same run, and the choice does not depend on any output. So the
-// smaller bound holds.
+// smallest bound. The choice does not depend on any output, so this bound holds.
 //
 // Auto is not a filter. A run may stop when its total by privacy loss distributions reaches a budget. That
 // budget does not cover the run. See the mode Filter of package ledger.
@@ -110,8 +109,8 @@ func (t *Auto) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the error that prevented a bound by privacy loss distributions. It is nil if this bound was
-	// made or not tried.
+	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they did or were not
+	// tried.
 	Lack error
 }
 

@@ -37,19 +37,17 @@ type Rougher interface {
 // roughTolerance is the tolerance of a calibration by a rough account. Rough bounds are off by 1 % or more.
 const roughTolerance = 1e-3
 
-// upperEnds is an account that can omit its lower ends. leaveLowerEnds switches them off and reports whether
-// the account supports this.
+// upperEnds is an account that may support upper ends alone. leaveLowerEnds switches to them and reports
+// success.
 type upperEnds interface{ leaveLowerEnds() bool }
 
-// cheaperAccount is an account with which a calibration searches before it uses the real account.
 type cheaperAccount struct {
 	tolerance float64                             // relative tolerance of the search
 	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
 // cheaper returns the accounts to search with before the real account. Each search begins where the previous
-// search ended. The second account omits lower ends. Its work is at most half, and its upper end mostly the
-// same.
+// search ended. The second account omits lower ends, which halves the work and rarely changes the upper end.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -136,9 +134,9 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	return found.parameter, best, err
 }
 
-// CalibrateProbability returns the largest sampling probability in (0, 1] for which the event meets the
-// target, with its bound. The relative tolerance is 1e-8. The error is a *NoBracketError if no probability in
-// [1e-15, 1] meets the target.
+// CalibrateProbability returns the largest sampling probability for which the event meets the target, with
+// its bound. The relative tolerance is 1e-8. If no probability in [1e-15, 1] fits, the error is a
+// *NoBracketError.
 func CalibrateProbability(
 	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
 ) (float64, Bound, error) {
@@ -200,7 +198,7 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err != nil {
 		return 0, Bound{}, err
 	}
-	// The formula has error 1e-12. The bound is raised by more, then the noise until the bound meets the
+	// The formula has error 1e-12. The bound is raised by more, and the noise until the bound meets the
 	// target.
 	for step := 1e-12; ; step *= 2 {
 		eps, err := GaussianEpsilon(noise, target.Delta)
@@ -215,8 +213,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 }
 
 // GaussianDelta returns the exact delta of one Gaussian release at epsilon >= 0, without outward rounding
-// (Balle, Wang 2018, Theorem 8). Several releases cost as much as one release with noise multiplier
-// 1/sqrt(sum 1/sigma_i^2).
+// (Balle, Wang 2018, Theorem 8). Several releases are one release with noise multiplier 1/sqrt(sum
+// 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -239,8 +237,8 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
-// GaussianNoise returns the smallest noise multiplier for which one release is (epsilon, delta)-private, for
-// epsilon >= 0 and delta in (0, 1).
+// GaussianNoise returns the smallest noise multiplier that meets epsilon >= 0 and delta in (0, 1) in one
+// release.
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
 		return 0, err

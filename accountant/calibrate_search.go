@@ -149,8 +149,7 @@ type start struct{ parameter, slope float64 }
 const jumpTolerance = 1e-6
 
 // leastNoise returns the least noise that meets the target, to a relative tolerance, and its bound.
-// Invariant: hi was tried, meets the target and has the bound best. lo was tried and does not meet the
-// target.
+// Invariant: hi was tried and meets the target with the bound best. lo was tried and does not meet it.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until found

@@ -26,7 +26,6 @@ func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
 
-// linearCurve returns a*rho, the curve of rho-zCDP.
 func linearCurve(rho float64) curve {
 	return func(a float64) float64 {
 		if rho == 0 {
@@ -341,8 +340,7 @@ func (m *ratioMoments) moment(half int) float64 {
 
 // quadrature computes log E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z =
 // x/sigma. The integrand is entire. On a line at height y it is at most e^{y^2} times its size on the real
-// line. So the error at this step is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or
-// between.
+// line. So the error is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or between.
 func (m *ratioMoments) quadrature(l float64) float64 {
 	const step = 0.2
 	reach := math.Sqrt(l) + 10

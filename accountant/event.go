@@ -20,13 +20,11 @@ import (
 // under the relation of the account. PATE events are per vote count. They assume that one record changes at
 // most one teacher, and so at most one vote of a query. This holds for both relations.
 //
-// Events carry their JSON name outside their fields. So use MarshalEvent, UnmarshalEvent or a Schedule, not
-// encoding/json.
+// An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
 	row() row
 }
 
-// A row describes a type of events.
 type row struct {
 	name string // in JSON
 	// mechanism and parameters are text for people. An event that contains other events appends its text to
@@ -38,14 +36,12 @@ type row struct {
 
 const attained, bounded = true, false
 
-// Optional methods of an event. Other optional methods are in flatten.go and properties.go. An accountant
-// rejects an event that lacks a method it needs. A new event is a type with methods and an entry in
-// allEvents.
+// Optional methods of an event. More are in flatten.go and properties.go. An accountant rejects an event that
+// lacks a method it needs. A new event is a type with methods and an entry in allEvents.
 type (
 	// check reports values out of range that the range tags of the fields do not cover.
 	checked interface{ check() error }
-	// curve returns the divergence curve of a leaf.
-	curved interface{ curve() curve }
+	curved  interface{ curve() curve }
 	// sampledAs returns the noise or the PureDP event that dominates a leaf, also on a sample. It reports
 	// whether this event costs no more than the leaf.
 	sampleable interface {
@@ -58,11 +54,9 @@ type (
 	groupable interface {
 		group(n int64) (Event, error)
 	}
-	// pairs adds pairs that dominate n runs of a leaf. It exists if these are not n copies of the result of
-	// pair.
+	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf. An event needs this method if n times the result of
-	// pair is not enough.
+	// pairs adds pairs that dominate n runs of a leaf. It exists where pair alone does not suffice.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
@@ -80,12 +74,10 @@ func typeName(e Event) string {
 	return e.row().name
 }
 
-// fieldKey returns the JSON name of a field and reports whether its zero value is omitted.
 func fieldKey(f reflect.StructField) (key string, optional bool) {
 	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
-// children returns the events directly inside e.
 func children(e Event) (inside []Event) {
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {

@@ -80,8 +80,8 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 }
 
 // gaussian returns the Gaussian noise that costs as much as the event inner inside outer. exact reports
-// whether the noise is the same event. The noise multiplier is 0 if inner costs nothing or no such noise
-// exists.
+// whether the noise is the same event. The noise multiplier is 0 if inner costs nothing or such noise is
+// unknown.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -101,8 +101,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks calls f for each size of the K blocks, with the number of blocks of this size. Sizes differ by at
-// most 1.
+// blocks calls f for each size of the K blocks, with the number of such blocks. Sizes differ by at most 1.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -152,8 +151,8 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 }
 
 // attained reports the dominating pair if K is 1 and the noise is at least pld.LeastAllocated. Otherwise it
-// adds the pair of the sum over the steps. This sum reveals less than all outputs, but a mechanism attains
-// its pair.
+// adds the pair of the sum over the steps, which reveals less than all outputs. A mechanism attains this
+// pair.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
@@ -198,12 +197,12 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 }
 
 // maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise
-// multipliers below 1/4, the curve of a record that is in the step for certain is used. It is a valid bound,
-// because the divergence is convex.
+// multipliers below 1/4, the record is assumed to be in the step. This bound is valid, because the divergence
+// is convex.
 const maxAllocationOrder = 256
 
 // allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders. R is the likelihood ratio
-// of one random step of many. Both log moments are convex in the order. So a chord bounds them between
+// of one random step of many. Both log moments are convex in the order, so a chord bounds them between
 // integers.
 type allocationMoments struct {
 	steps, sigma float64
@@ -264,7 +263,6 @@ func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	return m
 }
 
-// convolveLogs returns the logs of the coefficients of a product of two power series.
 func convolveLogs(a, b []float64) []float64 {
 	out, terms := make([]float64, len(a)), make([]float64, len(a))
 	for k := range out {

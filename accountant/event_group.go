@@ -10,11 +10,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group is Event for neighbours that differ in up to Size records instead of one. Its guarantee protects
-// groups of this size, such as all records of a family. Mechanisms are rewritten for a distance of Size. The
-// sensitivity of additive noise and a pure epsilon grow Size-fold. A rho grows Size^2-fold (Bun, Steinke
-// 2016, Proposition 1.9). With g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g
-// epsilon}-1)/(e^epsilon - 1)).
+// Group is Event for neighbours that differ in up to Size records instead of one. It protects groups of this
+// size, such as all records of a family. Mechanisms are rewritten for a distance of Size. The sensitivity of
+// additive noise and a pure epsilon grow Size-fold. A rho grows Size^2-fold (Bun, Steinke 2016, Proposition
+// 1.9). With g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
 	Size  int64 `json:"size" in:"1"` // >= 1
 	Event Event `json:"event"`
@@ -53,7 +52,6 @@ func (e Group) group(n int64) (Event, error) {
 // sensitivity, or bounds that only an account interprets.
 func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
-// grouped returns e rewritten for neighbours that differ in n records.
 func grouped(e Event, n int64) (Event, error) {
 	if n == 1 {
 		if inner, ok := e.(Group); ok {
@@ -93,8 +91,7 @@ func (o guarantee) group(g float64) (Event, error) {
 	return WithFailure{PureDP{eps}, delta}, nil
 }
 
-// holdsGroup reports whether an event contains a Group at any depth. A sample would draw such a group as a
-// unit.
+// holdsGroup reports whether an event contains a Group at any depth. A sample would draw a group as a unit.
 func holdsGroup(e Event) bool {
 	if _, ok := e.(Group); ok {
 		return true
@@ -135,7 +132,6 @@ func (e dominated) curve() curve {
 	return leastCurve(curveOf(e.by), curveOf(e.alsoCurve))
 }
 
-// boundUnless returns leaf if exact is true, and else leaf wrapped in dominated.
 func boundUnless(exact bool, leaf Event) Event {
 	if exact {
 		return leaf

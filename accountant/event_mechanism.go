@@ -64,8 +64,7 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve uses Canonne, Kamath, Steinke 2020, Theorem 4. The bound is tight where order times shift is an
-// integer.
+// curve uses Canonne, Kamath, Steinke 2020, Theorem 4. It is tight where order times shift is an integer.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
@@ -87,8 +86,7 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 // norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on there are two candidates: one
 // coordinate changes by 2, or four coordinates by 1. Neither is known to dominate.
 func (e DiscreteGaussian) moved() (int64, error) {
-	// A sensitivity given to a few digits means the nearest root. An integer function of sensitivity below 1
-	// is constant.
+	// A sensitivity given to a few digits means the nearest root. An integer function below 1 is constant.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {
 	case moved > 3:
@@ -162,8 +160,8 @@ func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.E
 func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
 // KaryResponse is one randomised response among Categories answers. The true answer is e^Epsilon times as
-// likely as each other answer. This local mechanism has one input that is replaced. So it is accounted under
-// replace_one.
+// likely as each other answer. It is accounted under replace_one, because the input of this local mechanism
+// is replaced.
 type KaryResponse struct {
 	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
 	Categories int64   `json:"categories" in:"2"` // >= 2

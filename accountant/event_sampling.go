@@ -36,9 +36,8 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 }
 
 // form returns a sampled Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace or PureDP that dominates one
-// run of e. A form that is only an upper bound is wrapped in dominated. If a pair (P, Q) dominates a
-// mechanism, then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022,
-// Theorem 11).
+// run of e. A mere upper bound is wrapped in dominated. If a pair (P, Q) dominates a mechanism, then ((1-q)Q
+// + qP, Q) and its reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
 func (e PoissonSampled) form(t *terms) Event {
 	inner := t.alone(e.Event, 1)
 	if holdsGroup(e.Event) {
@@ -70,8 +69,8 @@ func (e PoissonSampled) form(t *terms) Event {
 }
 
 // oneGaussian returns the Gaussian release that costs as much as all leaves on the same sample. The squares
-// of sensitivity/sigma add up. exact reports whether every leaf has exactly this cost. ok is false if a leaf
-// has no continuous Gaussian noise.
+// of sensitivity/sigma add up. exact reports whether no leaf is a mere bound. ok needs continuous Gaussian
+// noise only.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
@@ -232,9 +231,9 @@ func (TruncatedPoisson) row() row {
 }
 
 // flatten charges the Poisson sampled event. It charges as failure the probability that the batch is full
-// without the differing record. Otherwise the batches of both neighbours are not truncated, with or without
-// this record. On this event each distribution is the mixture of untruncated sampling. The divergence of the
-// parts is jointly convex.
+// without the differing record. Otherwise no batch of the neighbours is truncated, with or without this
+// record. On this event each distribution is the mixture of untruncated sampling. The divergence of the parts
+// is jointly convex.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

@@ -7,10 +7,10 @@ import (
 )
 
 // Selection runs Event a random number of times, independently, and releases the run with the best score. The
-// score is part of the output of Event. It is a private search over hyper-parameters (Liu, Talwar 2019;
-// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. For Eta = 1 it
-// is geometric with mean 1/Gamma. For Eta = 0 it is logarithmic. The distribution must be public. The number
-// of runs must stay secret.
+// score is part of the output of Event. This is a private search over hyper-parameters (Liu, Talwar 2019;
+// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. It is geometric
+// with mean 1/Gamma for Eta = 1, and logarithmic for Eta = 0. The distribution must be public. The number of
+// runs must stay secret.
 type Selection struct {
 	Eta   float64 `json:"eta" in:">-1" alone:"true"` // shape, > -1
 	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small Gamma means many runs
@@ -148,7 +148,7 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 
 // poisson follows Papernot, Steinke 2022, Theorem 6. If the inner run is (log(1 + 1/(a-1)), delta)-DP, the
 // bound is eps(a) + mean delta + log(mean)/(a-1). It is used for means from 1. A smaller mean is treated as
-// mean 1. The inner run then happens with probability mean and otherwise has the worst output, which costs no
+// mean 1. The inner run then happens with probability mean and otherwise has the worst output. This costs no
 // more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	mean := math.Max(1, e.mean)

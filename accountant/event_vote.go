@@ -7,15 +7,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// GNMax is one noisy argmax of vote counts with Gaussian noise of standard deviation Sigma on every count
-// (Papernot et al. 2018, Proposition 8). Its Rényi curve is the same for continuous and discrete noise
-// (Canonne, Kamath, Steinke 2020). Its privacy loss distribution is not: Discrete records which was drawn.
+// GNMax is one noisy argmax of vote counts, with Gaussian noise of standard deviation Sigma on every count
+// (Papernot et al. 2018, Proposition 8). Continuous and discrete noise have the same Rényi curve (Canonne,
+// Kamath, Steinke 2020), but different privacy loss distributions.
 type GNMax struct {
 	Sigma    float64 `json:"sigma" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
-// votes uses that a moved vote changes two counts by one, an L2 norm of sqrt(2).
+// A moved vote changes two counts by 1. The L2 norm of this change is sqrt(2).
 func (e GNMax) votes() gaussianVotes { return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete} }
 
 func (GNMax) row() row {
@@ -34,8 +34,8 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds two classes one vote apart whose order the moved vote reverses. With integer noise ties go
-// to the first class, which only adds to P[Z1 = Z2].
+// attained adds two classes one vote apart whose order the moved vote reverses. With integer noise the first
+// class wins a tie, which only adds to P[Z1 = Z2].
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(mathx.LogTheta(e.Sigma/math.Sqrt2)-2*mathx.LogTheta(e.Sigma)), n)
@@ -45,8 +45,8 @@ func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// Threshold is one noisy comparison of the largest vote count with a public threshold, Gaussian noise of
-// standard deviation Sigma (Papernot et al. 2018, Algorithm 1, step 1). The largest count has sensitivity
+// Threshold is one noisy comparison of the largest vote count with a public threshold (Papernot et al. 2018,
+// Algorithm 1, step 1). The noise is Gaussian of standard deviation Sigma. The largest count has sensitivity
 // 1.
 type Threshold struct {
 	Sigma    float64 `json:"sigma" in:">0"`      // per vote count, > 0
@@ -71,7 +71,8 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds a count half a vote from the threshold, or, with integer noise, at it and one below.
+// attained adds a count half a vote from the threshold. With integer noise the counts are at and one below
+// it.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(-mathx.LogTheta(e.Sigma)), n)
@@ -81,13 +82,12 @@ func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// gaussianVotes is a function of vote counts, moved by one record by norm at most, with Gaussian noise.
+// gaussianVotes is a function of vote counts with Gaussian noise. A record changes it by at most norm.
 type gaussianVotes struct {
 	sigma, norm float64
 	discrete    bool
 }
 
-// counts returns the event that releases the noisy counts themselves.
 func (v gaussianVotes) counts() Event {
 	if v.discrete {
 		return DiscreteGaussian{v.sigma, v.norm}
@@ -106,15 +106,14 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the event for a group with integer noise. A shift by n is not a shift by one at sigma/n,
-// but the curve is the same.
+// groupRho returns the event for a group with integer noise. Its curve is the curve of a shift by 1 at sigma/n.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
 }
 
-// LNMax is one noisy argmax of vote counts with Laplace noise of the given scale on every count (Papernot
-// et al. 2017). A moved vote changes two counts, so it is 2/Scale-differentially private.
+// LNMax is one noisy argmax of vote counts with Laplace noise of the given scale on every count (Papernot et
+// al. 2017). A moved vote changes two counts. So LNMax is 2/Scale-differentially private.
 type LNMax struct {
 	Scale    float64 `json:"scale" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Laplace noise on integer counts
@@ -124,9 +123,9 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns the event of one noisy count. A moved vote changes two counts with independent noise, and
-// the argmax is a function of the counts. A count of integer noise that moves by one has the losses
-// +-1/Scale, like a randomised response.
+// twice returns the event of one noisy count. A moved vote changes two counts with independent noise, and the
+// argmax is a function of the counts. With integer noise a count that changes by 1 has the losses +-1/Scale,
+// as in a randomised response.
 func (e LNMax) twice() Event {
 	if e.Discrete {
 		return RandomizedResponse{mathx.Up(1 / e.Scale)}
@@ -134,7 +133,7 @@ func (e LNMax) twice() Event {
 	return Laplace{e.Scale}
 }
 
-// curve returns the lesser of the curve of two counts and the curve of the argmax as a pure mechanism.
+// curve returns the smaller of two curves: of two counts, and of the argmax as a pure mechanism.
 func (e LNMax) curve() curve {
 	both, one := pureCurve(2/e.Scale), curveOf(e.twice())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
@@ -151,8 +150,8 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.twice(), both)
 }
 
-// attained adds two classes one vote apart: P[loser] = (2+1/b) e^{-1/b}/4, and with integer noise P[Z1 =
-// Z2] = tanh(1/2b)^2 (1+r^2)/(1-r^2), r = e^{-1/b}.
+// attained adds two classes one vote apart. P[loser] is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 = Z2] is
+// tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(2*math.Log(math.Tanh(0.5/e.Scale))-math.Log(math.Tanh(1/e.Scale))), n)
@@ -163,18 +162,18 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// tieOdds returns log((1+p)/(1-p)), p = e^logP the mass of a tie: the log odds of an outcome whose
-// probability exceeds that of its complement by p.
+// tieOdds returns log((1+p)/(1-p)), where p = e^logP is the mass of a tie. These are the log odds of an
+// outcome that is more probable than its complement by p.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
 // normalOdds returns the log odds that a standard normal variable is below a.
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
-// GNSS is one release of a real function plus Gaussian noise whose standard deviation is Sigma times a
-// smooth upper bound S of the function's local sensitivity: S changes by a factor of at most e^Beta between
-// neighbours (Nissim, Raskhodnikova, Smith 2007). Margin standard deviations of the noise are added to the
-// value, so that it errs upwards; the margin depends on the data too and is charged. An example is a
-// sanitised data-dependent cost (Papernot et al. 2018, app. B).
+// GNSS is one release of a real function plus Gaussian noise. The standard deviation is Sigma times S. S is a
+// smooth upper bound of the function's local sensitivity: it changes by a factor of at most e^Beta between
+// neighbours (Nissim, Raskhodnikova, Smith 2007). Margin standard deviations are added to the value, so that
+// it errs upwards. The margin depends on the data too and is charged. An example is a sanitised
+// data-dependent cost (Papernot et al. 2018, app. B).
 type GNSS struct {
 	Beta   float64 `json:"beta" in:">0"`    // > 0
 	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0
@@ -187,15 +186,16 @@ func (GNSS) row() row {
 }
 
 // curve returns the divergence of two normal distributions, the worst that smooth sensitivity allows. The
-// second has a standard deviation smaller by e^-Beta, the means differ by as much as the smaller S allows,
-// and the margins differ with S. At order a, with c = 1 - a(1-e^{-2 Beta}) > 0 the variance of the mixture
-// and the shift d = e^-Beta + Margin Sigma (1-e^-Beta), in units of S, it is
+// standard deviation of the second is smaller by e^-Beta. The means differ by as much as the smaller S
+// allows, and the margins differ with S. Let c = 1 - a(1-e^{-2 Beta}) be the variance of the mixture and d =
+// e^-Beta + Margin Sigma (1-e^-Beta) the shift, in units of S. At order a the divergence is infinite for c <=
+// 0, and otherwise
 //
-//	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1),
+//	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
 //
-// and infinite if c <= 0. Both terms grow as the ratio of the two S departs from 1, and grow more if the
-// second is the smaller. The cost in Papernot et al. 2018, Theorem 23, is smaller for orders above about
-// 1/(4 Beta), up to five times at the parameters of its authors, so it is not a bound.
+// Both terms grow as the ratio of the two S departs from 1, and grow more if the second is the smaller. The
+// cost in Papernot et al. 2018, Theorem 23, is no bound: it is smaller for orders above about 1/(4 Beta), up
+// to five times at the parameters of its authors.
 func (e GNSS) curve() curve {
 	shrink := -math.Expm1(-2 * e.Beta)
 	shift := math.Exp(-e.Beta) - e.Margin*e.Sigma*math.Expm1(-e.Beta)
@@ -213,9 +213,9 @@ func (e GNSS) curve() curve {
 	}
 }
 
-// MStab is one propose-test-release of a stable answer: release it if and only if its distance to
+// MStab is one propose-test-release of a stable answer. It releases the answer if and only if the distance to
 // instability plus Laplace noise of scale 1/Epsilon exceeds Threshold (Dwork, Lei 2009; Smith, Thakurta
-// 2013). The noise is continuous; with discrete Laplace noise and an integer threshold charge
+// 2013). The noise is continuous. For discrete Laplace noise and an integer threshold charge
 // WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2}.
 type MStab struct {
 	Epsilon   float64 `json:"epsilon" in:">0"`    // of the distance, which has sensitivity 1, > 0
@@ -224,7 +224,7 @@ type MStab struct {
 
 // failure returns P[noise > Threshold], rounded up.
 func (e MStab) failure() float64 {
-	log := math.Max(-800, -e.Epsilon*e.Threshold) // e^-800 is 0 already
+	log := math.Max(-800, -e.Epsilon*e.Threshold) // e^-800 is already 0
 	return math.Min(1, mathx.Up(0.5*math.Exp(log)*(1+4e-16*(2-log))))
 }
 
@@ -237,14 +237,14 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair hold on the good event; the failure is counted separately.
+// curve and pair hold on the good event. The failure is counted separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }
 
-// AboveThreshold is one run of the sparse vector technique with continuous Laplace noise: one noisy
-// threshold of scale 1/Epsilon1, fresh query noise of scale 2 Answers/Epsilon2, halt at the last of Answers
-// positive answers (Dwork, Roth 2014; Lyu, Su, Li 2017, Algorithm 7). Charge integer noise as
+// AboveThreshold is one run of the sparse vector technique with continuous Laplace noise (Dwork, Roth 2014;
+// Lyu, Su, Li 2017, Algorithm 7). It has one noisy threshold of scale 1/Epsilon1 and fresh query noise of
+// scale 2 Answers/Epsilon2. It halts at the last of Answers positive answers. Charge integer noise as
 // PureDP{Epsilon1 + Epsilon2}.
 type AboveThreshold struct {
 	Epsilon1 float64 `json:"epsilon1" in:">0"` // of the threshold, > 0
@@ -260,9 +260,9 @@ func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilo
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
 
-// curve returns the better of two valid curves: pure DP at the sum, and, for one answer, the Laplace curve
-// of the threshold plus the pure cost of the query noise. The latter inserts the run on D with a shifted
-// threshold between the two distributions (also Zhu, Wang 2020).
+// curve returns the smaller of two valid curves. One is pure DP at the sum. The other is for one answer: the
+// Laplace curve of the threshold plus the pure cost of the query noise. It inserts the run on D with a
+// shifted threshold between the two distributions (also Zhu, Wang 2020).
 func (e AboveThreshold) curve() curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {
@@ -277,9 +277,9 @@ func (e AboveThreshold) group(n int64) (Event, error) {
 	return AboveThreshold{mathx.Up(e.Epsilon1 * g), mathx.Up(e.Epsilon2 * g), e.Answers}, nil
 }
 
-// StableSVT is one run of the stable sparse vector with one-sided integer noise: a threshold noise of mass
-// proportional to exp(-k/B1), fresh query noise of mass proportional to exp(-k/B2), k >= 0; stable answers
-// are released free of further charge until Failures queries have failed.
+// StableSVT is one run of the stable sparse vector with one-sided integer noise. The mass of threshold noise
+// k >= 0 is proportional to exp(-k/B1). The mass of fresh query noise k >= 0 is proportional to exp(-k/B2).
+// Stable answers are released without further charge until Failures queries have failed.
 type StableSVT struct {
 	B1        float64 `json:"b1" in:">0"`       // > 0
 	B2        float64 `json:"b2" in:">0"`       // > 0
@@ -287,7 +287,7 @@ type StableSVT struct {
 	Failures  int64   `json:"failures" in:"1"`  // >= 1
 }
 
-// failure returns the probability that the threshold noise exceeds the threshold, rounded up.
+// failure returns the probability that the threshold noise exceeds Threshold, rounded up.
 func (e StableSVT) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// terms is an event tree split into single mechanisms and failure probabilities, each with its number of
-// runs.
+// terms is an event tree split into single mechanisms and failure probabilities, with their counts.
 type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
@@ -19,11 +18,9 @@ type terms struct {
 	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten adds count runs of the event to t, as other events or as a leaf. An event without flatten is a
-// leaf.
+// flatten adds count runs of the event to t, as other events or as a leaf. Without flatten it is a leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
-// tally is a multiset of composed runs.
 type tally[K comparable] struct{ mathx.Multiset[K] }
 
 func (t *tally[K]) add(k K, n int64) error {
@@ -65,8 +62,7 @@ func (t *terms) merge(added *terms) {
 	t.stated.Merge(&added.stated.Multiset)
 }
 
-// slack covers the rounding of a curve (below 1e-12 relative on every reference value), of the multiplication
-// by its count and of the sum.
+// slack covers the rounding of curves (below 1e-12 relative on every reference value), products and sums.
 const slack = 2e-12
 
 // total returns the upper bound of the composed divergence as a curve.

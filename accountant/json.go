@@ -10,14 +10,13 @@ import (
 	"strconv"
 )
 
-// schemaEvents is the name of the JSON form of a Schedule.
 const schemaEvents = "pate.events/1"
 
 // maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
 
 // ErrBadJSON is wrapped by the errors for documents that are not the JSON form of an event or a schedule.
-// Causes are unknown, missing or repeated fields, unknown types, wrong values, too much depth and too large
+// Causes are unknown, missing or repeated fields, unknown types, wrong values, and too deep or too large
 // documents.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
@@ -40,7 +39,6 @@ func allEvents() []Event {
 		Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
 }
 
-// zeroEvent returns the zero value of the event with the given JSON type.
 func zeroEvent(name string) (Event, bool) {
 	events := allEvents()
 	i := slices.IndexFunc(events, func(e Event) bool { return typeName(e) == name })
@@ -92,8 +90,8 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	return nil
 }
 
-// EventTypes lists the JSON types of events. The names of the fields follow in parentheses. Optional fields
-// are in square brackets.
+// EventTypes lists the JSON types of events, each with its fields in parentheses. Square brackets mean
+// optional.
 func EventTypes() []string {
 	var types []string
 	for _, e := range allEvents() {

@@ -36,8 +36,7 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
-	// onlyUpper sets all lower ends to 0. The gap is then ignored. The upper end of an epsilon is the result
-	// of the first grids.
+	// onlyUpper sets all lower ends to 0. The gap is then ignored, and epsilon comes from the first grids.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
@@ -99,8 +98,7 @@ func (p *PLD) certainFailure() float64 {
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }
 
-// Epsilon bounds the least epsilon at delta in [0, 1). If no finite epsilon holds, Upper is +Inf and the
-// error is nil.
+// Epsilon bounds the least epsilon at delta in [0, 1). If none is finite, Upper is +Inf and the error is nil.
 func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
@@ -108,7 +106,6 @@ func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return remembered(ctx, &p.epsilons, delta, p.epsilon)
 }
 
-// remembered returns the cached result at x, or computes and caches it.
 func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer func(context.Context, float64) (Bound, error)) (Bound, error) {
 	if b, ok := (*made)[x]; ok {
 		return b, nil
@@ -134,8 +131,7 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 }
 
 // sums returns the composition of the dominating pairs of all events. below has one or two compositions of
-// attained pairs. The larger lower end counts. If the dominating pairs are attained, below holds above
-// itself.
+// attained pairs. The larger lower end counts. If the dominating pairs are attained, below has only above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {

@@ -9,33 +9,27 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties are the known facts about one run of a mechanism, except its Rényi curve. Package theorems uses
-// them.
+// Properties are the known facts about one run of a mechanism, except its Rényi curve, for package theorems.
 type Properties struct {
 	// Relation is the only relation for which the event is defined. It is 0 if the event is defined for all.
 	Relation Relation
 	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier belongs to a continuous Gaussian event that dominates the mechanism. It is 0 if there
-	// is none.
+	// NoiseMultiplier belongs to a continuous Gaussian event that dominates the mechanism; 0 if none does.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	Rho float64
-	// Two adaptive runs of Twice cost at least as much as one run of the mechanism. It is nil if there is
-	// none.
+	// Two adaptive runs of Twice cost at least as much as one run of the mechanism; nil if there is none.
 	Twice Event
 }
 
 type (
-	// guarantee returns the (epsilon, delta) of one run.
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. Without this method the rho of the guarantee is
-	// used.
+	// rho returns the zCDP parameter of a leaf, rounded up. The default is the rho of the guarantee.
 	concentrated interface{ rho() float64 }
-	// relation returns the only relation for which the event is defined.
-	related interface{ relation() Relation }
-	// twice returns an event. Two runs of this event cost at least as much as one run of the leaf.
+	related      interface{ relation() Relation }
+	// Two runs of the result of twice cost at least as much as one run of the leaf.
 	twofold interface{ twice() Event }
 )
 
@@ -59,10 +53,8 @@ func PropertiesOf(e Event) Properties {
 	return p
 }
 
-// guarantee is the (epsilon, delta) of one run.
 type guarantee struct{ epsilon, delta float64 }
 
-// guaranteeOf returns the (epsilon, delta) of a single mechanism, and false if none is known.
 func guaranteeOf(e Event) (guarantee, bool) {
 	if leaf, ok := e.(guaranteed); ok {
 		return leaf.guarantee()
@@ -108,8 +100,7 @@ type Part struct {
 	Count      int64  `json:"count"`      // number of runs
 }
 
-// printer formats numbers in descriptions. claim formats a value that is part of a guarantee, and rounds it
-// up.
+// printer formats values. claim formats a value that is part of a guarantee, and rounds it up.
 type printer struct{ number, claim func(x float64) string }
 
 // Describe splits an event into its mechanisms and describes each in words. number formats a parameter. claim

@@ -27,8 +27,7 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP returns an empty account. Explicit orders are used without refinement, to reproduce published
-// results.
+// NewRDP returns an empty account. Explicit orders are not refined, to reproduce published results.
 func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: RDPConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -60,8 +59,7 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return nil
 }
 
-// Divergence returns the divergence bound of an event at one order above 1, and the failure probability under
-// which it holds.
+// Divergence returns the divergence bound of an event at one order above 1, and its failure probability.
 func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
 	account, err := NewRDP(RDPConfig{Relation: rel})
 	if err != nil {
@@ -150,7 +148,6 @@ func (r *RDP) Delta(_ context.Context, epsilon float64) (Bound, error) {
 	return r.delta(r.terms.total(), epsilon), nil
 }
 
-// delta bounds delta at epsilon for the total divergence curve.
 func (r *RDP) delta(total curve, epsilon float64) Bound {
 	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
 	var logDelta float64
@@ -174,8 +171,8 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 }
 
 // best minimises f over the orders. With the default grid it also searches the real orders between the
-// neighbours of the best order. Any order gives a valid bound. So an incomplete search only gives a looser
-// bound.
+// neighbours of the best order. Any order gives a valid bound, so an incomplete search only gives a looser
+// one.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
 	for i, a := range r.orders {
@@ -230,7 +227,6 @@ func DefaultOrders() []float64 {
 	return append(orders, math.Inf(1))
 }
 
-// checkOrders returns a sorted copy without duplicates.
 func checkOrders(orders []float64) ([]float64, error) {
 	out := slices.Clone(orders)
 	for _, a := range out {

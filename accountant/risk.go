@@ -56,8 +56,7 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 // rdpRiskPoints is the number of epsilons at which delta is computed. Each computation tries all orders.
 const rdpRiskPoints = 200
 
-// risk computes delta on a grid of epsilons. Between grid points the curve is delta at the next smaller
-// epsilon.
+// risk computes delta on a grid of epsilons. Between grid points it uses the next smaller epsilon.
 func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
@@ -155,7 +154,6 @@ func (r *Risk) tpr(fpr float64, order int) Interval {
 	return v
 }
 
-// riskPoint is an interval for a function value at epsilon and g = e^epsilon.
 type riskPoint struct {
 	epsilon, g float64
 	Interval
@@ -230,7 +228,6 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 	}
 }
 
-// chordBound returns a lower bound of the function between the points i and i+1.
 func chordBound(p []riskPoint, i int) float64 {
 	a, b := p[i], p[i+1]
 	// The left line runs through (previous, upper) and (a, lower). The right line runs through (next, upper)

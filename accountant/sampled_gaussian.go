@@ -69,8 +69,7 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	}
 }
 
-// logMoment returns log E[(1+r)^a] for finite a > 1. Where the result is not exact to rounding, it is an
-// upper bound.
+// logMoment returns log E[(1+r)^a] for finite a > 1, exactly to rounding or as an upper bound.
 func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a == math.Trunc(a) && a <= maxBinomial {
 		return g.binomial(int(a))
@@ -188,7 +187,6 @@ func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 	return math.Log1p(total * g.step / math.Sqrt(2*math.Pi))
 }
 
-// logTerm returns the log of weight times excess.
 func (g *sampledGaussian) logTerm(n node, a float64) float64 {
 	if a*n.l > 300 { // the rest is below e^-300 + a r e^{-a l}, negligible
 		return a*n.l - n.z*n.z/2

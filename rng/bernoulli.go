@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// bernoulliRatio returns true with probability exactly exp(-p/q), by Algorithm 1 of Canonne, Kamath, Steinke
-// (2020):
+// bernoulliRatio returns true with probability exactly exp(-p/q) (Canonne, Kamath, Steinke 2020, Algorithm
+// 1):
 //
 //	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
 //	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
 //
-// For x = p/q <= 1 the loop reaches k = j+1 with probability x^j/j!, so it ends at k = j+1 with probability
-// x^j/j! - x^(j+1)/(j+1)!, and the sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
+// For x = p/q <= 1 the loop reaches k = j+1 with probability x^j/j!. So it ends at k = j+1 with probability
+// x^j/j! - x^(j+1)/(j+1)!. The sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
 func bernoulliRatio(s *Stream, p, q uint64) bool {
 	frac, _ := bits.Div64(p%q, 0, q)
 	return bernoulliExp(s, exponent{p / q, frac, 1}, func() (*big.Int, *big.Int) {
@@ -20,14 +20,13 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses a number x >= 0: its integer part is whole, and its fractional part, times 2^64, lies in
-// [frac, frac+slack].
+// exponent encloses a number x >= 0 with integer part whole. The fraction times 2^64 is in [frac,
+// frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words on the enclosure
-// of x. If the enclosure cannot decide, exact integers, p/q = x, continue in the middle of the loop, and no
-// word of the stream is lost. So bernoulliExp always reads the same words and returns the same as
-// bernoulliExpBig.
+// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in 64-bit words on the enclosure of
+// x. If the enclosure cannot decide, exact integers p/q = x continue in the middle of the loop, and no word
+// of the stream is lost. So bernoulliExp reads the same words and returns the same result as bernoulliExpBig.
 //
 // Trial k succeeds if and only if k U < x. If U starts with the word u, 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
@@ -39,7 +38,7 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	return bernoulliExpFrom(s, s.Uint64(), x, exact)
 }
 
-// bernoulliExpFrom continues bernoulliExp for x < 1, when its first word u has been read.
+// bernoulliExpFrom continues bernoulliExp for x < 1 after its first word u was read.
 func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.Int)) bool {
 	for k := uint64(1); ; k++ {
 		hi, lo := bits.Mul64(k, u)
@@ -55,7 +54,7 @@ func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.I
 	}
 }
 
-// bernoulliExpBig returns the same as bernoulliExp, in exact arithmetic and for every x.
+// bernoulliExpBig returns the same result as bernoulliExp, in exact arithmetic and for every x.
 func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	p, q := exact()
 	for ; p.Cmp(q) >= 0; p.Sub(p, q) {
@@ -66,9 +65,9 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	return resumeBernoulliExp(s, p, q, 1, s.Uint64())
 }
 
-// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, when the trial's first word u has
-// been read. It needs p < q. With d = q k, a trial compares the uniform real U = (u+V)/2^64 with p/d. U <
-// p/d if and only if V < (2^64 p - u d)/d, and V is again uniform on [0, 1).
+// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, after the trial's first word u was
+// read. It needs p < q. With d = q k, a trial compares the uniform real U = (u+V)/2^64 with p/d. U < p/d if
+// and only if V < (2^64 p - u d)/d, and V is again uniform on [0, 1).
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	var d, n, word big.Int
 	for ; ; k++ {
@@ -85,8 +84,7 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 // inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). Every first word except inverseE itself decides on
-// which side of exp(-1) the uniform real lies.
+// bernoulliExp1 returns true with probability exp(-1). Every first word except inverseE decides.
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

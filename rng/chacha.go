@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP), with the words of [rand.ChaCha8]. It buffers many words, so
-// that loops read them in place.
+// source is the generator ChaCha8Rand (C2SP). It gives the same words as [rand.ChaCha8]. It buffers many
+// words, so that loops read them in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. Constants and counter
 //	           are not added at the end, the key is. Of four consecutive blocks
@@ -39,7 +39,6 @@ const (
 	keyBlocks  = 16  // computed with one key
 )
 
-// seed starts the generator.
 func (s *source) seed(secret [32]byte) { s.seedBy(machine, secret) }
 
 func (s *source) seedBy(on path, secret [32]byte) {
@@ -62,14 +61,13 @@ func (s *source) Uint64() uint64 {
 	return s.words[(s.at-1)%chunkWords]
 }
 
-// ahead ensures that there are unread words.
 func (s *source) ahead() {
 	if s.at == s.end {
 		s.refill()
 	}
 }
 
-// refill computes the next words after all have been read.
+// refill computes the next words. All words must have been read.
 func (s *source) refill() {
 	if s.counter == keyBlocks {
 		copy(s.key[:], s.words[s.end:])

@@ -8,11 +8,11 @@ import (
 // interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi for a precision prec.
 type interval struct{ lo, hi *big.Int }
 
-// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until y <= 1/2, and
-// sums the series of exp(y), whose terms are positive, rounded down for one bound and up for the other. Each
-// term left out is at most half its predecessor, so together they are less than the last term. Taking the
-// reciprocal swaps the bounds, and h squarings follow. Every step is monotone and rounds outwards, so the
-// bounds hold for every working precision, which only sets how far apart they are.
+// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until y <= 1/2. It
+// sums the series of exp(y), whose terms are positive, rounded down for lo and up for hi. Each omitted term
+// is at most half its predecessor. So together they are less than the last term. The reciprocal swaps the
+// bounds, and h squarings follow. Every step is monotone and rounds outwards. So the bounds hold for every
+// working precision, which only sets their distance.
 func expNeg(p, q *big.Int, prec uint) interval {
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32
@@ -59,12 +59,12 @@ func rshUp(x *big.Int, n uint) *big.Int {
 
 // law describes the distribution of an integer X >= 0 by its tails.
 type law interface {
-	// tails encloses P[X >= 1], P[X >= 2], ... to the given precision. The last interval is
-	// [0, hi] and bounds all further tails too.
+	// tails encloses P[X >= 1], P[X >= 2], ... to the given precision. The last interval, [0, hi], bounds all
+	// later tails.
 	tails(prec uint) []interval
 }
 
-// tails computes with guard more bits than the requested precision. It stops at terms below 2^-(prec+spare).
+// tails uses guard more bits than the requested precision. It stops at terms below 2^-(prec+spare).
 const (
 	guard = 64
 	spare = 16
@@ -77,9 +77,9 @@ type halfGaussian struct {
 }
 
 // tails sums the weights w_k = exp(-k^2/(2 s^2)) from the far end. With q = exp(-1/(2 s^2)) the ratio
-// w_(k+1)/w_k = q^(2k+1) falls by q^2 each time, so a weight takes two products, rounded down for one bound
-// and up for the other. As the ratios fall, the sum of all weights beyond w_K is at most w_K r/(1-r), where r
-// is the ratio at K.
+// w_(k+1)/w_k = q^(2k+1) falls by q^2 each time. So a weight takes two products, rounded down for lo and up
+// for hi. Since ratios fall, the sum of all weights beyond w_K is at most w_K r/(1-r), where r is the ratio
+// at K.
 func (l halfGaussian) tails(prec uint) []interval {
 	work := prec + guard
 	den := new(big.Int).SetUint64(l.num)
@@ -110,8 +110,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w_0, w_1, ..., each times 2^work, down to the first one below 2^stop,
-// and the ratio of the next weight to this last one. round divides by 2^work and chooses the direction.
+// gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop.
+// ratio is the ratio of the next weight to this last weight. round divides by 2^work in one direction.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)
@@ -144,7 +144,7 @@ func (l geometric) tails(prec uint) (tails []interval) {
 	return append(tails, interval{new(big.Int), rshUp(x.hi, guard)})
 }
 
-// coin has P[X >= 1] = exp(-1), and X >= 2 never happens.
+// coin has P[X >= 1] = exp(-1) and P[X >= 2] = 0.
 type coin struct{}
 
 func (coin) tails(prec uint) []interval {
@@ -174,7 +174,7 @@ func NewMasses(logProb func(int64) float64, reach int64) Masses {
 // At returns P[Z = m] for m in [-Reach, Reach].
 func (t Masses) At(m int64) float64 { return t.mass[m+t.Reach] }
 
-// FillAt sets the i-th product to P[Z = m + i stride]. All m + i stride must be in [-Reach, Reach].
+// FillAt sets products[i] to P[Z = m + i stride]. All m + i stride must be in [-Reach, Reach].
 func (t Masses) FillAt(products []float64, m, stride int64) {
 	mass := t.mass[m+t.Reach:]
 	for i := range products {
@@ -193,13 +193,13 @@ func (t Masses) AtMost(m int64) float64 {
 	return t.below[m+t.Reach]
 }
 
-// TimesAtMost multiplies the i-th product by P[Z <= m + i stride], stride > 0.
+// TimesAtMost multiplies products[i] by P[Z <= m + i stride]. stride must be above 0.
 func (t Masses) TimesAtMost(products []float64, m, stride int64) {
-	// before returns how many of the numbers m, m + stride, ... are below a limit.
+	// before returns how many of the integers m, m + stride, ... are below a limit.
 	before := func(limit int64) int64 {
 		return min(max(0, (limit-m+stride-1)/stride), int64(len(products)))
 	}
-	none, some := before(-t.Reach), before(t.Reach) // beyond which all are multiplied by 1
+	none, some := before(-t.Reach), before(t.Reach) // from some on, all factors are 1
 	clear(products[:none])
 	if products = products[none:some]; len(products) == 0 {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). Its variance
-// is at most sigma^2. Shifting it by an integer s costs at most the Renyi divergence a s^2/(2 sigma^2) of the
-// continuous Gaussian at every order a (Canonne, Kamath, Steinke 2020, Proposition 5). It is safe for
-// concurrent use if each goroutine has its own Stream.
+// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). The variance
+// is at most sigma^2. At every order a, a shift by an integer s has at most the Renyi divergence a s^2/(2
+// sigma^2) of the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). A DiscreteGaussian is
+// safe for concurrent use if each goroutine has its own Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64
@@ -22,20 +22,19 @@ type DiscreteGaussian struct {
 	fine  uint      // a cell has 2^fine integers
 	cells inversion // |Y| / 2^fine, before the choice within the cell
 	curve uint64    // floor(2^73/s^2) for s = sigma/2^fine; fine > 0 only
-	slack uint64    // of exponent
-	reach uint64    // of quick; fine > 0 only
+	slack uint64    // slack of exponent
+	reach uint64    // reach of quick; fine > 0 only
 }
 
-// Up to sigma = 2^8 a cell is one integer. Above, the cell width is the power of two for which sigma spans at
-// least 32 and less than 64 cells: wider cells mean more rejections within a cell, narrower ones more slots
-// of the table that two cells share. 96 draws in 100 cost one word and no search.
+// Below sigma = 2^8 a cell is one integer. From there on, the cell width is the power of two for which sigma
+// spans at least 32 and less than 64 cells. Wider cells cause more rejections within a cell. In narrower
+// cells, two cells divide more slots of the table. 96 of 100 draws cost one word and no search.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. The float64 is taken exactly, as a dyadic
-// rational.
+// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40], taken exactly as a dyadic rational.
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
@@ -58,7 +57,7 @@ func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	return d, nil
 }
 
-// Sigma returns the sigma that was given to NewDiscreteGaussian.
+// Sigma returns the sigma that was passed to NewDiscreteGaussian.
 func (d *DiscreteGaussian) Sigma() float64 { return d.sigma }
 
 // LogProb returns the logarithm of the probability of k.
@@ -90,9 +89,9 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       M = 2^fine X + J
 //	       unless B = - and M = 0:  return B M
 //
-// M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) =
-// exp(-M^2/(2 sigma^2)). Zero is returned for B = + only, or it would count twice. Below sigma = 2^8 a cell
-// is one integer, so J = 0 and the Bernoulli rejects nothing.
+// M has probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2
+// sigma^2)). Zero is returned for B = + only, or it would count twice. Below sigma = 2^8 a cell is one
+// integer. Then J = 0, and the Bernoulli rejects nothing.
 //
 // With wide cells one word w holds the first bits of all variables:
 //
@@ -101,10 +100,10 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	fine bits           J
 //	1 bit               B
 //
-// All are disjoint bits, hence independent. X and the outcome of the Bernoulli are functions of U, V and the
-// words after them. If w alone decides both (quick), no other word is read, and an unread word does not
-// affect the distribution. Otherwise (settle) the next two words extend U and V, and everything is decided as
-// if they had been read from the start.
+// These bits are disjoint and so independent. X and the outcome of the Bernoulli are functions of U, V and
+// later words. If w alone decides both (quick), no other word is read. An unread word does not affect the
+// distribution. Otherwise (settle) the next two words extend U and V. Everything is decided as if these words
+// had been read from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine > 0 && len(dst) >= worthTelling {
 		dst = d.fill(machine, dst, s)
@@ -114,10 +113,10 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 }
 
-// worthTelling is the least number of values for which it pays to decide a run of words at once.
+// worthTelling is the least number of values for which deciding a run of words at once is faster.
 const worthTelling = 16
 
-// fill draws most of dst and returns the rest, fewer than worthTelling.
+// fill draws most of dst and returns the rest, which is shorter than worthTelling.
 func (d *DiscreteGaussian) fill(on path, dst []int64, s *Stream) []int64 {
 	t := d.cells.table()
 	var told told
@@ -162,9 +161,8 @@ whole:
 	return dst
 }
 
-// settleFour does the work of decide for a word that quick refuses, if this word and the next three suffice,
-// as they nearly always do. It reports whether the first three words make one value, y, or all four words
-// make none.
+// settleFour is a fast decide for a word that quick rejects, if this word and the next three suffice, as they
+// nearly always do. one: the first three words make the value y. none: all four words make no value.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -183,8 +181,7 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one,
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide returns the value of a word and as many further words as it takes. ok is false if the words are
-// rejected.
+// decide returns the value of w and as many further words as needed. ok is false if they are rejected.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -205,7 +202,7 @@ const (
 	copied    = 32 // values at a time: a fixed number avoids a branch
 )
 
-// copy copies n values, and returns n. It may overwrite further places of dst.
+// copy copies n values and returns n. It may overwrite further elements of dst.
 func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))
@@ -214,7 +211,6 @@ func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	return n
 }
 
-// tell sets told to the values that single words decide.
 func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t *table) {
 	if on == avx2 {
 		told.odd = tell256(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
@@ -240,16 +236,16 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	}
 }
 
-// known returns how many bits of V a word holds: at least 15.
+// known returns the number of bits of V that a word holds, at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M, and reports whether w alone shows that M is accepted: the slot lies in one cell X, and V
-// >= (2X+1)/(2 s^2). This bound exceeds the exponent g = j (2X+j)/(2 s^2) of every j < 1, so the first trial
-// V < g fails and the Bernoulli is true.
+// quick returns M and reports whether w alone proves that M is accepted. This needs a slot within one cell X,
+// and V >= (2X+1)/(2 s^2). This bound exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1. So the first
+// trial V < g fails and the Bernoulli is true.
 //
-// Let n bits of V be known, with the value v: then V >= v/2^n. Reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
-// is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s (its probability is 2^-13 or more), so
-// (2X+1) reach < 2^63.
+// Let n bits of V be known, with the value v. Then V >= v/2^n. reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
+// is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s, because its probability is 2^-13 or
+// more. So (2X+1) reach < 2^63.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	x := uint64(t.guide[w>>(64-guideBits)])
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
@@ -263,7 +259,7 @@ func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	return u, w<<guideBits>>((64-known)&63)<<((64-known)&63) | moreV>>known
 }
 
-// settle returns M for the word w, and reports whether it is accepted. moreU and moreV continue U and V.
+// settle returns M for the word w and reports whether M is accepted. moreU and moreV continue U and V.
 func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
 	u, v := d.extended(w, moreU, moreV)
 	x, ok := t.search(u)
@@ -274,14 +270,13 @@ func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (
 	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
-// signed returns m with the sign that bit encodes. ok is false for minus zero.
+// signed returns m with the sign of bit. ok is false for minus zero.
 func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The word v is the first
-// word of the trial. If x is too large for machine words, v is not used; quick accepts no such x, so v has
-// decided nothing yet.
+// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). v is the first word of
+// the trial. If x is too large for 64-bit words, v is not used. quick accepts no such x, so v is still free.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {
@@ -292,9 +287,9 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 }
 
 // exponent encloses g for x < 2^9. Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and
-// c = 2^74/(2 s^2), at most 2^63 because s >= 2^5. Rounding 2^54 (2x+i) down, and then its product with i,
-// takes less than 2 off y, hence less than 1 off the result. Rounding c down takes off less than 1, and so
-// does rounding the result: less than 3 in all. As y < 2^64 and c <= 2^63, g < 1/2.
+// c = 2^74/(2 s^2). c is at most 2^63 because s >= 2^5. So g < 1/2. Rounding 2^54 (2x+i) down, and then its
+// product with i, lowers y by less than 2, and so the result by less than 1. Rounding c down lowers the
+// result by less than 1. Rounding the result lowers it by less than 1. The total is less than 3.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)
@@ -302,7 +297,7 @@ func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	return exponent{0, g, d.slack}
 }
 
-// exactExponent returns g as a fraction, J (2 2^fine X + J)/(2 sigma^2).
+// exactExponent returns g as the fraction J (2 2^fine X + J)/(2 sigma^2).
 func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	bigJ := new(big.Int).SetUint64(j)
 	p = new(big.Int).SetUint64(x)
@@ -312,7 +307,7 @@ func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	return p, q.Lsh(q.Mul(q, q), 1)
 }
 
-// cellBits returns how many times scale must be halved until it is below 2^(cells+1).
+// cellBits returns how often scale must be halved until it is below 2^(cells+1).
 func cellBits(scale float64, cells int) uint {
 	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
 	return uint(max(0, exp-1-cells))

@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// inversion samples X by comparing one uniform real U in [0, 1) with the tails of its distribution:
+// inversion samples X by comparing one uniform real U in [0, 1) with the tails of the distribution of X:
 //
-//	X = number of m >= 1 with U < P[X >= m]
+//	X = number of m >= 1 with U < P[X >= m].
 //
-// is at least m with probability P[X >= m]. The bits of U are read only as far as the comparison needs them.
-// The first 63 bits, the integer u, place U in [u, u+1)/2^63. A table, made when it is first needed, holds
-// for every tail T an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T; if u >= e + slack, then
-// U >= T; in between, less than once in 2^50 draws, extend decides exactly. So the table decides certain
-// cases only, and nothing is rounded. Mostly the first 13 bits decide.
+// This X is at least m with probability P[X >= m]. Only the bits of U that the comparison needs are read. The
+// first 63 bits are the integer u, and U is in [u, u+1)/2^63. A table is made at the first draw. For every
+// tail T it holds an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T. If u >= e + slack, then U
+// >= T. Between them extend decides exactly, less than once in 2^50 draws. So the table decides only certain
+// cases, and nothing is rounded. Mostly the first 13 bits decide.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -25,7 +25,7 @@ type table struct {
 	tails []uint64 // e of P[X >= 1], P[X >= 2], ..., falling; the last is 0
 	slack uint64
 	guide [1 << guideBits]uint16 // for each slot, the first bits of u: X, or open + start of the search
-	_     [3]uint16              // so that eight bytes can be read from every slot
+	_     [3]uint16              // eight bytes can be read from every slot
 }
 
 const (
@@ -51,7 +51,7 @@ func (v *inversion) table() *table {
 	return t
 }
 
-// find returns X, and reports whether the table determines it.
+// find returns X and reports whether the table determines X.
 func (t *table) find(u uint64) (x uint64, ok bool) {
 	if m := t.guide[u>>(uBits-guideBits)]; m < open {
 		return uint64(m), true
@@ -59,8 +59,7 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search does the work of find for an open slot. It counts the tails above u. The last tail, 0, ends the
-// loop.
+// search is find for an open slot. It counts the tails above u. The last tail, 0, ends the loop.
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]
@@ -72,7 +71,7 @@ func (t *table) search(u uint64) (x uint64, ok bool) {
 	panic("rng: table does not end with 0")
 }
 
-// newTable rounds the enclosures of the tails outwards to integers, and keeps their largest width as slack.
+// newTable rounds the enclosures of the tails outwards to integers. slack is their largest width.
 func newTable(l law) *table {
 	const extra = 32
 	t := &table{slack: 1}
@@ -88,8 +87,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide. A slot is closed if its largest u is below all tails before the m-th, and its least
-// u is at least slack above the m-th tail: every u of the slot gives X = m.
+// index fills the guide. A slot is closed if every u of the slot gives X = m. Then the largest u is below all
+// tails before the m-th, and the least u is at least slack above the m-th tail.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {
@@ -105,15 +104,14 @@ func (t *table) index() {
 	}
 }
 
-// extend returns X for a U that starts with the n bits u. It reads as many more words as the comparison
-// needs.
+// extend returns X for a U that starts with the n bits u. It reads more words if needed.
 //
 //	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
 //	                           if U >= P[X >= m] for certain: return m-1
 //	                           else leave this loop
 //	       u = 2^64 u + next word;  n = n + 64
 //
-// The enclosures shrink with n, so the loop ends unless U equals a tail in all its bits, with probability 0.
+// The enclosures shrink as n grows. So the loop ends unless U equals a tail in all bits (probability 0).
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)
@@ -135,15 +133,16 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 }
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
-// below 2^136 with q 2^136, an integer since the last bit of q is worth at least 2^-116. The leading byte
-// usually decides, so that one word serves eight trials. If the leading bytes are equal, the rest is drawn.
+// below 2^136 with q 2^136. This is an integer, because the last bit of q is worth at least 2^-116. The
+// leading byte usually decides, so one word serves eight trials. The rest is drawn if the leading bytes are
+// equal.
 type Bernoulli struct {
 	always bool
 	first  byte
 	hi, lo uint64
 }
 
-// NewBernoulli returns the event of probability q; 1 or more is certain.
+// NewBernoulli returns the event of probability q. The event is certain for q >= 1.
 func NewBernoulli(q float64) Bernoulli {
 	if q >= 1 {
 		return Bernoulli{always: true}
@@ -156,8 +155,7 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among draws n independent trials as [Bernoulli.Eight] does, and calls take with the index of each trial in
-// which the event happens.
+// Among draws n independent trials like [Bernoulli.Eight]. It calls take with the index of each success.
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	for i := 0; i < n; i += 8 {
 		for marks := b.Eight(s, n-i); marks != 0; marks &= marks - 1 {
@@ -166,9 +164,8 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 }
 
-// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i. Eight
-// trials share a word, so drawing full groups of eight and then the remainder gives the same outcomes as
-// drawing all trials at once.
+// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i. All use
+// the same word. So full groups of eight and then the remainder give the same outcomes as all trials at once.
 func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	const ones = 0x0101010101010101
 	const top = ones << 7
@@ -188,7 +185,7 @@ func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 			}
 		}
 	}
-	return byte(taken >> 7 * 0x0102040810204080 >> 56) // byte i has come to bit 56+i
+	return byte(taken >> 7 * 0x0102040810204080 >> 56) // moves byte i to bit 56+i
 }
 
 // rest decides the event if the leading bytes are equal.
@@ -197,9 +194,9 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost sets the top bit of each byte that is at most first in word. If the top bits of the byte and of
-// first are equal, the lower bits decide: first's, with the top bit set, minus the byte's keep the top bit if
-// they are not less, and no byte borrows from another.
+// atMost sets the top bit of each byte of word that is at most first. If the top bits of the byte and of
+// first are equal, the lower bits decide. Subtract the byte's lower bits from first with the top bit set. The
+// top bit stays set if the byte is not larger, and no byte borrows from another byte.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	const ones = 0x0101010101010101
 	const top = ones << 7

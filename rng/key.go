@@ -12,16 +12,15 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret with a mark whether its noise may cover releases. Make a Key with [NewKey] or
-// [SeedKey]. The zero Key has no secret: using it panics, and [Key.IsZero] reports it. A Key prints as
-// redacted text under every verb and logger, and cannot be encoded as JSON. Only [Key.MarshalText] returns
-// its secret.
+// Key is a 256-bit secret that records whether its noise may protect releases. Make a Key with [NewKey] or
+// [SeedKey]. The zero Key has no secret. Using it panics, and [Key.IsZero] reports it. Every verb and logger
+// prints a Key as redacted text. A Key cannot be encoded as JSON. Only [Key.MarshalText] returns the secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
 }
 
-// sealed keeps the secret two pointers away: where a Key sits in an unexported field, fmt prints addresses.
+// sealed keeps the secret two pointers away, so that fmt prints addresses for a Key in an unexported field.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -45,21 +44,21 @@ func NewKey() (Key, error) {
 	return Key{secret: seal(secret), releasable: true}, nil
 }
 
-// SeedKey expands a seed into a key for repeatable experiments. Neither the key nor anything derived from it
-// is releasable: noise that anyone can redraw protects nothing.
+// SeedKey expands a seed into a key for repeatable experiments. This key and all keys derived from it are not
+// releasable, because noise that anyone can redraw protects nothing.
 func SeedKey(seed uint64) Key {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
 	return Key{secret: seal(sum)}
 }
 
-// IsZero reports whether the key was never made.
+// IsZero reports whether the key has no secret.
 func (k Key) IsZero() bool { return k.secret == nil }
 
-// Releasable reports whether the key, or the key it derives from, came from NewKey.
+// Releasable reports whether the key, or the key from which it was derived, came from NewKey.
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
-// Derive returns the key named by label and ids: HMAC-SHA256 of their unambiguous encoding under the
-// secret. Different names give independent keys. The same name always gives the same key.
+// Derive returns the key for the name (label, ids). It is the HMAC-SHA256 of an unambiguous encoding of the
+// name under the secret. Different names give independent keys. The same name always gives the same key.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)
@@ -70,14 +69,14 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes returns the key named by label and data, such as a hash of the votes. It never collides with
-// Derive.
+// DeriveBytes returns the key for the name (label, data). data may be a hash of the votes, for example. The
+// key always differs from the keys of Derive.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
 }
 
-// message begins the inner input of HMAC: the padded secret, then the number of the method and the label.
+// message begins the inner input of HMAC: the padded secret, the number of the method and the label.
 func (k Key) message(b []byte, domain byte, label string) []byte {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
@@ -88,9 +87,8 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Two calls on the stack replace the
-// general hash.Hash, which takes ten allocations and three times as long. Where a million keys of one label
-// are only read as streams, [Key.Streams] is faster still.
+// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Two calls on the stack replace
+// hash.Hash, which takes ten allocations and three times as long. [Key.Streams] is faster for many streams.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
@@ -115,8 +113,8 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the key, secret included, so that a run can be resumed. Anyone who reads the result can
-// remove the noise: write it to a file with mode 0600 and nowhere else.
+// MarshalText encodes the key with its secret, so that a run can be resumed. Anyone who reads the result can
+// remove the noise. Write it only to a file with mode 0600.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")
@@ -146,12 +144,12 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails, so that no key is written into a configuration or a log record by accident.
+// MarshalJSON always fails, so that no key gets into a configuration or a log record by accident.
 func (k Key) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("rng: a Key is secret and has no JSON form; use MarshalText on purpose")
 }
 
-// Format writes redacted text, whatever the verb.
+// Format writes redacted text for every verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // String returns redacted text.

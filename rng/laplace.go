@@ -7,15 +7,15 @@ import (
 	"math/bits"
 )
 
-// The samplers accept scales in [minScale, maxScale]. Below minScale the noise is zero except with a
-// probability that never matters; above maxScale sums in int64 could overflow.
+// The samplers accept scales in [minScale, maxScale]. Below minScale the noise is nonzero with negligible
+// probability. Above maxScale sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
 )
 
-// DiscreteLaplace samples the integers with probability tanh(1/(2b)) exp(-|k|/b) for the scale b, the
-// two-sided geometric distribution. Shifting it by s costs s/b of pure privacy loss.
+// DiscreteLaplace samples the two-sided geometric distribution tanh(1/(2b)) exp(-|k|/b) of scale b. A shift
+// by s has a pure privacy loss of s/b.
 type DiscreteLaplace struct {
 	scale float64 // num/2^shift, exactly
 	num   uint64
@@ -24,14 +24,13 @@ type DiscreteLaplace struct {
 	fine  uint      // a cell has 2^fine integers
 	cells inversion // exact distribution of G / 2^fine, rounded down, for a geometric G
 	slope uint64    // floor(2^64/s) for s = scale/2^fine; fine > 0 only
-	slack uint64    // of exponent
+	slack uint64    // slack of exponent
 }
 
 // The cell width is the power of two for which the scale spans at least 16 and less than 32 cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. The float64 is taken exactly, as a
-// dyadic rational.
+// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40], taken exactly as a dyadic rational.
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
@@ -46,7 +45,7 @@ func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	return d, nil
 }
 
-// Scale returns the scale that was given to NewDiscreteLaplace.
+// Scale returns the scale that was passed to NewDiscreteLaplace.
 func (d *DiscreteLaplace) Scale() float64 { return d.scale }
 
 // LogProb returns the logarithm of the probability of k.
@@ -54,8 +53,7 @@ func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws one value: a geometric value with a sign. After minus zero it draws again, because zero would
-// count twice.
+// Sample draws a geometric value with a sign. It rejects minus zero, because zero would count twice.
 func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
 		if y, ok := signed(d.geometric(s)); ok {
@@ -96,8 +94,7 @@ func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Rounding 1/s and then the product takes off less than 1
-// each.
+// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Rounding 1/s and the product each takes off less than 1.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
 	return exponent{0, x, d.slack}
@@ -109,8 +106,7 @@ func (d *DiscreteLaplace) exactExponent(j uint64) (p, q *big.Int) {
 	return p.Lsh(p, d.shift), new(big.Int).SetUint64(d.num)
 }
 
-// dyadic writes x in [2^-10, 2^40] as m/2^shift, where m is odd or shift is 0. Always
-// m < 2^53 and shift <= 62.
+// dyadic writes x in [2^-10, 2^40] as m/2^shift with m < 2^53 and shift <= 62. m is odd or shift is 0.
 func dyadic(x float64) (m uint64, shift uint) {
 	frac, exp := math.Frexp(x) // x = frac 2^exp, frac in [1/2, 1)
 	m = uint64(math.Ldexp(frac, 53))

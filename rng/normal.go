@@ -9,13 +9,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The floats are taken exactly, as
-// dyadic rationals. It is for noise whose size depends on protected values: a real number is drawn without
-// rounding, to as many bits as the result needs, and the release is a function of that number alone. The
-// distribution is continuous noise, rounded, and not a discrete Gaussian. A draw takes some microseconds; the
-// time and the number of words read depend on mean and sd as well as on the noise.
+// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The float64 parameters are taken
+// exactly, as dyadic rationals. It is for noise whose size depends on protected values. The release is a
+// function of one real number, which is drawn without rounding to as many bits as the result needs. The
+// distribution is rounded continuous noise, not a discrete Gaussian. A draw takes some microseconds. The time
+// and the number of words read depend on mean, sd and the noise.
 type RoundedNormal struct {
-	mean, sd, grid *big.Int // all three scaled by one power of two
+	mean, sd, grid *big.Int // all three scaled by the same power of two
 	digit          uint     // bits of a real number that are drawn at a time
 }
 
@@ -62,10 +62,10 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 //	       return floor((mean + sd B (k+x))/grid + 1/2)
 //
 // This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
-// x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison needs. Every decision is a
-// function of bits drawn before it, so the bits still to come are uniform and independent of all decisions: x
-// and the decisions have the joint distribution of an x drawn in full. Finitely many bits decide the floor
-// with probability 1.
+// x(2k+x)/2) = exp(-(k+x)^2/2). Only the bits of x that a comparison needs are drawn. Every decision is a
+// function of earlier bits, so later bits are uniform and independent of all decisions. So x and the
+// decisions have the joint distribution of an x drawn in full. With probability 1 finitely many bits decide
+// the floor.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64
@@ -83,8 +83,7 @@ func (n *RoundedNormal) Sample(s *Stream) int64 {
 	}
 }
 
-// lazy holds the first bits of a uniform real in [head, head+1)/2^bits, where bits counts the bits drawn so
-// far.
+// lazy holds the first bits of a uniform real in [head, head+1)/2^bits. bits is the number of bits drawn.
 type lazy struct {
 	src   interface{ Uint64() uint64 }
 	digit uint // in [1, 64]
@@ -92,7 +91,6 @@ type lazy struct {
 	bits  uint
 }
 
-// extend draws digit more bits.
 func (x *lazy) extend() {
 	var word big.Int
 	x.head.Lsh(&x.head, x.digit)
@@ -100,12 +98,11 @@ func (x *lazy) extend() {
 	x.bits += x.digit
 }
 
-// acceptNormal returns true with probability exp(-x(2k+x)/2). It draws until k+1 successes of
-// Bernoulli(exp(-y)), y = x(2k+x)/(2k+2) < 1, or a failure. Each is drawn by von Neumann's method:
+// acceptNormal returns true with probability exp(-x(2k+x)/2). It draws trials of Bernoulli(exp(-y)), y =
+// x(2k+x)/(2k+2) < 1, until k+1 successes or a failure. Each trial is by von Neumann's method with uniform
+// reals U_1, U_2, ..., as in [bernoulliRatio]:
 //
 //	j = 1;  while U_j < y/j: j = j + 1;  return j odd
-//
-// as in [bernoulliRatio], with uniform reals U_1, U_2, ...
 func acceptNormal(k uint64, x *lazy) bool {
 	for range k + 1 {
 		j := uint64(1)
@@ -119,8 +116,8 @@ func acceptNormal(k uint64, x *lazy) bool {
 	return true
 }
 
-// below reports whether u < x(2k+x)/((2k+2) j). It draws bits of both until they decide.
-// With b bits of each, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
+// below reports whether u < x(2k+x)/((2k+2) j). It draws bits of u and x until they decide. With b bits of
+// each, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
 //
 //	u (2k+2) j 4^b     is in [v, v+1) (2k+2) j 2^b
 //	x (2k+x) 4^b       is in [a (2k 2^b + a), (a+1) (2k 2^b + a+1))
@@ -152,8 +149,8 @@ func below(u *lazy, j, k uint64, x *lazy) bool {
 	}
 }
 
-// round returns floor((mean + sd (k+x))/grid + 1/2), or the same with k+x negated. The real number lies
-// strictly between its values at the two ends of the interval of x, and equals either with probability 0.
+// round returns floor((mean + sd (k+x))/grid + 1/2), with k+x negated if negative is set. The argument of
+// floor is strictly between its values at the two ends of the interval of x, with probability 1.
 func (n *RoundedNormal) round(k uint64, x *lazy, negative bool) int64 {
 	one := big.NewInt(1)
 	for ; ; x.extend() {

@@ -12,8 +12,8 @@ import (
 )
 
 // Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements [rand.Source], for
-// training and shuffling; noise that protects data uses the samplers of this package. A Stream is not safe
-// for concurrent use: derive one key for each goroutine.
+// training and shuffling. Noise that protects data uses the samplers of this package. A Stream is not safe
+// for concurrent use. Derive one key for each goroutine.
 type Stream struct {
 	src source
 }
@@ -33,9 +33,9 @@ func (k Key) Stream() *Stream {
 // Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias; n = 0 stands for 2^64. It uses Lemire's
-// multiply-and-reject (2019): once the 2^64 mod n smallest values of lo(x n) are rejected, every hi(x n) has
-// exactly floor(2^64/n) preimages.
+// Uint64N returns a uniform integer in [0, n), without bias. n = 0 stands for 2^64. It uses Lemire's
+// multiply-and-reject (2019). It rejects the 2^64 mod n smallest lo(x n). Then every hi(x n) has exactly
+// floor(2^64/n) preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
@@ -50,7 +50,7 @@ func (s *Stream) Uint64N(n uint64) uint64 {
 	return hi
 }
 
-// Perm fills dst with a permutation of 0, 1, ..., len(dst)-1, all equally probable (Fisher, Yates).
+// Perm fills dst with a uniformly random permutation of 0, 1, ..., len(dst)-1 (Fisher, Yates).
 //
 //	for i = 0 .. n-1:  j uniform in {0..i};  dst[i] = dst[j];  dst[j] = i
 func (s *Stream) Perm(dst []int) {
@@ -61,15 +61,15 @@ func (s *Stream) Perm(dst []int) {
 	}
 }
 
-// Format writes redacted text, whatever the verb, because the state of a stream reveals all its noise.
+// Format writes redacted text for every verb, because the state of a stream reveals all its noise.
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
-// Streams returns the streams of keys that differ only in their ids, one at a time: word for word the streams
-// Derive(label, ids...).Stream(). The first blocks of the two hashes of HMAC depend on the secret only. They
-// are hashed once, and a stream allocates nothing, which makes it about three times as fast. A Streams is not
-// safe for concurrent use.
+// Streams returns the streams of keys that differ only in their ids, one at a time. They equal the streams of
+// Derive(label, ids...).Stream(). The first blocks of the two hashes of HMAC depend only on the secret and
+// are hashed once. A stream allocates nothing. Both make it three times as fast. A Streams is not safe for
+// concurrent use.
 type Streams struct {
-	inner, outer []byte // states of SHA-256 after those blocks
+	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest
 	message      []byte // domain and label, then room for the ids
 	named        int    // bytes of message before the ids
@@ -94,7 +94,6 @@ func (k Key) Streams(label string) *Streams {
 	return s
 }
 
-// after returns the state of the hash after a first block.
 func (s *Streams) after(block []byte) []byte {
 	s.hash.Reset()
 	s.hash.Write(block)
@@ -118,7 +117,7 @@ func (s *Streams) Of(ids ...uint64) *Stream {
 	return &s.stream
 }
 
-// finish hashes text from the state after a first block, into sum.
+// finish hashes text into sum, from the state after a first block.
 func (s *Streams) finish(state, text []byte) {
 	if err := s.hash.UnmarshalBinary(state); err != nil {
 		panic("rng: " + err.Error()) // state comes from such a hash
@@ -127,5 +126,5 @@ func (s *Streams) finish(state, text []byte) {
 	s.hash.Sum(s.sum[:0])
 }
 
-// Format writes redacted text, whatever the verb, because the states are as secret as the key.
+// Format writes redacted text for every verb, because the states are as secret as the key.
 func (s *Streams) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Streams(redacted)") }

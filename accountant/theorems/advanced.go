@@ -16,15 +16,15 @@ const (
 	BestTheorem Theorem = iota
 	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1).
 	DworkRoth
-	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5, all three branches: the sum; and the
-	// drift sum eps (e^eps-1)/(e^eps+1) plus sqrt(2 sum eps^2 log(1/d)) or sqrt(2 sum eps^2 log(e +
-	// sqrt(sum eps^2)/d)).
+	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5. It takes the smallest of three forms.
+	// The first is the sum of all eps. The other two add sqrt(2 sum eps^2 log(1/d)) or sqrt(2 sum eps^2 log(e
+	// + sqrt(sum eps^2)/d)) to the drift sum eps (e^eps-1)/(e^eps+1).
 	KairouzOhViswanath
 )
 
-// NewAdvanced returns an empty account by advanced composition, for equal or different mechanisms. It
-// searches for the best division of delta between the theorem's slack d, the deltas of the events and the
-// events with a trade-off. Its Lower is always 0.
+// NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It searches
+// for the best split of delta. The parts are the theorem's slack d, the fixed deltas of events, and a delta
+// for each event with an epsilon-delta curve. Lower is always 0.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
@@ -42,13 +42,11 @@ func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, err
 	return newComposition(rel, bound, bound)
 }
 
-// advancedEpsilon returns the smallest epsilon of all forms.
 func advancedEpsilon(rs []runs, slack float64) float64 {
 	m := momentsOf(rs)
 	return math.Min(basicEpsilon(rs), math.Min(m.dworkRoth(slack), m.kairouzOhViswanath(slack)))
 }
 
-// lossMoments are the sums over all runs that the theorems use.
 type lossMoments struct {
 	squares   float64 // sum eps^2
 	drift     float64 // sum eps (e^eps - 1)
@@ -89,21 +87,22 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 	return roundUp(math.Sqrt(2*m.squares*log) + m.driftTanh)
 }
 
-// NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015): the smallest
-// epsilon that follows from the (epsilon, delta) of the mechanisms alone. Equal epsilons, and a few
-// different ones, are composed exactly, by the distribution of the total loss of randomised responses. Many
-// different epsilons are composed on a grid of 4096 losses. Each mass is split between its two neighbours so
-// that the totals under both distributions stay the same, which errs upwards by a fraction of a cell
-// (Murtagh, Vadhan 2016 show that no fast method is exact). Beyond 512 different epsilons, delta below
-// 1e-200 or about 10^9 equal runs NewAdvanced is used. Each event with a trade-off gets the same part of
-// delta, in the best split. Its Lower is always 0.
+// NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015). Its epsilon is
+// the smallest that follows from the (epsilon, delta) of the mechanisms alone. Equal epsilons, and a few
+// different ones, are composed exactly. This uses the distribution of the total loss of randomised responses.
+//
+// Many different epsilons are composed on a grid of 4096 losses. Each mass is split between its two
+// neighbours so that the totals under both distributions stay the same. This errs upwards by a fraction of a
+// cell. No fast method is exact (Murtagh, Vadhan 2016). NewAdvanced is used beyond 512 different epsilons or
+// about 10^9 equal runs. It is also used for delta below 1e-200 on the grid, and below 1e-290 otherwise. All
+// events with an epsilon-delta curve get the same delta, in the best split. Lower is always 0.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }
 
 const (
-	maxAtoms  = 1 << 19 // of an exact composition of equal epsilons, or of one of many windows
-	maxMixed  = 1 << 14 // and of different ones
+	maxAtoms  = 1 << 19 // of an exact composition of equal epsilons, or of the widest window on the grid
+	maxMixed  = 1 << 14 // of an exact composition of different epsilons
 	maxGroups = 512     // different epsilons on the grid
 )
 
@@ -112,7 +111,7 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	if !(slack > 1e-290) || math.IsInf(fallback, 1) || len(rs) == 0 {
 		return fallback
 	}
-	// The mass outside the windows is charged as failure: e^-40 of slack in all.
+	// The mass outside the windows is charged as failure. It is e^-40 times slack in total.
 	logCut := math.Log(slack) - 40 - math.Log(float64(2*len(rs)))
 	windows := make([]lossWindow, len(rs))
 	atoms, widest := 1.0, 0.0
@@ -182,10 +181,10 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes windows on a grid of losses with cells of 1/4096 of the total spread. A mass m at loss l
-// + x between the grid points l and l + h puts m (1 - e^-x)/(1 - e^-h) on the right point and the rest on
-// the left. The totals under both distributions stay the same, and no hockey-stick divergence gets smaller.
-// Rounding errors are relative, since nothing is subtracted.
+// gridLaw composes windows on a grid of losses. A cell is 1/4096 of the total spread. For a mass m at loss l
+// + x between the grid points l and l + h, the right point gets m (1 - e^-x)/(1 - e^-h) and the left point
+// the rest. The totals under both distributions stay the same, and no hockey-stick divergence gets smaller.
+// Nothing is subtracted, so rounding errors are relative.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {
@@ -247,7 +246,7 @@ func (g lossGrid) convolve(o lossGrid) lossGrid {
 	return out
 }
 
-// trim cuts off at most cut on each side; the caller must have charged that mass.
+// trim cuts off at most cut on each side. The caller must have charged this mass.
 func (g lossGrid) trim(cut float64) lossGrid {
 	lo, hi := 0, len(g.mass)
 	for sum := 0.0; lo < hi-1; lo++ {

@@ -11,23 +11,22 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs is a number (count) of mechanisms, each pure epsilon-DP apart from its delta, treated separately.
+// runs is count mechanisms. Each is pure epsilon-DP after its delta is accounted for separately.
 type runs struct {
 	epsilon float64
 	count   int64
 }
 
-// composition is the common part of the accountants of composition theorems: the events, and the division of
-// delta between failures, the deltas of the runs, and the slack of the theorem.
+// composition is the common part of the accountants by composition theorems. It holds the events. It splits
+// delta into failures, the deltas of the runs, and the slack of the theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
-	// bound returns an epsilon of the composition of pure runs with distinct epsilons, ascending, at delta =
-	// slack >= 0.
+	// bound returns an epsilon of the composition of pure runs at delta = slack >= 0. The epsilons of the
+	// runs are distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is bound, or a faster approximation, for the search for the best division of delta between
-	// trade-offs and theorem. Nil means that the theorem has no use for slack, so the trade-offs get all of
-	// delta.
+	// split is bound or a faster approximation. It guides the search for the best split of delta between
+	// trade-offs and the theorem. Nil means that the theorem cannot use slack. The trade-offs then get all.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -38,15 +37,14 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 	return &composition{relation: rel, bound: bound, split: split}, nil
 }
 
-// NewBasic returns an empty account by basic composition: epsilons add up, deltas add up (Dwork, Kenthapadi,
-// McSherry, Mironov, Naor 2006). The remaining delta is divided equally among the runs of events that trade
-// epsilon against delta. The bound holds for all mechanisms, also for adaptively chosen ones. Its Lower is
-// always 0.
+// NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
+// Kenthapadi, McSherry, Mironov, Naor 2006). The remaining delta is divided equally among the runs of events
+// with an epsilon-delta curve. The bound holds for all mechanisms, even if chosen adaptively. Lower is always
+// 0.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
 
-// basicEpsilon returns the sum of all epsilons, rounded up.
 func basicEpsilon(rs []runs) float64 {
 	sum := 0.0
 	for _, r := range rs {
@@ -101,9 +99,9 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search divides delta. Each trade-off gets a part f of budget, the delta per run, and the theorem the rest.
-// Any f is valid, so an imperfect search only gives a looser bound. It scans log(f/(1-f)) with the fast
-// bound, refines the best valley, and then takes a few steps around it with the real bound.
+// search splits delta. budget is the delta per run. Each trade-off gets a fraction f of budget, and the
+// theorem the rest. Any f is valid, so an incomplete search only gives a looser bound. search scans
+// log(f/(1-f)) with the fast bound and refines the best point, at last with the real bound.
 func (c *composition) search(delta, budget float64) float64 {
 	at := func(bound func([]runs, float64) float64, t float64) float64 {
 		return c.at(bound, delta, budget/(1+math.Exp(-t)))
@@ -119,7 +117,7 @@ func (c *composition) search(delta, budget float64) float64 {
 	return best
 }
 
-// walk lowers f from x by steps in either direction, halved down to a sixteenth of the first.
+// walk lowers f by steps from x in either direction, halving the step down to a sixteenth.
 func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	for last := step / 16; step >= last; step /= 2 {
 		if v := f(x + step); v < fx {
@@ -136,7 +134,7 @@ func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bo
 	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
 
-// failure returns the summed failures of whole subtrees, rounded up.
+// failure returns the sum of the failures of whole subtrees, rounded up.
 func (c *composition) failure() float64 {
 	sum := 0.0
 	for i, d := range c.events.failures.Keys {
@@ -145,7 +143,7 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 - product of (1 - delta_i) over all runs, rounded up; each trade-off has delta share.
+// spent returns 1 - product of (1 - delta_i) over all runs, rounded up. Each trade-off has delta share.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -164,8 +162,8 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns epsilon when every trade-off has delta share. The deltas of the runs leave slack = (delta -
-// d)/(1 - d), d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
+// at returns epsilon if every trade-off has delta share. The deltas of the runs leave slack = (delta - d)/(1
+// - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
@@ -187,8 +185,8 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops those of no cost. The theorems use
-// counts as float64. A count beyond int64 would take as many calls of Compose, so saturation is upwards.
+// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops runs of no cost. Counts whose sum
+// exceeds int64 stay separate.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]
@@ -204,8 +202,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon inverts at, a non-increasing epsilon: it returns the least delta, to the last bits, at
-// which the epsilon is at most the given one.
+// deltaByEpsilon returns the least delta, to the last bits, at which the epsilon of at is at most epsilon. at
+// must return an epsilon that does not increase with delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

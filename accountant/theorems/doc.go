@@ -1,13 +1,13 @@
-// Package theorems has accountants by composition theorems, and estimates from the literature that are not
+// Package theorems has accountants by composition theorems, and estimates from the literature, which are no
 // bounds.
 //
-// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. They are valid for
-// every mechanism, but cannot use that Gaussian noise makes large losses unlikely. [Concentrated] accounts
-// by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as
-// published in 2016. All implement the Accountant of package accountant, whose RDP and PLD are as tight or
-// tighter for the events they support. The accountants here serve to compare, to teach and to check.
+// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. They hold for every
+// mechanism. They cannot use that Gaussian noise makes large losses unlikely. [Concentrated] accounts by
+// zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as published
+// in 2016. All implement the Accountant of package accountant. RDP and PLD of package accountant are as tight
+// or tighter for the events they support. The accountants here serve comparison, teaching and checks.
 //
-// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], a type that cannot be taken for a
+// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], a type that cannot be mistaken for a
 // bound.
 //
 // # Guarantee

@@ -8,23 +8,23 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Estimate is an epsilon that is not a guarantee. It has a type of its own so that code that charges,
-// calibrates or states privacy cannot take one.
+// An Estimate is an epsilon that is not a guarantee. Its separate type keeps it out of code that charges,
+// calibrates or states privacy.
 type Estimate struct {
 	Epsilon float64
-	Flaw    string // why it is not a bound, in a sentence
+	Flaw    string // the reason why Epsilon is not a bound, in a sentence
 }
 
-// An Estimator computes epsilon as in some of the literature, without proof. It composes like an Accountant,
-// and queries change nothing.
+// An Estimator computes an epsilon by a published method without proof. It composes like an Accountant.
+// Queries change nothing.
 type Estimator interface {
-	// Compose adds count runs of e; see Accountant.
+	// Compose adds count runs of e, as in Accountant.
 	Compose(e accountant.Event, count int64) error
 	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
 	Estimate(delta float64) (Estimate, error)
 }
 
-// gaussianSteps estimates Gaussian releases and their Poisson samples.
+// gaussianSteps estimates the epsilon of Gaussian releases and their Poisson samples.
 type gaussianSteps struct {
 	account *accountant.RDP // holds the events
 	flaw    string
@@ -56,7 +56,6 @@ func (g *gaussianSteps) Estimate(delta float64) (Estimate, error) {
 	return Estimate{eps, g.flaw}, err
 }
 
-// step is a kind of step with its count.
 type step struct{ q, sigma, count float64 }
 
 func (g *gaussianSteps) steps() []step {
@@ -74,12 +73,12 @@ func (g *gaussianSteps) steps() []step {
 	return steps
 }
 
-// NewStrongComposition returns an empty estimate by the method with which the moments accountant was
-// compared when it was published (Abadi et al. 2016, section 5.1). It takes the classical Gaussian mechanism
-// with epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma, a cost of (q epsilon_0, q delta_0) for a sampled step,
-// and advanced composition (Dwork, Rothblum, Vadhan 2010), with the best split of delta. Two of its steps
-// are not valid: amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and the classical
-// Gaussian needs epsilon_0 below 1. NewAdvanced is the valid form.
+// NewStrongComposition returns an empty estimate by strong composition. The moments accountant was compared
+// with this method when it was published (Abadi et al. 2016, section 5.1). The classical Gaussian mechanism
+// has epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced
+// composition (Dwork, Rothblum, Vadhan 2010) adds the steps, with the best split of delta. Two parts are not
+// valid. Amplification is not linear: log(1 + q(e^epsilon - 1)) is larger. The classical Gaussian needs
+// epsilon_0 below 1. NewAdvanced is the valid form.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
@@ -107,9 +106,9 @@ func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 }
 
 // NewCentralLimit returns an empty estimate by the central limit theorem of Gaussian differential privacy
-// (Bu, Dong, Long, Su 2020). It replaces many sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2}
-// - 1)). The error of this limit has an unknown sign and is large for few steps or small q; most often the
-// estimate is too small.
+// (Bu, Dong, Long, Su 2020). It replaces many sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2} -
+// 1)). The error has an unknown sign. It is large for few steps or small q. Most often the estimate is too
+// small.
 func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	const flaw = "a limit for infinitely many steps, usually too small"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
@@ -128,17 +127,15 @@ func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	})
 }
 
-// publishedMoments is the RDP account that gives the published bound.
+// publishedMoments is an RDP account that computes the bound exactly as in Abadi et al. 2016.
 type publishedMoments struct{ *accountant.RDP }
 
-// maxLambda is the largest moment the paper used.
 const maxLambda = 32
 
-// NewMoments returns an empty moments accountant as published (Abadi et al. 2016): log moments at the
+// NewMoments returns an empty moments accountant as published (Abadi et al. 2016). It uses log moments at the
 // integers lambda = 1 ... 32, Theorem 2 to compose and the tail bound delta = min exp(alpha(lambda) - lambda
-// epsilon). It serves to reproduce published results; RDP is never worse and usually 20 % better. It
-// supports the events of the paper: Gaussian noise, alone or on Poisson samples. Its Lower is always 0;
-// Order is lambda + 1.
+// epsilon). It reproduces published results. RDP is never worse and usually 20 % better. It supports Gaussian
+// noise, alone or on Poisson samples, like the paper. Lower is always 0. Order is lambda + 1.
 func NewMoments(rel accountant.Relation) (accountant.Accountant, error) {
 	orders := make([]float64, maxLambda)
 	for i := range orders {
@@ -162,8 +159,7 @@ func (m *publishedMoments) Compose(e accountant.Event, count int64) error {
 	return m.RDP.Compose(e, count)
 }
 
-// onlyGaussians refuses everything but compositions of Gaussian releases of real-valued queries and their
-// Poisson samples.
+// onlyGaussians accepts only compositions of continuous Gaussian releases and their Poisson samples.
 func onlyGaussians(e accountant.Event, reason string) error {
 	switch e := e.(type) {
 	case accountant.Gaussian:

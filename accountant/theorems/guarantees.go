@@ -8,12 +8,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// guarantee is the (epsilon, delta) of one run.
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event tree split up for the composition theorems, which use only the (epsilon, delta) of
-// a mechanism. Events with a whole trade-off curve instead, such as Gaussian noise, get their part of delta
-// later.
+// guarantees is an event tree split for the composition theorems. The theorems use only the (epsilon, delta)
+// of a mechanism. Events with an epsilon-delta curve, such as Gaussian noise, get their delta later.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]
@@ -37,7 +35,7 @@ func (g *guarantees) compose(e accountant.Event, count int64, rel accountant.Rel
 	return nil
 }
 
-// checkRuns checks an event, which may be nil, and the number of its runs.
+// checkRuns validates an event, which may be nil, and the number of runs.
 func checkRuns(e accountant.Event, count int64) error {
 	return accountant.Validate(accountant.Repeated{Event: e, Count: count})
 }
@@ -90,7 +88,7 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 		return g.flatten(e.Event, count, rel)
 	case accountant.PoissonSampled:
 		switch {
-		case e.Probability == 0: // nobody takes part; still refuse what could not be accounted
+		case e.Probability == 0: // no record takes part; an unsupported event still gives an error
 			return new(guarantees).flatten(e.Event, count, rel)
 		case rel == accountant.ReplaceOne:
 			return refusal(e, rel)
@@ -108,7 +106,7 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 			return g.flatten(e.Event, count, rel)
 		}
 		return g.sampled(e, math.Min(1, e.Probability()), e.Event, count)
-	case accountant.TruncatedPoisson: // see terms.truncated
+	case accountant.TruncatedPoisson: // as in accountant.TruncatedPoisson
 		if rel == accountant.ReplaceOne {
 			return refusal(e, rel)
 		}
@@ -145,9 +143,9 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds count sampled runs of inner: (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta),
-// under add/remove for Poisson sampling and under replace-one for sampling without replacement (Balle,
-// Barthe, Gaboardi 2018, Theorems 8 and 9).
+// sampled adds count sampled runs of inner. (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta).
+// This holds under add/remove for Poisson sampling, and under replace-one for sampling without replacement
+// (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9).
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	p := accountant.PropertiesOf(inner)
 	if one := (guarantee{p.Epsilon, p.Delta}); p.Guaranteed && p.Relation == 0 {
@@ -159,8 +157,8 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	return unsupported(e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner))
 }
 
-// selection adds selections among runs of a pure event: (2+eta) epsilon (Papernot, Steinke 2022; 3 epsilon
-// for the geometric distribution, Liu, Talwar 2019).
+// selection adds selections among runs of a pure event. A selection costs (2+eta) epsilon (Papernot, Steinke
+// 2022). This is 3 epsilon for the geometric distribution (Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -202,7 +200,7 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// refusal returns the error by which RDP refuses an event under a relation.
+// refusal returns the error by which RDP rejects an event under a relation, or else another error.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -214,13 +212,12 @@ func refusal(e accountant.Event, rel accountant.Relation) error {
 	return unsupported(e, "its (epsilon, delta) under "+rel.String()+" is not known to the composition theorems; rdp accounts it")
 }
 
-// hasTradeoff reports whether tradeoffEpsilon supports an event with these properties.
 func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
 // tradeoffEpsilon returns the epsilon of one run at delta > 0. It is exact for continuous Gaussian noise
-// (Balle, Wang 2018), uses zCDP otherwise, and is amplified for a sampled event.
+// (Balle, Wang 2018). Otherwise it is by zCDP. For a sampled event it is amplified.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
@@ -244,8 +241,8 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove returns GaussianEpsilon rounded up, by at most 1e-9 relative, using regula falsi
-// (Illinois) in a few evaluations.
+// gaussianEpsilonAbove returns GaussianEpsilon rounded up, by at most 1e-9 relative. It uses few evaluations
+// of regula falsi (Illinois).
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma
 	f := func(eps float64) float64 { return mathx.LogGaussianDelta(sigma, eps) - target }

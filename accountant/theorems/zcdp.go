@@ -11,9 +11,8 @@ import (
 
 // Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
 // every order a (Bun, Steinke 2016), plus a failure probability. Costs add up. Additive Gaussian noise is
-// exact, and pure mechanisms have rho = eps tanh(eps/2) (Steinke 2024), or eps^2/8 for the exponential
-// mechanism (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are refused. Its Lower is
-// always 0.
+// exact. Pure mechanisms have rho = eps tanh(eps/2) (Steinke 2024). The exponential mechanism has eps^2/8 if
+// this is less (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are rejected. Lower is 0.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion
@@ -23,8 +22,7 @@ type Concentrated struct {
 var _ accountant.Accountant = (*Concentrated)(nil)
 
 // NewZCDP returns an empty account. Improved converts by Canonne, Kamath, Steinke 2020, Corollary 13,
-// optimised over all real orders; Classic is rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition
-// 1.3).
+// optimised over real orders. Classic is rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
 func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, error) {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel, Conversion: c})
 	if err != nil {
@@ -50,13 +48,13 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho and the failure probability that comes with it.
+// Rho returns the composed rho, and the failure probability under which it holds.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
 		rho += accountant.PropertiesOf(run.Event).Rho * float64(run.Count)
 	}
-	_, failure, _ = z.account.RDP(nil) // no order can be wrong
+	_, failure, _ = z.account.RDP(nil) // an empty list has no invalid order
 	return rho * (1 + 1e-15*float64(1+len(runs))), failure
 }
 
@@ -112,7 +110,6 @@ func (z *Concentrated) Delta(_ context.Context, epsilon float64) (accountant.Bou
 	return b, nil
 }
 
-// zcdpEpsilon returns the improved conversion.
 func zcdpEpsilon(rho, delta float64) float64 {
 	if rho == 0 {
 		return 0
@@ -121,7 +118,7 @@ func zcdpEpsilon(rho, delta float64) float64 {
 	return eps
 }
 
-// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1; the derivative is zero
+// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1. The derivative is zero
 // where (a-1)^2 rho = log(1/(a delta)). Any a is valid.
 func zcdpBest(rho, delta float64) (eps, order float64) {
 	log := mathx.Log(delta)
@@ -137,8 +134,8 @@ func zcdpBest(rho, delta float64) (eps, order float64) {
 	return roundUp(math.Max(0, eps)), 1 + a1
 }
 
-// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a, whose derivative (2a-1) rho - eps +
-// log(1-1/a) grows with a.
+// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a over real a > 1. The derivative (2a-1)
+// rho - eps + log(1-1/a) grows with a.
 func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	t := mathx.Bisect(func(t float64) bool {
 		a1 := math.Exp(t)
@@ -152,10 +149,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to delta at: it returns the least epsilon that every
-// mechanism with the guarantee has there, +Inf if at is below delta. The worst mechanism fails with
-// probability delta and is randomised response otherwise (Kairouz, Oh, Viswanath 2015), whose delta at e is
-// (e^epsilon - e^e)/(1 + e^epsilon). So the result is exact.
+// PairEpsilon converts an (epsilon, delta) guarantee to another delta, at. It returns the least epsilon that
+// every mechanism with the guarantee has at this delta. It returns +Inf if at is below delta. The worst
+// mechanism fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015).
+// The delta of this response at e is (e^epsilon - e^e)/(1 + e^epsilon). So the result is exact.
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -164,7 +161,7 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 		return epsilon
 	}
 	d := mathx.Down((at - delta) / (1 - delta))
-	// epsilon + log(1 - d (1 + e^-epsilon)), less its possible rounding
+	// epsilon + log(1 - d (1 + e^-epsilon)), plus its possible rounding error
 	less := d * (1 + math.Exp(-epsilon))
 	if less >= 1 {
 		return 0
@@ -173,9 +170,9 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 }
 
 // TPR bounds the true positive rate of a test with false positive rate fpr, as far as rho allows. The output
-// of a test is one bit, whose divergence, at any order and in either direction, is at most the divergence of
-// the run. The bound is the best test that satisfies these limits. They are checked on a grid of orders.
-// Each order is valid alone, so a finer grid could only lower the bound.
+// of a test is one bit. Its divergence, at any order and in either direction, is at most the divergence of
+// the run. The bound is the best test within these limits, checked on a grid of orders. Each order is valid
+// alone, so a finer grid could only lower the bound.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)
@@ -184,18 +181,18 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if math.IsInf(rho, 1) || fpr == 1 {
 		return 1, nil
 	}
-	// Values below hi may be allowed; hi is not, or is 1.
+	// Invariant: values from hi on are not allowed, or hi is 1. Values below hi may be allowed.
 	_, hi := mathx.Halve(50, func(p float64) bool { return !bitAllowed(p, fpr, rho) }, fpr, 1)
-	// With failure f a test of false positive rate x has true positive rate at most (1-f) g(x/(1-f)) + f,
-	// where g is the bound of rho alone, concave with g(0) >= 0. This is at most g(x) + f. The argument
-	// needs failures that are mixtures, as all events with a rho have: WithFailure is a mixture by
-	// definition, and an (epsilon, f)-private mechanism by Kairouz, Oh, Viswanath 2015, with the rho of
-	// epsilon. A divergence only on an event of probability 1-f would allow more.
+	// With failure f a test of false positive rate x has true positive rate at most (1-f) g(x/(1-f)) + f.
+	// Here g is the bound of rho alone, concave with g(0) >= 0. So the rate is at most g(x) + f. The argument
+	// needs failures that are mixtures. All events with a rho have them: WithFailure by definition, and an
+	// (epsilon, f)-private mechanism by Kairouz, Oh, Viswanath 2015, with the rho of epsilon. A divergence
+	// that holds only on an event of probability 1-f would allow more.
 	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
-// bitAllowed reports whether two bits with probabilities p and q of being 1 are within rho at all orders of
-// the grid, in both directions.
+// bitAllowed reports whether two bits with probabilities p and q of being 1 are within rho. It checks all
+// orders of the grid, in both directions.
 func bitAllowed(p, q, rho float64) bool {
 	if p == q {
 		return true

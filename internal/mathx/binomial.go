@@ -4,9 +4,8 @@ import (
 	"math"
 )
 
-// LogBinomial returns the log of P[Bin(n, p) = k], given the logs of p and of 1-p. It uses the saddle point
-// of Loader 2000: its error is a few units in the last place of the result, for any n, while the log-gamma
-// formula loses n log n units.
+// LogBinomial returns log P[Bin(n, p) = k] for the logs of p and of 1-p. It uses the saddle point of Loader
+// 2000. Errors: a few units in the last place, for any n. The log-gamma formula would lose n log n units.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
@@ -55,7 +54,7 @@ func deviance(x, m float64) float64 {
 }
 
 // LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k]: a sum of terms and a geometric bound of
-// the rest. It is tight to rounding as long as at most some 10^4 terms matter.
+// the rest. It is tight to rounding if at most 2^16 terms matter.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -87,8 +86,7 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	return first + math.Log(sum) + 1e-13*(1+math.Abs(first))
 }
 
-// Multiset counts keys, in order of first appearance. Equal keys share one count,
-// so a million single additions take the room of one.
+// Multiset counts keys in order of first appearance. Equal keys take the memory of one.
 type Multiset[K comparable] struct {
 	Keys   []K
 	Counts []int64
@@ -145,7 +143,7 @@ func (m *Multiset[K]) Merge(u *Multiset[K]) {
 	}
 }
 
-// MulCounts multiplies two nonnegative counts; ok is false on overflow.
+// MulCounts multiplies two nonnegative counts. ok is false on overflow.
 func MulCounts(a, b int64) (product int64, ok bool) {
 	if a != 0 && b > math.MaxInt64/a {
 		return 0, false

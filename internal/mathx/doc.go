@@ -1,6 +1,5 @@
-// Package mathx computes the scalar numerics of privacy accounting: sums and differences of exponentials in
-// log space, tails of the normal distribution that stay accurate where the probability underflows, discrete
-// Fourier transforms with an error bound, and outward rounding.
-//
-// All functions are deterministic float64 code without package state.
+// Package mathx has the scalar numerics of privacy accounting: sums and differences of exponentials in log
+// space, accurate tails of the normal distribution, discrete Fourier transforms with an error bound, and
+// outward rounding. All functions are deterministic float64 code. The only package state is a cache of
+// Fourier transforms.
 package mathx

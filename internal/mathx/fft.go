@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// FFT transforms real sequences of one length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
+// FFT transforms real sequences of length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
 //
-// A sequence is stored as N/2 complex numbers, x_2j + i x_2j+1, and so is transformed by a complex transform
-// of half the length. One more number makes room for N/2+1 frequencies.
+// A sequence is stored as N/2 complex numbers x_2j + i x_2j+1, and transformed by a complex transform of
+// length N/2. One more element makes room for N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
@@ -18,35 +18,34 @@ type FFT struct {
 
 // FFTError returns the error of each output of one transform, in either direction, relative to the sum of the
 // moduli of the inputs. An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of
-// Numerical Algorithms, 2nd ed., section 24.1), so every input contributes with a relative error that is the
-// sum of the errors on its way, in [fftUnits]. Then an input reaches an output by two ways, from two
-// frequencies k and N/2-k of the shorter transform or to both of them, with weights of modulus |1+iw|/2 and
-// |1-iw|/2, w the root, together at most sqrt 2.
+// Numerical Algorithms, 2nd ed., section 24.1). So the relative error of an input is the sum of the errors on
+// its way (see [fftUnits]). An input reaches an output by two ways, through the frequencies k and N/2-k of
+// the shorter transform. With w the root, their weights have moduli |1+iw|/2 and |1-iw|/2, together at most
+// sqrt 2.
 func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 
-// FFTNormError returns the relative error of one transform in the root of the sum of squares. If each of the
-// r outputs of a butterfly is wrong by at most e times the sum of the moduli of its inputs, all outputs
-// together are wrong by at most r e times the root of the sum of the inputs' squares; the butterfly itself
-// scales that root by sqrt r. So a unit counts at most sqrt 5 times. The two ways of an input keep its
-// square.
+// FFTNormError returns the relative error of one transform in the root of the sum of squares. Let each of the
+// r outputs of a butterfly be wrong by at most e times the sum of the moduli of the inputs. Then all outputs
+// together are wrong by at most r e times the root of the sum of the inputs' squares. The butterfly itself
+// scales this root by sqrt r. So a unit counts at most sqrt 5 times. The two ways keep the square of an
+// input.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one way through a transform, in units of 2^-53:
 //
-//   - The error of a root is 0.75. The error of a product with a root, by sqrt 5 more (Brent,
-//     Percival, Zimmermann 2007), is 2.99.
-//   - Radix 2 has one addition, of error 1, and a product; radix 4 has two additions and a product.
-//   - Radix 3 first multiplies by a rounded sine. An input contributes to the sum of two, by
-//     0.5, to the middle, by 0.5, to the turn, by 2.23, and to the sum of these, by 1: with a
-//     product less than 7.3.
-//   - Radix 5 has two cosines and two sines. An input contributes to the cosines by 2.12, to
-//     the sums of the middle by 1.62, to the sines by 1.68 and to their sum by 0.59, or the
-//     other way round by less, and to the sum of all by 1: with a product less than 10.
+//   - The error of a root is 0.75. The error of a product with a root is sqrt 5 more (Brent, Percival,
+//     Zimmermann 2007), which makes 2.99.
+//   - Radix 2 has one addition, of error 1, and a product. Radix 4 has two additions and a product.
+//   - Radix 3 first multiplies by a rounded sine. An input contributes 0.5 to the sum of two, 0.5 to the
+//     middle, 2.23 to the turn, and 1 to the sum of these. With a product this is less than 7.3.
+//   - Radix 5 has two cosines and two sines. An input contributes 2.12 to the cosines, 1.62 to the sums of
+//     the middle, 1.68 to the sines and 0.59 to their sum (or less with the two pairs exchanged), and 1 to
+//     the sum of all. With a product this is less than 10.
 //   - The last stage has no product: 2.9 less.
-//   - The split of the real sequence has two additions and a product, and its inverse also a
-//     rounded factor: less than 7.
+//   - The split of the real sequence has two additions and a product. Its inverse also has a rounded factor.
+//     This is less than 7.
 //
-// Second-order errors are far below what the rounding up of these numbers covers.
+// The rounding up of these numbers covers second-order errors, which are far smaller.
 func fftUnits(n int) float64 {
 	units := 7 - 2.9
 	for _, r := range factorise(n / 2) {
@@ -55,8 +54,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the least length, at least n and at least 4, whose transforms are fast: 2^a times 1, 3,
-// 5, 9, 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the least length, at least n and at least 4, whose transforms are fast. Such a length is
+// 2^a times 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {
@@ -72,11 +71,11 @@ func FFTLength(n int) int {
 	return best
 }
 
-// factorise returns the radices of the stages of a complex transform of length h, in order, or nil if h has
-// other factors than these radices.
+// factorise returns the radices of the stages of a complex transform of length h, in order; nil if there are
+// none.
 func factorise(h int) []int {
 	var factors []int
-	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products, and the rarer radices have more
+	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products; rarer radices have more
 		for h > 1 && h%r == 0 {
 			factors = append(factors, r)
 			h /= r
@@ -104,7 +103,7 @@ func NewFFT(n int) *FFT {
 // Len returns the length of the sequences.
 func (f *FFT) Len() int { return f.n }
 
-// root returns e^{-2 pi i k/N}, 0 <= k < N.
+// root returns e^{-2 pi i k/N} for 0 <= k < N.
 func root(roots []complex128, k int) complex128 {
 	if k < len(roots) {
 		return roots[k]
@@ -112,8 +111,8 @@ func root(roots []complex128, k int) complex128 {
 	return -roots[k-len(roots)]
 }
 
-// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has length N/2+1;
-// its last element is ignored as input.
+// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. c has length N/2+1.
+// The last input element is ignored.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)
@@ -126,11 +125,11 @@ func (f *FFT) Forward(c []complex128) {
 		c[k] = complex(evenR+turnR, evenI+turnI)
 		c[l] = complex(evenR-turnR, turnI-evenI)
 	}
-	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // whose root is -i
+	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // the root is -i
 }
 
-// Inverse replaces N/2+1 frequencies by the sequence whose Forward transform they are. The last number is
-// undefined afterwards.
+// Inverse replaces N/2+1 frequencies by the sequence with this Forward transform. The last element is then
+// undefined.
 func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)
@@ -152,10 +151,10 @@ func (f *FFT) Inverse(c []complex128) {
 	f.transform(z, other)
 }
 
-// transform runs the stages on x, a self-sorting (Stockham) decimation in frequency, alternating between x
-// and y. It returns the slice that holds the result.
+// transform runs the stages on x and returns the slice with the result, x or y. It is a self-sorting
+// (Stockham) decimation in frequency that alternates between x and y.
 func (f *FFT) transform(x, y []complex128) []complex128 {
-	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the rest of the length
+	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the remaining length
 	for _, r := range f.factors {
 		switch r {
 		case 4:
@@ -173,12 +172,12 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 	return x
 }
 
-// idle holds a pool for every length that was requested, a few hundred at most. Transforms that are not
-// borrowed for a while are freed.
+// idle has a pool for every requested length, a few hundred at most. Unused transforms are freed after a
+// while.
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns transforms of length n, reusing returned transforms if possible: computing their roots
-// takes about as long as using them.
+// BorrowFFT returns an FFT of length n, if possible a returned one. Its roots take about as long as one
+// transform.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {
@@ -197,17 +196,17 @@ func (f *FFT) Return() {
 	pool.(*sync.Pool).Put(f)
 }
 
-// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs: two
-// roots (0.75 units each), their product (sqrt 5), the product with the input (one), and a compensated sum
-// (two; Higham, section 4.3) make less than 6.8.
+// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. Two
+// roots (0.75 units each), their product (sqrt 5), the product with the input (1) and a compensated sum (2;
+// Higham, section 4.3) make less than 6.8.
 const FFTLowError = 7 * 0x1p-53
 
-// lowBlock is the number of roots that ForwardLow reads per input; all other roots are products of two.
+// lowBlock is the number of roots that ForwardLow reads per input. All other roots are products of two roots.
 const lowBlock = 32
 
-// ForwardLow writes the first outputs of Forward for a sequence that is x from place at on, wrapping around
-// at the end, and zero elsewhere. It follows the definition, with a multiplication for each output and each
-// nonzero input. The outputs are ten times as accurate as a transform's.
+// ForwardLow writes the first outputs of Forward. The sequence is x from place at on, wrapping around at the
+// end, and zero elsewhere. It follows the definition, with one multiplication for each output and each
+// nonzero input. The outputs are ten times as accurate as in Forward.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))
@@ -217,7 +216,7 @@ func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 			continue
 		}
 		j := (at + i) % f.n
-		turn := 0 // a root, multiples of j, mod n
+		turn := 0 // index of a root: multiples of j, mod n
 		for k := range near {
 			near[k] = root(f.roots, turn)
 			if turn += j; turn >= f.n {

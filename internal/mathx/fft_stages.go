@@ -40,7 +40,6 @@ func stage4(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// first4 is a stage4 of stride 1.
 func first4(y, x, roots []complex128, m, step int) {
 	x0, x1, x2, x3 := quarters(x, m, 0, 1)
 	for p := range x0 {
@@ -122,12 +121,12 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n}, k < n/2, n a multiple of 4. They are computed as sums of two float64 and
-// then rounded, so the error of a root is less than 0.75 units: one half in either coordinate, and next to
-// nothing for the error of the sums.
+// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. It computes sums of two float64
+// and rounds them. So the error of a root is less than 0.75 units: half a unit in either coordinate, and
+// little for the sums.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
-	block := 1 // fine roots, then every block-th one
+	block := 1 // fine roots, then every block-th root
 	for block*block < n/8 {
 		block *= 2
 	}
@@ -170,15 +169,14 @@ func powers(angle wide, n int) []point {
 	return all
 }
 
-// point is a point on the unit circle.
 type point struct{ cos, sin wide }
 
 func (p point) times(q point) point {
 	return point{p.cos.times(q.cos).plus(p.sin.times(q.sin).minus()), p.cos.times(q.sin).plus(p.sin.times(q.cos))}
 }
 
-// wide is an unevaluated sum of two float64, the second at most half a unit of the first (Dekker 1971). An
-// operation adds an error of some 2^-104 of the moduli of its arguments.
+// wide is an unevaluated sum of two float64. The second is at most half a unit of the first (Dekker 1971). An
+// operation adds an error of about 2^-104 of the moduli of its arguments.
 type wide struct{ hi, lo float64 }
 
 func (a wide) minus() wide { return wide{-a.hi, -a.lo} }

@@ -5,8 +5,8 @@ import (
 )
 
 // LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of N(0, sigma^2) and its shift
-// by one (Balle, Wang 2018, Theorem 8). With mu = 1/sigma, c = epsilon/mu - mu/2 and Mills ratio m it is the
-// log of Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
+// by 1 (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = epsilon/mu - mu/2, and m the Mills ratio. The
+// divergence is Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma
 	c := eps*sigma - mu/2
@@ -14,8 +14,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 		return math.Inf(-1)
 	}
 	la := LogNormalCDF(-c)
-	// log of the ratio m(c+mu)/m(c), from the Mills ratios if they do not overflow: in these e^epsilon and
-	// the densities have already cancelled.
+	// log of m(c+mu)/m(c). In Mills ratios e^epsilon and the densities cancel. They are used unless they
+	// overflow.
 	var logRatio float64
 	if c > -30 {
 		logRatio = math.Log(Mills(c+mu) / Mills(c))
@@ -25,8 +25,9 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	if logRatio < -0.1 {
 		return la + Log1mExp(-logRatio)
 	}
-	// If nearly equal, m(c) - m(c+mu) is the integral over t > 0 of e^{-ct - t^2/2} (1 - e^{-mu t}), all
-	// positive. Substitute t = e^y and use the trapezoid rule. Here mu is small and c is above -1/2.
+	// Here m(c) and m(c+mu) are nearly equal, mu is small and c is above -1/2. m(c) - m(c+mu) is the integral
+	// over t > 0 of the positive function e^{-ct - t^2/2} (1 - e^{-mu t}). Substitute t = e^y and use the
+	// trapezoid rule.
 	scale := 1 / math.Max(1, c)
 	const step = 0.1
 	sum := 0.0
@@ -37,8 +38,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	return LogNormalPDF(c) + math.Log(sum*step)
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of N(0, sigma^2) and its shift by one at delta in (0, 1).
-// It is not below the exact value by more than rounding.
+// GaussianEpsilon returns the smallest epsilon >= 0 of N(0, sigma^2) and its shift by 1 at delta in (0, 1).
+// Rounding errors may make the result slightly too small.
 func GaussianEpsilon(sigma, delta float64) float64 {
 	target := Log(delta)
 	f := func(eps float64) bool { return LogGaussianDelta(sigma, eps) <= target }
@@ -56,9 +57,8 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 	return Bisect(f, 0, hi)
 }
 
-// Log returns the natural logarithm of x >= 0 and is correct for subnormal numbers too. On amd64 math.Log
-// stays near -709.09 for x below 2.2e-308, while Log(5e-324) is -744.44, which would understate an epsilon at
-// such a delta.
+// Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64 math.Log stays near -709.09 for
+// x below 2.2e-308. Log(5e-324) is -744.44. So math.Log would understate an epsilon at such a delta.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -71,8 +71,8 @@ const logSqrt2Pi = 0.918938533204672741780329736405617639861
 // LogNormalPDF returns the log density of the standard normal distribution.
 func LogNormalPDF(x float64) float64 { return -x*x/2 - logSqrt2Pi }
 
-// LogNormalCDF returns log P[N(0,1) <= x]. The relative error of the probability stays near
-// 1e-15 (1 + x^2/2) in both tails.
+// LogNormalCDF returns log P[N(0,1) <= x]. The probability has relative error about 1e-15 (1 + x^2/2) in both
+// tails.
 func LogNormalCDF(x float64) float64 {
 	switch {
 	case x > 0:
@@ -92,8 +92,8 @@ func Mills(x float64) float64 {
 	if x > 1e8 {
 		return 1 / x
 	}
-	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from the end. For x >= 5, 80 levels reach
-	// double precision.
+	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from its end. 80 levels suffice for x >=
+	// 5.
 	t := x
 	for k := 80; k >= 1; k-- {
 		t = x + float64(k)/t
@@ -101,8 +101,8 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 with enough(n), by doubling and then halving. enough must also hold
-// for every integer above n.
+// Least returns the least integer n >= 0 with enough(n), by doubling and halving. enough must hold above n
+// too.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
@@ -118,8 +118,7 @@ func Least(enough func(int64) bool) int64 {
 	return high
 }
 
-// GoldenSection returns the best point found while shrinking [lo, hi] around a minimum of f, with at most 40
-// evaluations.
+// GoldenSection shrinks [lo, hi] around a minimum of f. It returns the best of at most 40 points.
 func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	const ratio = 0.6180339887498949
 	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
@@ -141,14 +140,14 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest x with f(x), to the last bit, for an f that switches once, from false at lo to
-// true at hi.
+// Bisect returns the smallest x with f(x), to the last bit. f must switch once, from false at lo to true at
+// hi.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi
 }
 
-// Halve narrows [lo, hi] around the switch of f from false to true, by at most the given number of halvings.
+// Halve narrows [lo, hi] around the switch of f from false to true, by at most times halvings.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2
@@ -164,9 +163,9 @@ func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-// LogTheta returns the log of sum_k exp(-k^2/(2 sigma^2)) over all integers k, for sigma > 0. That sum
-// normalises the discrete Gaussian. The result is exact to the last digit. For a small sigma it computes the
-// sum itself, for a large sigma Poisson's formula, sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2 k^2).
+// LogTheta returns the log of sum_k exp(-k^2/(2 sigma^2)) over all integers k, for sigma > 0. This sum
+// normalises the discrete Gaussian. The result is exact to the last digit. A small sigma uses the sum itself.
+// A large sigma uses Poisson's formula sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2 k^2).
 func LogTheta(sigma float64) float64 {
 	sum := func(c float64) (s float64) {
 		for k := 4.0; k > 0; k-- {
@@ -174,7 +173,7 @@ func LogTheta(sigma float64) float64 {
 		}
 		return s
 	}
-	if sigma < 1/math.Sqrt(2*math.Pi) { // where both sums converge equally fast
+	if sigma < 1/math.Sqrt(2*math.Pi) { // both sums converge equally fast at this sigma
 		return math.Log1p(sum(1 / (2 * sigma * sigma)))
 	}
 	return math.Log(sigma) + math.Log(2*math.Pi)/2 + math.Log1p(sum(2*math.Pi*math.Pi*sigma*sigma))

@@ -15,7 +15,7 @@ func LogAddExp(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. The switch at log 2 is Mächler's.
+// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. It switches at log 2 (Mächler).
 func Log1mExp(x float64) float64 {
 	if x <= math.Ln2 {
 		return math.Log(-math.Expm1(-x))
@@ -60,7 +60,7 @@ func LogMix(q, u float64) float64 {
 	return u + math.Log(q+(1-q)*math.Exp(-u))
 }
 
-// LogUnmix is the inverse of LogMix: it returns u with x = LogMix(q, u), or -Inf if x is below the range.
+// LogUnmix is the inverse of LogMix. It returns u with x = LogMix(q, u), or -Inf if x is below the range.
 func LogUnmix(q, x float64) float64 {
 	switch {
 	case q == 1:
@@ -89,7 +89,7 @@ func Down(x float64) float64 {
 	return math.Nextafter(x, math.Inf(-1))
 }
 
-// SumUp returns the sum of two nonnegative numbers, rounded up; it is exact if one is zero.
+// SumUp returns the sum of two nonnegative numbers, rounded up. It is exact if one of them is zero.
 func SumUp(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -100,12 +100,12 @@ func SumUp(a, b float64) float64 {
 // IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// nearZero bounds the range in which Expm1 and Exp are computed as a short sum: the first omitted term is
-// below 2^-57 of the result.
+// nearZero bounds the range of the short sum in Expm1 and Exp. The first omitted term is below 2^-57 of the
+// result.
 const nearZero = 0.06
 
-// Expm1 is math.Expm1, but faster near 0. There its error is at most two units of rounding, because all terms
-// of the sum but the first are small.
+// Expm1 is math.Expm1, but faster near 0. There the error is at most two units, because later terms are
+// small.
 func Expm1(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Expm1(x)
@@ -121,7 +121,6 @@ func Exp(x float64) float64 {
 	return 1 + (x + beyond(x))
 }
 
-// beyond returns e^x - 1 - x.
 func beyond(x float64) float64 {
 	y := x * x
 	return y * ((1./2 + x*(1./6)) + y*((1./24+x*(1./120))+y*((1./720+x*(1./5040))+y*(1./40320+x*(1./362880)))))

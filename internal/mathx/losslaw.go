@@ -11,8 +11,8 @@ type LossAtom struct{ Loss, LogMass float64 }
 
 // EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta. Take the
 // atoms of loss at least some value, with masses A under the first distribution and B under the second. The
-// expectation is at least A - e^epsilon B, with equality for the right value, so epsilon is the largest
-// log((A - delta)/B). Masses are kept in units of delta.
+// expectation is at least A - e^epsilon B, with equality for the right value. So epsilon is the largest
+// log((A - delta)/B). Masses are in units of delta.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
 	logDelta := Log(delta)

@@ -11,8 +11,7 @@ import (
 
 const (
 	// MaxAllocated bounds the terms of a sum, because each term may add a rounding error. More steps are
-	// accounted as this many. The result is larger, because a mean of more terms is smaller in the convex
-	// order.
+	// accounted as this many. This costs more, because a mean of more terms is smaller in the convex order.
 	MaxAllocated = 1 << 34
 	// maxAllocatedSquared bounds steps times the squared noise multiplier. The root of this product is one
 	// over the deviation of the loss. A finer grid would have more points to 0 than an int or a float64 can
@@ -20,8 +19,7 @@ const (
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the number of products for one distribution.
 	maxAllocationWork = 1 << 26
-	// maxRatioPoints bounds the grid of one ratio.
-	maxRatioPoints = 1 << 14
+	maxRatioPoints    = 1 << 14
 )
 
 // allocation is the pair of a record in one random step of Gaussian steps. It caches computed distributions.
@@ -139,7 +137,6 @@ func (a *allocation) points(l *sumLaw) *pointLaw {
 	return out
 }
 
-// cells sorts the points into the cells of a grid of step h.
 func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, x := range l.loss {
@@ -199,7 +196,6 @@ func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	return s
 }
 
-// discretise returns the cells of one direction of the pair.
 func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse, up bool, most int, width gridWidths) (*cells, error) {
 	if a.clipped && !up { // no lower bound is known
 		return nil, errTooLong

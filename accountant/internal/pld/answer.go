@@ -84,8 +84,8 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 const maxRounds = 8
 
 // firstBudget returns the fraction of the wanted width that the first grids should use. If the sum is nearly
-// normal, their cost is predicted to about 10 %, except for tails and rounding. Otherwise the prediction is
-// within a factor of about 1.5.
+// normal, their cost is predicted to about 10 %, except for tails and rounding. Otherwise the factor is about
+// 1.5.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -262,8 +262,7 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 			}
 			if up == nil || up.delta(epsilon) > 2*out.Lower {
 				// Few losses of this direction may reach epsilon. A tilt that aims there proves nothing.
-				// Instead aim at the delta of the other direction. This may prove that here it has a smaller
-				// epsilon.
+				// Instead aim at the delta of the other direction. It may need a smaller epsilon here.
 				to := Target{DeltaUp: out.Lower, DeltaLow: out.Lower, Gap: m.Gap, enough: epsilon}
 				switch found, err := m.oneOrder(ctx, s, reverse, to); {
 				case err != nil:
@@ -298,7 +297,6 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 	return out, nil
 }
 
-// gaussianDelta returns the closed form.
 func gaussianDelta(mu2, epsilon float64) Interval {
 	if mu2 == 0 || math.IsInf(mu2, 1) {
 		return Interval{Upper: math.Min(1, mu2)}
@@ -309,7 +307,6 @@ func gaussianDelta(mu2, epsilon float64) Interval {
 	return Interval{Lower: d * (1 - wide), Upper: math.Min(1, mathx.Up(d*(1+wide)))}
 }
 
-// widen includes the bounds of the other direction.
 func (v *Interval) widen(lower, upper float64, points int) {
 	v.Lower, v.Upper, v.Points = math.Max(v.Lower, lower), math.Max(v.Upper, upper), max(v.Points, points)
 }
@@ -318,7 +315,6 @@ func (m *Composer) newConvolver(ctx context.Context) *convolver {
 	return &convolver{ctx: ctx, maxLength: m.maxPoints(), maxWork: m.MaxWork}
 }
 
-// maxPoints returns the maximal length of a window.
 func (m *Composer) maxPoints() int { return int(m.MaxMemory / bytesPerPoint) }
 
 // bytesPerPoint is the memory of a convolution per point of its window. It includes the distributions before

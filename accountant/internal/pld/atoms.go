@@ -16,8 +16,8 @@ type atoms struct {
 	logBefore float64 // mass below the first atom; an upper distribution adds it to this atom
 }
 
-// randomizedResponse has losses -epsilon and epsilon. It dominates every epsilon-DP mechanism (Kairouz, Oh,
-// Viswanath 2015).
+// randomizedResponse has losses +-epsilon. It dominates all epsilon-DP mechanisms (Kairouz, Oh, Viswanath
+// 2015).
 func randomizedResponse(eps float64) *atoms {
 	hi := -math.Log1p(math.Exp(-eps))
 	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
@@ -31,8 +31,7 @@ func karyResponse(eps, categories float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse is randomised response on a Poisson sample of rate q. The loss is log(1-q + q
-// e^{+-epsilon}).
+// sampledResponse is randomised response on a Poisson sample. The losses are log(1-q + q e^{+-epsilon}).
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -65,8 +64,8 @@ func discreteLaplace(scale float64, s int64) *atoms {
 // (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. Sums are kept for |x| up to 40
 // standard deviations of x. The noise is sub-Gaussian, so the rest has probability below 1e-340 (Canonne,
 // Kamath, Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the
-// square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves this sum by whole steps, so
-// c depends on x mod m.
+// square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves it by whole steps, so c
+// depends on x mod m.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
@@ -116,12 +115,10 @@ func (a *atoms) loss(i int) float64 {
 	return l
 }
 
-// maxLoss bounds the absolute value of a loss.
 func (a *atoms) maxLoss() float64 {
 	return math.Max(math.Abs(a.off), math.Abs(a.off+a.h*float64(len(a.logp)-1)))
 }
 
-// law returns the tilted distribution of one step.
 func (a *atoms) law(lambda float64, up bool) *tilted {
 	t := &tilted{h: a.h, off: a.off, p: make([]float64, len(a.logp))}
 	base := math.Inf(-1)
@@ -151,8 +148,7 @@ func (a *atoms) roughLaw() roughLaw {
 	return thinned(len(a.logp), func(i int) (loss, logp float64) { return a.off + a.h*float64(i), a.logp[i] })
 }
 
-// thinned lists about 2000 of n outcomes, always with the last. Each has the mass of the outcomes it
-// replaces.
+// thinned lists about 2000 of n outcomes, always with the last. Each has the mass of those it replaces.
 func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	step := 1 + n/2000
 	var s roughLaw
@@ -167,9 +163,8 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	return s
 }
 
-// outcomes is a pair with finitely many outcomes whose losses are not on a lattice. Examples are integer
-// noise on a sample. The outcomes are cut into cells like a density. The three integrals of a half cell are
-// sums.
+// outcomes is a pair with finitely many outcomes whose losses are not on a lattice, as for integer noise on a
+// sample. The outcomes are cut into cells like a density. The three integrals of a half cell are sums.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -222,7 +217,6 @@ func (a *atoms) drawn(q float64) *outcomes {
 	return d
 }
 
-// anchor returns the anchor of all outcomes.
 func (o *outcomes) anchor(h float64) float64 {
 	n := len(o.loss)
 	q, rise := make([]float64, n+1), make([]float64, n+1) // sums of Q, and of P - Q

@@ -7,14 +7,14 @@ import (
 )
 
 // A halfCell is half of a cell of privacy losses. A pair with a density is cut into cells. Their ends are
-// multiples of a grid step. Discretisation needs only three integrals of each half cell:
+// multiples of a grid step. Discretisation needs only three integrals of each half cell, each with its own
+// relative accuracy:
 //
 //	mass  = P[half cell]
 //	left  = P[half cell] - e^a Q[half cell]   >= 0,   a the loss at the left end of the cell
 //	right = P[half cell] - e^b Q[half cell]   <= 0,   b at the right end
 //
-// Each integral has its own relative accuracy. Differences of delta(epsilon) would lose all digits on a fine
-// grid.
+// Differences of delta(epsilon) would lose all digits on a fine grid.
 type halfCell struct {
 	scale             float64 // log of the unit of the three integrals
 	mass, left, right float64
@@ -23,8 +23,8 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ... Half cells 2i and 2i+1 fill cell
-// i and meet in its middle.
+// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ... Half cells 2i and 2i+1 make up
+// cell i.
 type cells struct {
 	h, off float64
 	grid   []int
@@ -42,7 +42,6 @@ type cells struct {
 	pieces                                 int     // bound of the number of pieces of integration
 }
 
-// newCells returns empty cells on a grid, with no mass outside the grid.
 func newCells(h, off float64, grid []int) *cells {
 	none := math.Inf(-1)
 	return &cells{h: h, off: off, grid: grid, halfs: make([]halfCell, 2*(len(grid)-1)), lowest: -1, highest: -1,
@@ -66,7 +65,6 @@ type gridAtom struct {
 
 func (c *cells) width(i int) float64 { return c.h * float64(c.grid[i+1]-c.grid[i]) }
 
-// mirror returns the cells of (Q, P), whose loss has the opposite sign.
 func (c *cells) mirror() *cells {
 	n := len(c.grid)
 	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
@@ -124,7 +122,6 @@ func cut(lo, hi, off, h float64, width gridWidths) []int {
 	return grid
 }
 
-// cutBetween returns the grid indices from first to last.
 func cutBetween(first, last int, off, h float64, width gridWidths) []int {
 	grid := []int{first}
 	for at := first; at < last; {

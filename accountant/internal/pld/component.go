@@ -120,8 +120,7 @@ func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool
 	return t.lower(lambda), nil
 }
 
-// smooth returns the roughLaw without single losses of large mass. Beside them a density looks thin
-// everywhere.
+// smooth returns the roughLaw without single losses of large mass, beside which a density looks thin.
 func (c *component) smooth() roughLaw {
 	s := c.roughLaw
 	switch c.key.kind {
@@ -139,8 +138,7 @@ func (c *component) smooth() roughLaw {
 // widestCell is the largest width of a cell for which a float64 can hold the ratio of its ends' odds.
 const widestCell = 300
 
-// cells cuts one step into cells, merged for a lower distribution. The range of losses must not exceed
-// widest.
+// cells cuts one step, merged for a lower distribution. The range of losses must not exceed widest.
 func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
 	width := c.smooth().widths(lambda, h)
 	if c.key.kind == pairAllocation {
@@ -233,8 +231,7 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 	return t, nil
 }
 
-// tellsApart reports whether adjacent points of a grid of step h are several float64 apart at each of the
-// losses.
+// tellsApart reports whether adjacent grid points of step h are several float64 apart at each loss.
 func tellsApart(h float64, losses ...float64) bool {
 	for _, l := range losses {
 		if !(math.Abs(l) < 0x1p50*h) {
@@ -244,8 +241,7 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near the point where f turns from false to true. An error on either side only
-// costs tightness.
+// turningPoint returns a point near the turn of f from false to true. An error only costs tightness.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2

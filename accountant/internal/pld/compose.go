@@ -4,7 +4,6 @@ import (
 	"math"
 )
 
-// compose returns the distribution of the whole sum on one grid.
 func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	top, stages := q.plan(gap)
 	switch {
@@ -33,7 +32,6 @@ func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	return c.convolve(1, factors...)
 }
 
-// law discretises one step of a part and counts its points as work.
 func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
@@ -95,8 +93,7 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	return factors, nil
 }
 
-// coarsen moves a distribution to the grid of step h. It returns errTooLong if this needs more than most
-// points.
+// coarsen moves a distribution to the grid of step h. It fails if this needs more than most points.
 func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) {
 	if t.h == h {
 		return t, nil
@@ -107,8 +104,7 @@ func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) 
 	return t.onto(h, lambda, up), nil
 }
 
-// stage is one level of a composition. power blocks on a grid of step h are convolved into one block of the
-// next stage.
+// stage is one level of a composition: power blocks on a grid of step h make one block of the next stage.
 type stage struct {
 	h     float64
 	power int64
@@ -120,8 +116,8 @@ const ratioPerStage = 32
 // plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a loss
 // by h^2/6 on average. Merging lowers it by h^2/12. So C steps on a grid of step h separate upper and lower
 // epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of steps need only coarser
-// grids. So a long composition starts on fine grids with narrow windows (evolving discretisation; Ghazi,
-// Kamath, Kumar, Manurangsi 2022).
+// grids. So a long composition starts on fine grids with narrow windows (evolving discretisation; Ghazi et
+// al. 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0
@@ -266,8 +262,7 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns the divisor of n nearest to m within a factor of 1.7. If none exists, it returns m
-// rounded.
+// niceDivisor returns the divisor of n nearest to m within a factor of 1.7, or else m rounded.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {
 		return n

@@ -15,7 +15,6 @@ type factor struct {
 	power int64
 }
 
-// convolver has the state and the limits that the convolutions of a query share.
 type convolver struct {
 	ctx       context.Context
 	maxLength int
@@ -26,7 +25,6 @@ type convolver struct {
 	clamp     int     // test hook: if not 0, the longest window; longer windows wrap silently
 }
 
-// workspace holds the intermediate arrays of a convolution.
 type workspace struct {
 	total, spectrum []complex128
 	errs            []float64
@@ -46,7 +44,6 @@ var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coa
 // ErrTooMuchWork is returned for a query that needs more points than the Composer allows.
 var ErrTooMuchWork = errors.New("accountant: privacy loss distributions of these events take too long")
 
-// spend adds points to the work, and fails if the work exceeds the limit.
 func (c *convolver) spend(points int) error {
 	if c.work += points; c.maxWork > 0 && c.work > c.maxWork {
 		return ErrTooMuchWork
@@ -112,16 +109,14 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 }
 
 // convolve returns the distribution of the sum of independent losses on a common lattice step. It raises the
-// transform of every factor to its power. The result is one of blocks blocks of the whole. Its errors are the
-// errors of the factors and two more.
+// transform of every factor to its power. The result is one of blocks blocks of the whole. Two errors are
+// added to the errors of the factors.
 //
 //  1. The tilted mass outside the window wraps around into the window.
 //  2. The rounding of the transforms is noise. Each frequency has a spectral error e_k. A forward transform
-//     adds
-//
-// mathx.FFTError, and each factor of a power adds 4 units of rounding. By Parseval the root of the sum of
-// squares is sqrt(sum e_k^2 / N). The inverse transform adds FFTError times the mean of |F_k| at each of N
-// points. Over all points it adds at most FFTNormError times the root of sum |F_k|^2 / N.
+//     adds mathx.FFTError, and each factor of a power adds 4 units of rounding. By Parseval the root of the
+//     sum of squares is sqrt(sum e_k^2 / N). The inverse transform adds FFTError times the mean of |F_k| at
+//     each of N points. Over all points it adds at most FFTNormError times the root of sum |F_k|^2 / N.
 //
 // Convolution of an error with probability distributions increases neither norm (Young).
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
@@ -256,7 +251,6 @@ func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	return low
 }
 
-// raiser computes powers with a fixed exponent.
 type raiser struct {
 	n     int64
 	least float64 // square of the modulus below which the power counts as 0
@@ -308,8 +302,7 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds p, from place at on, to a periodic sequence in the format of the transform. Each complex number
-// holds two elements.
+// wrap adds p, from place at on, to a periodic sequence. Each complex number holds two elements.
 func wrap(to []complex128, p []float64, at int) {
 	for _, x := range p {
 		if at%2 == 0 {
@@ -323,8 +316,7 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads p in the format of wrap, and replaces negative values by 0. p must not be longer than the
-// period.
+// unwrap reads p in the format of wrap, with negative values as 0. p must not exceed the period.
 func unwrap(p []float64, from []complex128, at int) {
 	for i := range p {
 		if z := from[at/2]; at%2 == 0 {
@@ -338,7 +330,6 @@ func unwrap(p []float64, from []complex128, at int) {
 	}
 }
 
-// atLeast0 returns x, or 0 if x is negative or NaN.
 func atLeast0(x float64) float64 {
 	if x > 0 {
 		return x

@@ -13,8 +13,8 @@ const (
 	massError    = 1e-12   // relative error of an enumerated mass
 )
 
-// enumerate lists the total losses of the parts with the logs of their masses. It returns nil if the outcomes
-// are too many or not finitely many.
+// enumerate lists the total losses of the parts with log masses; nil if they are too many or not finitely
+// many.
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {
@@ -90,7 +90,6 @@ func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) Interval
 	return v
 }
 
-// lossSlack bounds the rounding of a sum of losses.
 func lossSlack(law []mathx.LossAtom) float64 {
 	most := 0.0
 	for _, a := range law {

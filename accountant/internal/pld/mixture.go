@@ -7,9 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1). It is one Poisson-sampled Gaussian step
-// when a record is removed. q = 1 is the Gaussian itself. The loss log(1-q+q e^u), u = z/sigma - 1/(2
-// sigma^2), increases in z.
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one Poisson-sampled Gaussian step when a
+// record is removed. q = 1 is the Gaussian. The loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2), increases
+// in z.
 type mixture struct{ q, sigma float64 }
 
 func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
@@ -57,8 +57,7 @@ func (m mixture) anchor(h float64) float64 {
 	})
 }
 
-// origin returns the best place for a grid point: the anchor if cells are to be merged, or else the least
-// loss.
+// origin returns the best place for a grid point: the anchor if cells are merged, or else the least loss.
 func (m mixture) origin(h float64, merge bool) float64 {
 	switch {
 	case m.q == 1:
@@ -69,8 +68,7 @@ func (m mixture) origin(h float64, merge bool) float64 {
 	return math.Log1p(-m.q)
 }
 
-// cells cuts the pair between zlo and zhi on a grid with a point at off. If merge is set, off must be the
-// anchor.
+// cells cuts the pair between zlo and zhi, with a grid point at off. For merge, off must be the anchor.
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
 	lo, hi := m.loss(zlo), m.loss(zhi)
 	bottom := lo // extended to the least loss, if that is near, to bound the mass left of zlo
@@ -120,7 +118,6 @@ func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) {
 	}
 }
 
-// output is an output z with its loss and the slope there.
 type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
@@ -221,23 +218,20 @@ var gaussLegendre8 = [8][2]float64{
 // Sampling without replacement, where q is the drawn fraction of the records.
 //
 //   1. Let neighbours differ by records x and x'. Let V be the output when x is drawn, V' when x' is drawn,
-//      and U when
-// neither is drawn. The outputs are A = (1-q)U + qV and B = (1-q)U + qV'.
+//      and U when neither is drawn. The outputs are A = (1-q)U + qV and B = (1-q)U + qV'.
 //   2. A subset without x is a smaller subset with another record in place of x. So V, V' and U are mixtures,
-//      subset by
-// subset, of neighbours under replacement. Let (P, Q) dominate these, with hockey-stick divergence h.
+//      subset by subset, of neighbours under replacement. Let (P, Q) dominate these, with hockey-stick
+//      divergence h.
 //   3. For g >= 1, with a = 1 + (g-1)/q and b = g/a, A - g B = q (V - a ((1-b)U + b V')). So H_g(A, B) <= q
-//      h(a). This
-// is H_g of ((1-q)Q + qP, Q) (Balle, Barthe, Gaboardi 2018).
+//      h(a). This is H_g of ((1-q)Q + qP, Q) (Balle, Barthe, Gaboardi 2018).
 //   4. For g < 1, H_g(A, B) = 1 - g + g H_{1/g}(B, A), and step 3 bounds H_{1/g}(B, A).
-//   5. If (P, Q) is symmetric, the two bounds join to a convex function. It is the divergence of one
-//      symmetric pair. This
-// pair dominates every pair of neighbours in both directions, and so their compositions (Zhu, Dong, Wang
-// 2022, Theorem 10). Its losses above 0 are the losses of ((1-q)Q + qP, Q). Its losses below 0 are their
-// mirror image. The rest of the mass has loss 0.
+//   5. If (P, Q) is symmetric, the two bounds join to a convex function, the divergence of one symmetric
+//      pair. This pair dominates every pair of neighbours in both directions, and so their compositions (Zhu,
+//      Dong, Wang 2022, Theorem 10). Its losses above 0 are the losses of ((1-q)Q + qP, Q). Its losses below
+//      0 are their mirror image. The rest of the mass has loss 0.
 //
-// Data need not attain this pair: the worst neighbours at g above 1 are not the worst at g below 1 (Lebeda,
-// Regehr, Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
+// Data need not attain this pair: the worst neighbours for g > 1 are not the worst for g < 1 (Lebeda, Regehr,
+// Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
 // drawnMixture is the pair of step 5 for Gaussian noise.

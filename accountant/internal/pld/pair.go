@@ -33,8 +33,7 @@ const (
 	pairDrawnDiscreteGaussian
 )
 
-// A Pair is a pair of distributions of the outputs on two neighbouring data sets. Equal pairs are merged. The
-// zero Pair has no loss.
+// A Pair is a pair of output distributions on two neighbouring data sets. The zero Pair has no loss.
 type Pair struct {
 	kind    kind
 	a, b, c float64
@@ -52,8 +51,7 @@ func Gaussian(sigma, sensitivity float64) Pair { return Pair{pairGaussian, 1, si
 // Laplace returns the pair of Laplace noise at sensitivity/scale = epsilon.
 func Laplace(epsilon float64) Pair { return Pair{pairLaplace, epsilon, 0, 0} }
 
-// BoundedRange returns a pair that dominates mechanisms whose log-ratios lie in an interval of length
-// epsilon.
+// BoundedRange returns a pair for all mechanisms whose log-ratios lie in an interval of length epsilon.
 func BoundedRange(epsilon float64) Pair { return Pair{pairRange, epsilon, 0, 0} }
 
 // Response returns the pair of randomised response. It dominates every mechanism of pure epsilon.
@@ -81,9 +79,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	return Pair{pairDiscreteGaussian, sigma, 0, float64(coordinates)}
 }
 
-// LeastAllocated is the least noise multiplier for which a random allocation is computed. Below it the pair
-// of a record in the step for certain is used. This pair has larger losses. The epsilon is then in the
-// hundreds.
+// LeastAllocated is the least noise multiplier for which a random allocation is computed. Below it the record
+// is assumed to be in the step. The losses are then larger, and epsilon is in the hundreds.
 const LeastAllocated = 0.05
 
 // Allocation returns the pair of Gaussian noise on steps. The record is in one random step.
@@ -144,7 +141,6 @@ func (p Pair) onSample(q float64, gaussian, response, discreteLaplace, discreteG
 	return Pair{}
 }
 
-// drawn reports whether the pair is on a sample without replacement.
 func (p Pair) drawn() bool { return p.kind >= pairDrawn }
 
 // unsampled returns the largest loss of the pair without sampling, or +Inf if it is unbounded.
@@ -235,8 +231,7 @@ func (s *Sum) Add(p Pair, n int64) {
 	}
 }
 
-// AddOdds composes n randomised responses of the given log odds for a lower bound. The odds are rounded down.
-// Infinite odds add nothing.
+// AddOdds composes n randomised responses of the given log odds, rounded down. It ignores infinite odds.
 func (s *Sum) AddOdds(logOdds float64, n int64) {
 	if mathx.IsFinite(logOdds) {
 		s.Add(Response(math.Max(0, logOdds*(1-0x1p-40))), n)

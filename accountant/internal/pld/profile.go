@@ -133,9 +133,9 @@ const (
 	curveTail = 1e-10 // mass that windows and truncated losses may leave outside
 )
 
-// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. A single
-// convolution without tilt serves all epsilons. Its absolute error is far below the deltas that matter for
-// the risk of a person.
+// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. One
+// convolution without tilt serves all epsilons. Its absolute error is negligible beside deltas that matter to
+// a person.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:

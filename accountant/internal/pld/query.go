@@ -121,8 +121,7 @@ func (q *query) aimEpsilon(eps, gap float64) {
 }
 
 // truncateFor drops losses too rare to matter for a result at delta. For densities they may matter more,
-// depending on the slope, which is still unknown. For other pairs a rarer single outcome would mislead the
-// aim.
+// depending on the slope, which is still unknown. For other pairs a rarer outcome would mislead the aim.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -190,8 +189,8 @@ func (q *query) aim(eps, logDelta, gap float64) {
 }
 
 // foreseeable reports whether the sum is nearly normal near the result. The slope there then predicts the
-// width that grids cause. This needs many steps of Gaussian noise, a slope that is not extreme, and no loss
-// far above the spread of the sum.
+// width that grids cause. It needs many Gaussian steps, no extreme slope, and no loss far above the spread of
+// the sum.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -203,7 +202,6 @@ func (q *query) foreseeable(eps, slope float64) bool {
 	})
 }
 
-// steps returns the total count of all parts.
 func (q *query) steps() float64 {
 	steps := 0.0
 	for i := range q.parts {
@@ -252,9 +250,8 @@ func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
-// sparse reports whether the result is far above the tilted mean and few steps can reach it. Their rare
-// losses then make up the whole. Mean and spread of the tilted sum are far below the result. Grids for them
-// are a hundred times too fine.
+// sparse reports whether the result is far above the tilted mean and within reach of a few rare losses. Mean
+// and spread are then far below the result, and grids for them are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }

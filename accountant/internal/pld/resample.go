@@ -6,8 +6,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mergedOutput is a set of outputs merged into one output with a loss near h*k. Masses are in units of
-// e^{-lambda*h*k}.
+// mergedOutput is a set of outputs merged into one with a loss near h*k, in units of e^{-lambda*h*k}.
 type mergedOutput struct {
 	k    int
 	mass float64 // mass under P
@@ -72,7 +71,6 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	}
 }
 
-// mixing is the treatment of one merged output.
 type mixing struct {
 	rate   float64 // amount taken from the neighbour, per amount that the output keeps; 0 for none
 	pulled float64 // mass of the whole neighbour, in units of the own point
@@ -205,10 +203,9 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit calls f with the masses, multiplied by weigh of their distance above a point of out. This point is
-// the next lower point, or the nearest point if nearest is set. Masses are summed for each point, possibly in
-// several calls, in increasing order. If the lattices are nested, period points of t are in a cell of out,
-// and each distance is weighed once.
+// visit calls f with the masses, times weigh of their distance above a point of out: the next lower point, or
+// the nearest if nearest is set. Masses are summed for each point, possibly in several calls, in increasing
+// order. If the lattices are nested, a cell of out has period points of t, and each distance is weighed once.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {
@@ -251,7 +248,6 @@ func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float
 	}
 }
 
-// floorDiv returns k and r with a = k*n + r, 0 <= r < n.
 func floorDiv(a, n int) (k, r int) {
 	k, r = a/n, a%n
 	if r < 0 {

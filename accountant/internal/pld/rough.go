@@ -11,7 +11,6 @@ import (
 // serves to choose the tilt and the grid. No bound depends on it.
 type roughLaw struct{ loss, logw []float64 }
 
-// top returns the largest exponent of the distribution tilted by lambda.
 func (s roughLaw) top(lambda float64) float64 {
 	top := math.Inf(-1)
 	for i, l := range s.loss {

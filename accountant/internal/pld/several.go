@@ -12,21 +12,16 @@ import (
 // several is a lower bound for a random allocation. A record is in count of steps steps. The outputs are
 // reduced to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step, and c =
 // count/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. For
-// Poisson samples f would be the loss of a step, so this number keeps most of the privacy loss. The bound
-// follows from three facts.
+// Poisson samples f would be the loss of a step, so this number is a good choice. The bound follows from
+// three facts.
 //
 //  1. A number computed from the outputs reveals no more than the outputs (post-processing). So for any c, h
-//     and
-//
-// rounding, its two distributions (with and without the record) bound epsilon and delta from below.
+//     and rounding, its two distributions (with and without the record) bound epsilon and delta from below.
 //  2. The distribution of a sum does not depend on which steps have the record. Without the record, all
-//     steps
-//
-// independent terms are under N(0, 1). With the record, count terms are under N(1/sigma, 1).
+//     steps independent terms are under N(0, 1). With the record, count terms are under N(1/sigma, 1).
 //  3. The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered or Q is raised, alone or
-//     composed with
-//
-// other pairs. So P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
+//     composed with other pairs. So P is rounded down, Q is rounded up, and P is 0 on outcomes that are not
+//     listed.
 type several struct {
 	steps, count int64
 	sigma        float64
@@ -35,11 +30,9 @@ type several struct {
 const (
 	// maxSeveral bounds the steps. With more steps f would be rounded too much.
 	maxSeveral = 1e9
-	// maxSeveralNoise bounds the noise multiplier. With more noise the plain sum of the outputs reveals as
-	// much.
+	// maxSeveralNoise bounds the noise multiplier. With more noise the plain sum reveals as much.
 	maxSeveralNoise = 1e6
-	// The lattice of the sum has about leastSeveral to mostSeveral points. The kept points are merged to
-	// about severalOutcomes outcomes.
+	// Bounds of the number of lattice points of the sum, and the approximate number of merged outcomes.
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
@@ -54,8 +47,7 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is f on the lattice. It has the masses without and with the record, from point lo on. Each mass has a
-// relative error of at most slack.
+// term is f on the lattice: masses without and with the record, from point lo on, with relative error slack.
 type term struct {
 	h         float64
 	lo        int
@@ -63,9 +55,9 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a pair that bounds the pair of the sum from below, in the given direction. Lattices have
-// at most most points. The pair is meant for a delta of about e^logDelta. If nothing can be certified, it has
-// loss 0 only.
+// outcomes returns a pair that bounds the pair of the sum from below, in the given direction, from lattices
+// of at most most points. It is meant for a delta of about e^logDelta. If nothing is certified, it has loss 0
+// only.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -210,7 +202,6 @@ func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	return lambda
 }
 
-// law returns the tilted distribution of one term.
 func (f *term) law(p []float64, lambda float64) *tilted {
 	t := &tilted{h: f.h, lo: f.lo, p: slices.Clone(p)}
 	if lambda != 0 {
@@ -263,8 +254,7 @@ func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tilted
 	return tiltedSum{t, lambda, float64(s.steps) * one * 1.001}, true
 }
 
-// run returns the sum of the masses of run points from point at on, and a bound of its error, in units of
-// e^unit.
+// run returns the sum of the masses of points at..at+run-1 and a bound of its error, in units of e^unit.
 func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	edge := at // where e^(-lambda loss) is largest
 	if s.lambda < 0 {
@@ -292,8 +282,7 @@ func (s tiltedSum) rounding(run int, unit float64) float64 {
 	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
 }
 
-// least returns a lower bound of the log of the mass of run points from at on. It is -Inf if nothing is
-// certified.
+// least returns a lower bound of the log of the sum of run, -Inf if nothing is certified.
 func (s tiltedSum) least(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	if !(sum > wrong) {
@@ -302,13 +291,12 @@ func (s tiltedSum) least(at, run int) float64 {
 	return math.Log(sum-wrong) + unit - s.rounding(run, unit)
 }
 
-// most returns an upper bound of the same log.
+// most returns an upper bound of the log of the sum of run.
 func (s tiltedSum) most(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	return math.Log(sum+wrong) + unit + s.rounding(run, unit)
 }
 
-// span returns the range lo..hi-1 of lattice points of all distributions.
 func span(laws []tiltedSum) (lo, hi int) {
 	for i, s := range laws {
 		if end := s.t.lo + len(s.t.p); i == 0 {

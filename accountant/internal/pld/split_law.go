@@ -11,14 +11,13 @@ import (
 )
 
 const (
-	// maxSplit bounds the transforms of a splitLaw.
 	maxSplit = 1 << 18
 	// jumpRate is the mean number of ratios that count as large.
 	jumpRate = 1e-3
 	// leastSplit is the least number of steps for which large ratios are separated.
 	leastSplit = 20
-	// leastSplitNoise is the least noise multiplier. With less noise the noise of transforms exceeds the sum
-	// beside the largest ratios.
+	// With less noise than leastSplitNoise, the noise of transforms exceeds the sum beside the largest
+	// ratios.
 	leastSplitNoise = 0.45
 )
 
@@ -58,7 +57,6 @@ type splitKey struct {
 
 type jumpKey struct{ several, up bool }
 
-// smallSum is the sum of some small ratios.
 type smallSum struct {
 	*tilted
 	each float64 // bounds the error of one mass
@@ -132,8 +130,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	l.one, l.biased = step(q), step(low)
 	l.mean = math.Exp(l.biased.logM - l.one.logM)
 	// The ends of a cell are rounded relative to its width, and the mean is a sum of n terms. The value of a
-	// merged sum is the value of its ratios, each with two masses. It is weighted by masses of t ratios over
-	// the few cells of the sum.
+	// merged sum is the value of its ratios, of two masses each, weighted by masses of t ratios over few
+	// cells.
 	ratio := l.slack + 0x1p-44
 	l.slack = t*ratio + 0x1p-40
 	l.place = 2*ratio + float64(n)*0x1p-53 + 8*h*t*ratio
@@ -353,7 +351,6 @@ func (l *splitLaw) sum(reverse, up bool) (*sumLaw, error) {
 	return all, nil
 }
 
-// jumpSize returns the size of the largest jump.
 func (l *splitLaw) jumpSize(up bool) float64 {
 	if len(l.weights) < 2 {
 		return 0
@@ -362,7 +359,6 @@ func (l *splitLaw) jumpSize(up bool) float64 {
 	return math.Max(math.Exp(one.h*float64(one.lo+len(one.q))), math.Exp(several.h*float64(several.lo+len(several.q))))
 }
 
-// scaled returns the distribution with all masses multiplied by a factor.
 func (l *sumLaw) scaled(by float64) *sumLaw {
 	out := *l
 	out.q, out.p = slices.Clone(l.q), slices.Clone(l.p)
@@ -389,8 +385,8 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum with a jump, a block of one step, on the grid of l. For an upper
-// distribution it sets only q.
+// beside returns the distribution of the sum with a jump, a block of one step, on the grid of l; only q if
+// up.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

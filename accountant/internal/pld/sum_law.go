@@ -3,18 +3,16 @@ package pld
 import "math"
 
 // A sumLaw bounds the distribution of a sum of m independent likelihood ratios of Gaussian noise and its
-// shift, r = e^{z/sigma - 1/(2 sigma^2)} with z ~ N(0,1). A record in one uniformly random step of t has on
-// the t outputs the pair Q = N(0, sigma^2 I), P = mean over i of N(e_i, sigma^2 I), with P/Q = (r_1 + .. +
-// r_t)/t.
+// shift, r = e^{z/sigma - 1/(2 sigma^2)} with z ~ N(0,1). A record in one uniformly random step of t has the
+// pair Q = N(0, sigma^2 I), P = mean over i of N(e_i, sigma^2 I), with P/Q = (r_1 + .. + r_t)/t.
 //
 // The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. They are means
 // of convex functions of the sum. The same holds for compositions with any other pair. So a distribution that
 // is larger in the convex order dominates, and a smaller one is dominated. Splitting mass between two points
-// with the same mean makes a distribution larger. Merging points into their mean makes it smaller. Sums of
-// independent terms keep the order.
+// with the same mean makes it larger. Merging points into their mean makes it smaller. Sums of independent
+// terms keep the order.
 //
-// Point i is at e^{h (lo+i)}. Masses of an upper sumLaw are on the points. Masses of a lower sumLaw are
-// nearby, at m p/q.
+// Point i is at e^{h (lo+i)}. Masses of an upper sumLaw are on the points. Other masses are nearby, at m p/q.
 type sumLaw struct {
 	m    float64
 	h    float64
@@ -24,8 +22,7 @@ type sumLaw struct {
 	zero float64   // q-mass at 0; upper only
 	inf  float64   // p-mass at infinity; upper only
 	up   bool
-	// slack bounds the relative error of the masses q and p. place bounds the relative error of the sum at
-	// which a mass lies.
+	// slack bounds the relative error of the masses q and p, and place the relative error of their position.
 	slack, place float64
 }
 
@@ -64,8 +61,7 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	}
 	l.slack += 0x1p-49
 	l.place = h*l.slack + 0x1p-50
-	// The mass below keeps its mean at 0 and the first point. The mass above keeps its mean at the last point
-	// and infinity.
+	// Mean-preserving splits: mass below goes to 0 and the first point, mass above to the last and infinity.
 	belowP, belowQ := math.Exp(c.leftP), math.Exp(c.leftQ)
 	aboveP, aboveQ := math.Exp(c.rightP), math.Exp(c.rightQ)
 	if up {
@@ -79,7 +75,6 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	return l, nil
 }
 
-// finer returns the same distribution on a grid of step h/r.
 func (l *sumLaw) finer(r int) *sumLaw {
 	if r == 1 {
 		return l
@@ -94,8 +89,7 @@ func (l *sumLaw) finer(r int) *sumLaw {
 }
 
 // plus returns the distribution of the sum of two independent terms, on a grid of step h. Both steps must be
-// multiples of h by powers of two. It cuts tails of probability tail on either side. work counts the
-// products.
+// h times powers of two. It cuts tails of probability tail on either side. work counts the products.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)

@@ -7,8 +7,8 @@ import (
 )
 
 // tilted is a measure on the lattice off + h*k, k = lo, lo+1, ... It is stored as the probability
-// distribution that is proportional to e^{lambda*loss} times the measure. Point k has mass p[k-lo] * e^{logM
-// - lambda*loss(k)}.
+// distribution proportional to e^{lambda*loss} times the measure. Point k has mass p[k-lo] * e^{logM -
+// lambda*loss(k)}.
 //
 // All distributions of a composition share lambda. Near its mean a tilted distribution is accurate to
 // rounding, for probabilities of any size (exponential tilting; Chernoff's change of measure).
@@ -189,7 +189,6 @@ func (c *cells) upper(lambda float64) *tilted {
 	return t
 }
 
-// empty returns a lattice that spans the grid.
 func (c *cells) empty() *tilted {
 	n := len(c.grid)
 	return &tilted{h: c.h, off: c.off, lo: c.grid[0], p: make([]float64, c.grid[n-1]-c.grid[0]+1), pieces: c.pieces}
