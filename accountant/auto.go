@@ -109,8 +109,7 @@ func (t *Auto) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they did or were not
-	// tried.
+	// Lack is the reason why privacy loss distributions gave no bound. Nil means a bound, or no attempt.
 	Lack error
 }
 

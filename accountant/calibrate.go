@@ -37,8 +37,7 @@ type Rougher interface {
 // roughTolerance is the tolerance of a calibration by a rough account. Rough bounds are off by 1 % or more.
 const roughTolerance = 1e-3
 
-// upperEnds is an account that may support upper ends alone. leaveLowerEnds switches to them and reports
-// success.
+// upperEnds is an account with optional lower ends. leaveLowerEnds omits them and reports whether it could.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {
@@ -135,8 +134,8 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 }
 
 // CalibrateProbability returns the largest sampling probability for which the event meets the target, with
-// its bound. The relative tolerance is 1e-8. If no probability in [1e-15, 1] fits, the error is a
-// *NoBracketError.
+// its bound. The relative tolerance is 1e-8. The error is a *NoBracketError if no probability in [1e-15, 1]
+// meets the target.
 func CalibrateProbability(
 	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
 ) (float64, Bound, error) {
@@ -198,8 +197,7 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err != nil {
 		return 0, Bound{}, err
 	}
-	// The formula has error 1e-12. The bound is raised by more, and the noise until the bound meets the
-	// target.
+	// The formula has error 1e-12. The bound is raised by more than this, and then the noise if necessary.
 	for step := 1e-12; ; step *= 2 {
 		eps, err := GaussianEpsilon(noise, target.Delta)
 		if err != nil {
@@ -213,8 +211,7 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 }
 
 // GaussianDelta returns the exact delta of one Gaussian release at epsilon >= 0, without outward rounding
-// (Balle, Wang 2018, Theorem 8). Several releases are one release with noise multiplier 1/sqrt(sum
-// 1/sigma_i^2).
+// (Balle, Wang 2018, Theorem 8). For several releases use the noise multiplier 1/sqrt(sum 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -237,8 +234,8 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
-// GaussianNoise returns the smallest noise multiplier that meets epsilon >= 0 and delta in (0, 1) in one
-// release.
+// GaussianNoise returns the smallest noise multiplier for which one release is (epsilon, delta)-private.
+// epsilon must be at least 0, and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
 		return 0, err

@@ -38,7 +38,7 @@ type BallsInBins struct {
 
 // BandedMatrix is DP-SGD with noise C^-1 z, which is correlated over the steps. The matrix C is lower
 // triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one
-// of Bands partitions, independently of other records. Step i uses partition i mod Bands only. It includes
+// of Bands partitions, independently of other records. Step i uses only partition i mod Bands and includes
 // each record of this partition independently with the given probability. For an expected batch size B out of
 // n records, in partitions of equal size, the probability is Bands B/n.
 //
@@ -80,8 +80,7 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 }
 
 // gaussian returns the Gaussian noise that costs as much as the event inner inside outer. exact reports
-// whether the noise is the same event. The noise multiplier is 0 if inner costs nothing or such noise is
-// unknown.
+// whether the noise is the same event. The noise multiplier is 0 if inner costs nothing or has no such noise.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -151,8 +150,7 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 }
 
 // attained reports the dominating pair if K is 1 and the noise is at least pld.LeastAllocated. Otherwise it
-// adds the pair of the sum over the steps, which reveals less than all outputs. A mechanism attains this
-// pair.
+// adds the attained pair of the sum over the steps. This sum reveals less than all outputs.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
@@ -202,8 +200,7 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 const maxAllocationOrder = 256
 
 // allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders. R is the likelihood ratio
-// of one random step of many. Both log moments are convex in the order, so a chord bounds them between
-// integers.
+// of one random step of many. Both are convex in the order, so a chord bounds them between integers.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..

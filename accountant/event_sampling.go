@@ -69,8 +69,8 @@ func (e PoissonSampled) form(t *terms) Event {
 }
 
 // oneGaussian returns the Gaussian release that costs as much as all leaves on the same sample. The squares
-// of sensitivity/sigma add up. exact reports whether no leaf is a mere bound. ok needs continuous Gaussian
-// noise only.
+// of sensitivity/sigma add up. exact reports whether no leaf is a mere bound. ok is false if a leaf has no
+// continuous Gaussian noise.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
@@ -208,7 +208,7 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 
 // TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, any treatment is
 // allowed, such as a random selection of MaxBatch records. Population is an upper bound of the number of
-// records. It determines the probability that a batch exceeds the cap.
+// records. Population determines the probability that a batch exceeds the cap.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1

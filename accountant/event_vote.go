@@ -46,8 +46,8 @@ func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 }
 
 // Threshold is one noisy comparison of the largest vote count with a public threshold (Papernot et al. 2018,
-// Algorithm 1, step 1). The noise is Gaussian of standard deviation Sigma. The largest count has sensitivity
-// 1.
+// Algorithm 1, step 1). The noise is Gaussian of standard deviation Sigma. A record changes the largest count
+// by at most 1.
 type Threshold struct {
 	Sigma    float64 `json:"sigma" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise; count and threshold are integers
@@ -71,8 +71,7 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds a count half a vote from the threshold. With integer noise the counts are at and one below
-// it.
+// attained adds a count half a vote from the threshold. Integer counts are at the threshold and one below.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(-mathx.LogTheta(e.Sigma)), n)
@@ -106,7 +105,7 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the event for a group with integer noise. Its curve is the curve of a shift by 1 at sigma/n.
+// groupRho returns the event for a group with integer noise. A shift by 1 at sigma/n has the same curve.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
@@ -124,8 +123,8 @@ func (LNMax) row() row {
 }
 
 // twice returns the event of one noisy count. A moved vote changes two counts with independent noise, and the
-// argmax is a function of the counts. With integer noise a count that changes by 1 has the losses +-1/Scale,
-// as in a randomised response.
+// argmax is a function of the counts. An integer count that changes by 1 has the losses +-1/Scale of a
+// randomised response.
 func (e LNMax) twice() Event {
 	if e.Discrete {
 		return RandomizedResponse{mathx.Up(1 / e.Scale)}
@@ -170,7 +169,7 @@ func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
 // GNSS is one release of a real function plus Gaussian noise. The standard deviation is Sigma times S. S is a
-// smooth upper bound of the function's local sensitivity: it changes by a factor of at most e^Beta between
+// smooth upper bound of the function's local sensitivity. S changes by a factor of at most e^Beta between
 // neighbours (Nissim, Raskhodnikova, Smith 2007). Margin standard deviations are added to the value, so that
 // it errs upwards. The margin depends on the data too and is charged. An example is a sanitised
 // data-dependent cost (Papernot et al. 2018, app. B).

@@ -16,8 +16,7 @@ const schemaEvents = "pate.events/1"
 const maxJSON = 16 << 20
 
 // ErrBadJSON is wrapped by the errors for documents that are not the JSON form of an event or a schedule.
-// Causes are unknown, missing or repeated fields, unknown types, wrong values, and too deep or too large
-// documents.
+// Causes are unknown, missing or repeated fields, unknown types, wrong values, and excessive depth or size.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
 // Schedule is a list of events under one relation. Its JSON form is
@@ -90,8 +89,8 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	return nil
 }
 
-// EventTypes lists the JSON types of events, each with its fields in parentheses. Square brackets mean
-// optional.
+// EventTypes lists the JSON types of events with their fields in parentheses. Optional fields are in square
+// brackets.
 func EventTypes() []string {
 	var types []string
 	for _, e := range allEvents() {

@@ -171,8 +171,7 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 }
 
 // best minimises f over the orders. With the default grid it also searches the real orders between the
-// neighbours of the best order. Any order gives a valid bound, so an incomplete search only gives a looser
-// one.
+// neighbours of the best order. Any order gives a valid bound, so an incomplete search is also valid.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
 	for i, a := range r.orders {

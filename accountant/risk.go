@@ -106,9 +106,10 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	return r, nil
 }
 
-// TPR bounds the largest true positive rate of a test with false positive rate fpr in [0, 1]. False positives
-// are records that did not take part. If fpr is the base rate of a value, TPR also bounds the probability
-// that an attacker guesses this value, by reconstruction or attribute inference (Kulynych et al. 2025).
+// TPR bounds the largest true positive rate of a test with false positive rate fpr in [0, 1]. The false
+// positive rate is over records that did not take part. If fpr is the base rate of a value, TPR also bounds
+// the probability that an attacker guesses this value, by reconstruction or attribute inference (Kulynych et
+// al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)

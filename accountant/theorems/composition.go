@@ -39,8 +39,7 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 
 // NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
 // Kenthapadi, McSherry, Mironov, Naor 2006). The remaining delta is divided equally among the runs of events
-// with an epsilon-delta curve. The bound holds for all mechanisms, even if chosen adaptively. Lower is always
-// 0.
+// with an epsilon-delta curve. The bound holds for all mechanisms, even if chosen adaptively. Lower is 0.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }

@@ -1,4 +1,4 @@
-// Package theorems has accountants by composition theorems, and estimates from the literature, which are no
+// Package theorems has accountants by composition theorems, and estimates from the literature that are no
 // bounds.
 //
 // [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. They hold for every
@@ -7,8 +7,7 @@
 // in 2016. All implement the Accountant of package accountant. RDP and PLD of package accountant are as tight
 // or tighter for the events they support. The accountants here serve comparison, teaching and checks.
 //
-// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], a type that cannot be mistaken for a
-// bound.
+// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], which cannot be mistaken for a bound.
 //
 // # Guarantee
 //

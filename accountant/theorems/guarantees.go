@@ -200,7 +200,7 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// refusal returns the error by which RDP rejects an event under a relation, or else another error.
+// refusal returns the error by which RDP rejects an event, or another error if RDP supports the event.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -241,8 +241,7 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove returns GaussianEpsilon rounded up, by at most 1e-9 relative. It uses few evaluations
-// of regula falsi (Illinois).
+// gaussianEpsilonAbove returns GaussianEpsilon, rounded up by at most 1e-9 relative (regula falsi, Illinois).
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma
 	f := func(eps float64) float64 { return mathx.LogGaussianDelta(sigma, eps) - target }

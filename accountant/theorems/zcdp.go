@@ -191,8 +191,8 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
-// bitAllowed reports whether two bits with probabilities p and q of being 1 are within rho. It checks all
-// orders of the grid, in both directions.
+// bitAllowed reports whether two bits with probabilities p and q of being 1 are within rho in both
+// directions.
 func bitAllowed(p, q, rho float64) bool {
 	if p == q {
 		return true

@@ -27,8 +27,8 @@ func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 // FFTNormError returns the relative error of one transform in the root of the sum of squares. Let each of the
 // r outputs of a butterfly be wrong by at most e times the sum of the moduli of the inputs. Then all outputs
 // together are wrong by at most r e times the root of the sum of the inputs' squares. The butterfly itself
-// scales this root by sqrt r. So a unit counts at most sqrt 5 times. The two ways keep the square of an
-// input.
+// scales this root by sqrt r. So a unit counts at most sqrt 5 times. The two ways of an input keep its
+// square.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one way through a transform, in units of 2^-53:
@@ -71,8 +71,8 @@ func FFTLength(n int) int {
 	return best
 }
 
-// factorise returns the radices of the stages of a complex transform of length h, in order; nil if there are
-// none.
+// factorise returns the radices of the stages of a complex transform of length h, or nil if h has other
+// factors.
 func factorise(h int) []int {
 	var factors []int
 	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products; rarer radices have more
@@ -172,11 +172,10 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 	return x
 }
 
-// idle has a pool for every requested length, a few hundred at most. Unused transforms are freed after a
-// while.
+// idle has a pool for every requested length, a few hundred at most. Unused transforms are freed later.
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns an FFT of length n, if possible a returned one. Its roots take about as long as one
+// BorrowFFT returns an FFT of length n, if possible a returned FFT. Computing roots is as slow as one
 // transform.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {

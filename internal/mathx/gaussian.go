@@ -14,8 +14,7 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 		return math.Inf(-1)
 	}
 	la := LogNormalCDF(-c)
-	// log of m(c+mu)/m(c). In Mills ratios e^epsilon and the densities cancel. They are used unless they
-	// overflow.
+	// log of m(c+mu)/m(c), by Mills ratios unless they overflow: e^epsilon and the densities cancel in them.
 	var logRatio float64
 	if c > -30 {
 		logRatio = math.Log(Mills(c+mu) / Mills(c))
@@ -71,8 +70,7 @@ const logSqrt2Pi = 0.918938533204672741780329736405617639861
 // LogNormalPDF returns the log density of the standard normal distribution.
 func LogNormalPDF(x float64) float64 { return -x*x/2 - logSqrt2Pi }
 
-// LogNormalCDF returns log P[N(0,1) <= x]. The probability has relative error about 1e-15 (1 + x^2/2) in both
-// tails.
+// LogNormalCDF returns log P[N(0,1) <= x]. The relative error of the probability is about 1e-15 (1 + x^2/2).
 func LogNormalCDF(x float64) float64 {
 	switch {
 	case x > 0:
@@ -92,8 +90,8 @@ func Mills(x float64) float64 {
 	if x > 1e8 {
 		return 1 / x
 	}
-	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from its end. 80 levels suffice for x >=
-	// 5.
+	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from its end. For x >= 5, 80 levels
+	// suffice.
 	t := x
 	for k := 80; k >= 1; k-- {
 		t = x + float64(k)/t
@@ -101,8 +99,7 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 with enough(n), by doubling and halving. enough must hold above n
-// too.
+// Least returns the least integer n >= 0 with enough(n). enough must also hold for every integer above n.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
@@ -140,8 +137,7 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest x with f(x), to the last bit. f must switch once, from false at lo to true at
-// hi.
+// Bisect returns the smallest x with f(x), to the last bit. f must switch once, from false (lo) to true (hi).
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi

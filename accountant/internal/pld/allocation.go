@@ -14,8 +14,8 @@ const (
 	// accounted as this many. This costs more, because a mean of more terms is smaller in the convex order.
 	MaxAllocated = 1 << 34
 	// maxAllocatedSquared bounds steps times the squared noise multiplier. The root of this product is one
-	// over the deviation of the loss. A finer grid would have more points to 0 than an int or a float64 can
-	// separate. More noise is accounted as less noise, which gives a larger result.
+	// over the deviation of the loss. A grid as fine as this deviation would have more points to 0 than an
+	// int or a float64 can separate. More noise is accounted as less noise, which gives a larger result.
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the number of products for one distribution.
 	maxAllocationWork = 1 << 26

@@ -83,9 +83,9 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 // maxRounds bounds the number of grid refinements for one query.
 const maxRounds = 8
 
-// firstBudget returns the fraction of the wanted width that the first grids should use. If the sum is nearly
-// normal, their cost is predicted to about 10 %, except for tails and rounding. Otherwise the factor is about
-// 1.5.
+// firstBudget returns the fraction of the wanted width that the first grids should use. Their cost is
+// predicted within a factor of about 1.5. It is predicted to about 10 % for a nearly normal sum, except for
+// tails and rounding.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -262,7 +262,8 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 			}
 			if up == nil || up.delta(epsilon) > 2*out.Lower {
 				// Few losses of this direction may reach epsilon. A tilt that aims there proves nothing.
-				// Instead aim at the delta of the other direction. It may need a smaller epsilon here.
+				// Instead aim at the delta of the other direction. This direction may reach that delta at a
+				// smaller epsilon.
 				to := Target{DeltaUp: out.Lower, DeltaLow: out.Lower, Gap: m.Gap, enough: epsilon}
 				switch found, err := m.oneOrder(ctx, s, reverse, to); {
 				case err != nil:

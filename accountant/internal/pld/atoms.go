@@ -64,8 +64,8 @@ func discreteLaplace(scale float64, s int64) *atoms {
 // (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. Sums are kept for |x| up to 40
 // standard deviations of x. The noise is sub-Gaussian, so the rest has probability below 1e-340 (Canonne,
 // Kamath, Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the
-// square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves it by whole steps, so c
-// depends on x mod m.
+// square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves the theta sum by whole
+// steps. So c depends on x mod m.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates

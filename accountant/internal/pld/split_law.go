@@ -239,7 +239,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of returns the sum of small small ratios. If biased is set, one of them is weighted by its size.
+// of sums small ratios, small of them. If biased is set, one ratio is weighted by its size.
 func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(small), biased}
 	if s := l.sums[key]; s != nil {
@@ -385,8 +385,8 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum with a jump, a block of one step, on the grid of l; only q if
-// up.
+// beside returns the distribution of the sum with a jump, a block of one step, on the grid of l. An upper
+// distribution sets only q.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

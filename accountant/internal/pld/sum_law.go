@@ -8,9 +8,9 @@ import "math"
 //
 // The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. They are means
 // of convex functions of the sum. The same holds for compositions with any other pair. So a distribution that
-// is larger in the convex order dominates, and a smaller one is dominated. Splitting mass between two points
-// with the same mean makes it larger. Merging points into their mean makes it smaller. Sums of independent
-// terms keep the order.
+// is larger in the convex order dominates, and a smaller distribution is dominated. Splitting mass between
+// two points with the same mean makes it larger. Merging points into their mean makes it smaller. Sums of
+// independent terms keep the order.
 //
 // Point i is at e^{h (lo+i)}. Masses of an upper sumLaw are on the points. Other masses are nearby, at m p/q.
 type sumLaw struct {
@@ -61,7 +61,8 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	}
 	l.slack += 0x1p-49
 	l.place = h*l.slack + 0x1p-50
-	// Mean-preserving splits: mass below goes to 0 and the first point, mass above to the last and infinity.
+	// Mean-preserving splits: mass below goes to 0 and the first point, mass above to the last point and
+	// infinity.
 	belowP, belowQ := math.Exp(c.leftP), math.Exp(c.leftQ)
 	aboveP, aboveQ := math.Exp(c.rightP), math.Exp(c.rightQ)
 	if up {
@@ -231,9 +232,10 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut shortens the grid where tails have probability at most tail, below under Q and above under P. In an
-// upper distribution the mass below the first point is split between this point and 0. The mass above the
-// last point is split between this point and infinity. In a lower distribution the mass is merged.
+// cut shortens the grid where tails have probability at most tail, under Q at the lower end and under P at
+// the upper end. In an upper distribution the mass below the first point is split between this point and 0.
+// The mass above the last point is split between this point and infinity. In a lower distribution the mass is
+// merged.
 func (l *sumLaw) cut(tail float64) {
 	first, last := 0, len(l.q)-1
 	for sum := l.q[0]; first < last && sum <= tail; sum += l.q[first] {
