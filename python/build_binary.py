@@ -41,7 +41,8 @@ class CustomBuildHook(BuildHookInterface):
             raise RuntimeError(f"there is no name for wheels of {system}/{machine}")
         binary = Path(self.root) / "build" / f"{system}-{machine}" / ("pate.exe" if system == "windows" else "pate")
         subprocess.run(
-            ["go", "build", "-trimpath", "-tags", "nomnist", "-ldflags", "-s -w", "-o", str(binary), "./cmd/pate"],
+            ["go", "build", "-trimpath", "-tags", "nomnist", "-o", str(binary), "-ldflags",
+             f"-s -w -X github.com/pate-go/pate/internal/buildinfo.version=v{self.metadata.version}", "./cmd/pate"],
             check=True, cwd=repository, env=environment,
         )
         build_data["shared_scripts"] = {str(binary): binary.name}

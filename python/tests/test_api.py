@@ -122,3 +122,9 @@ def test_messages_reach_a_notebook(votes, tmp_path: Path, capsys: pytest.Capture
     said = capsys.readouterr().err
     assert "plan for 100 teachers" in said
     json.dumps(said)
+
+
+def test_compare_has_a_table_of_its_own() -> None:
+    rows = pate_go.compare(methods="dpsgd/linear", seed=1, verbose=False)["rows"]
+    accuracy = {row["method"]: row["accuracy"] for row in rows}
+    assert accuracy["dpsgd/linear"] > 0.4  # of four equal classes

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import pate_go
 
@@ -42,6 +43,9 @@ def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
     model = tmp_path / "student.model"
     pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, missing="n.a.", out=model, export=tmp_path / "student.json", verbose=False)
     answers = pate_go.run("predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
+    frame = pd.read_csv(tmp_path / "new.csv", dtype=str, keep_default_na=False)
+    np.testing.assert_array_equal(pate_go.predict(model, frame), [a["label"] for a in answers])
+    np.testing.assert_array_equal(pate_go.predict(model, frame, probability=True), [a["probabilities"] for a in answers])
     spec = importlib.util.spec_from_file_location("predict", Path(__file__).parents[2] / "docs" / "predict.py")
     assert spec is not None and spec.loader is not None
     predict = importlib.util.module_from_spec(spec)

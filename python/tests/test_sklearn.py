@@ -2,9 +2,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pate_go
@@ -41,6 +44,41 @@ def test_a_student_of_noisy_votes(task, tmp_path: Path) -> None:
     # deviation of 0.017; the limit is six of them below.
     assert model.score(new, truth) > plain - 0.15
     assert model.predict_proba(new).shape == (1000, 3)
+
+
+def test_the_same_fit_again_is_free(task, tmp_path: Path) -> None:
+    X, y, pool, _, _ = task
+    ledger = tmp_path / "run.jsonl"
+
+    def fit(rows=X, **options):
+        model = PATEClassifier(classes=[0, 1, 2], n_teachers=80, epsilon=2, ledger=ledger, options={"teacher_accuracy": 0.85}, **options)
+        return model.fit(rows, y, pool=pool)
+
+    first = fit()
+    charged = ledger.read_text()
+    kept = tmp_path / "run.jsonl.fit"
+    assert kept.stat().st_mode & 0o077 == 0
+    again = fit()  # "Restart & Run All"
+    assert ledger.read_text() == charged
+    np.testing.assert_array_equal(first.labels_, again.labels_)
+    other = X.copy()
+    other[0] += 1
+    for change in ({"rows": other}, {"teacher": LogisticRegression()}):
+        with pytest.raises(pate_go.PateError, match="other votes|another run"):
+            fit(**change)  # other votes on answered queries
+    assert ledger.read_text() == charged
+
+
+def test_a_pool_on_another_scale_is_refused(task, tmp_path: Path) -> None:
+    X, y, pool, new, truth = task
+    X, pool, new = 50 * X + 300, 50 * pool + 300, 50 * new + 300
+    model = PATEClassifier(LogisticRegression(), classes=[0, 1, 2], n_teachers=80, random_state=1, options={"teacher_accuracy": 0.85})
+    with config_context(enable_metadata_routing=True):
+        model.set_fit_request(pool=True)
+        with pytest.raises(ValueError, match="another scale"):
+            make_pipeline(StandardScaler(), model).fit(X, y, pool=pool)
+        right = make_pipeline(StandardScaler(), model, transform_input=["pool"]).fit(X, y, pool=pool)
+        assert right.score(new, truth) > 0.6
 
 
 def test_one_person_moves_one_column(task) -> None:

@@ -9,7 +9,7 @@ it arrays and reads its answers. Privacy, noise and accounting are the program's
     labels.epsilon     # what was charged
 """
 
-from ._api import Labels, account, calibrate, compare, label, plan, statement, train, verify
+from ._api import Labels, account, calibrate, compare, label, plan, predict, statement, train, verify
 from ._run import (
     BudgetError,
     CheckError,
@@ -25,6 +25,6 @@ from ._run import (
 
 __all__ = [
     "BudgetError", "CheckError", "DeclinedError", "InputError", "Interrupted", "Labels", "PateError",
-    "PateWarning", "UsageError", "account", "binary", "calibrate", "compare", "label", "plan", "run",
+    "PateWarning", "UsageError", "account", "binary", "calibrate", "compare", "label", "plan", "predict", "run",
     "statement", "train", "verify",
 ]

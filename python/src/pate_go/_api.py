@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
@@ -193,9 +194,38 @@ def calibrate(what: str, *, verbose: bool = False, **options: Any) -> dict[str, 
     return run("calibrate", what, verbose=verbose, **options)
 
 
-def compare(data: Any, *, verbose: bool = True, **options: Any) -> dict[str, Any]:
-    """Returns PATE and DP-SGD on one task at one epsilon: `pate compare` with its flags."""
-    return run("compare", data=data, verbose=verbose, **options)
+def compare(data: Any = None, *, verbose: bool = True, **options: Any) -> dict[str, Any]:
+    """Returns PATE and DP-SGD on one task at one epsilon: `pate compare` with its flags.
+
+    data is a table, a matrix, a folder of images or a named set. The default is a small table
+    of random numbers: 8,000 rows of four classes, each of three clusters.
+    """
+    if data is not None:
+        return run("compare", data=data, verbose=verbose, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        random = np.random.default_rng(1)
+        cluster = random.integers(12, size=8000)
+        values = random.normal(size=(12, 10))[cluster] * 1.2 + random.normal(size=(8000, 10))
+        table = Path(folder) / "clusters.csv"
+        header = ",".join(f"x{i}" for i in range(10)) + ",label"
+        np.savetxt(table, np.column_stack([values, cluster % 4]), ["%.4f"] * 10 + ["%d"], ",", header=header, comments="")
+        return run("compare", data=table, label="label", verbose=verbose, **options)
+
+
+def predict(model: Any, table: Any, *, verbose: bool = False, **options: Any) -> npt.NDArray[Any]:
+    """Returns the class that a model predicts for each row of a table; with probability=True
+    the probabilities, rows x classes.
+
+    model: a file of `pate publish`, `student` or `dpsgd`. table: a data frame or a file. A
+    data frame has the columns that the model was trained on; other columns are ignored.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        if hasattr(table, "to_csv"):
+            path = Path(folder) / "rows.csv"
+            table.to_csv(path, index=False)
+            table = path
+        rows = run("predict", "--", model, table, verbose=verbose, **options)["predictions"]
+    return np.array([row["probabilities"] if options.get("probability") else row["label"] for row in rows])
 
 
 def train(private: Any, *, public: Any, label: str, out: Any, verbose: bool = True, **options: Any) -> dict[str, Any]:

@@ -50,14 +50,18 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     known from public data. Without it the plan assumes a number, and a PateWarning says which.
 
     Scaling and encoding go into teacher and student, as pipelines: a step before this one in a
-    pipeline is fitted to private rows, which epsilon does not cover, and does not see the pool.
+    pipeline is fitted to private rows, which epsilon does not cover. It changes the pool only if
+    the pipeline has transform_input=["pool"]; fit refuses a pool on another scale than the rows.
+
+    With a ledger, keys and votes are kept in LEDGER.fit, which is as secret as the private rows.
+    The same fit again returns the same labels at no cost.
 
     Every fit is a release: cross_val_score or a grid search makes one for each fold and
     setting, which one ledger does not pay for, and a score on private rows is private too.
     Try settings with random_state and no ledger, on data that are public.
 
     After fit: student_, labels_ (-1 in codes of classes_ where there is none), epsilon_,
-    delta_, releasable_. Neither the teachers nor their votes are kept.
+    delta_, releasable_. The teachers are not kept.
     """
 
     def __init__(
@@ -104,9 +108,25 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("y holds a label that is none of the classes")
         if len(self.classes_) < 2:
             raise ValueError("there is 1 class: there is nothing to label")
-        key = secrets.token_bytes(32) if self.random_state is None else hashlib.sha256(b"%d" % int(self.random_state)).digest()
+        kept: dict[str, Any] = {}
+        if self.random_state is not None:
+            kept["key"] = np.frombuffer(hashlib.sha256(b"%d" % int(self.random_state)).digest(), np.uint8)
+        elif self._kept().exists():
+            with np.load(self._kept()) as file:
+                kept = dict(file)
+        else:
+            kept["key"] = np.frombuffer(secrets.token_bytes(32), np.uint8)
+        key = kept["key"].tobytes()
         queries = self._queries(pool, key)
-        votes = self._votes(X, y, queries, self._shares(len(X), groups, key), key)
+        if pool is not None:
+            _alike(X, queries)
+        shares = self._shares(len(X), groups, key)
+        fit = "votes " + self._fingerprint(key, X, y, queries, shares)
+        if fit not in kept:
+            kept[fit] = self._votes(X, y, queries, shares, key)
+            if self.random_state is None:
+                self._keep(kept)
+        votes = kept[fit]
         with tempfile.TemporaryDirectory() as folder:
             released = label(
                 votes, classes=len(self.classes_), epsilon=self.epsilon, delta=self.delta,
@@ -118,6 +138,29 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = released.answered
         self.student_ = self._student(queries[known], self.classes_[released.labels[known]])
         return self
+
+    def _kept(self) -> Path:
+        """Returns the file with the keys and votes of all fits on a ledger."""
+        assert self.ledger is not None
+        return Path(f"{os.fspath(self.ledger)}.fit")
+
+    def _keep(self, kept: dict[str, Any]) -> None:
+        """Replaces the file of keys and votes as a whole. Only its owner may read it."""
+        path = self._kept()
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:  # mode 0600
+            np.savez_compressed(file, **kept)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, path)
+
+    def _fingerprint(self, key: bytes, *arrays: Any) -> str:
+        """Returns a keyed hash of everything that decides the votes."""
+        mac = hmac.new(key, repr((self.teacher, self.n_teachers, list(self.classes_))).encode(), hashlib.sha256)
+        for array in arrays:
+            values = np.asarray(array)
+            text = repr(values.tolist()) if values.dtype == object else np.ascontiguousarray(values).tobytes()
+            mac.update(repr((values.dtype.str, values.shape)).encode() + (text if isinstance(text, bytes) else text.encode()))
+        return mac.hexdigest()
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Returns the student's answers. They cost nothing, however many are asked."""
@@ -201,6 +244,20 @@ def _student_of(model: PATEClassifier) -> Any:
     if model.student is not None:
         return model.student
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def _alike(X: npt.NDArray[Any], pool: npt.NDArray[Any]) -> None:
+    """Refuses a pool on another scale than the private rows. The message is for their owner alone."""
+    if min(len(X), len(pool)) < 20 or X.dtype.kind not in "fiu" or pool.dtype.kind not in "fiu":
+        return
+    sd, other = X.std(axis=0), pool.std(axis=0)
+    varies = (sd > 0) & (other > 0)
+    far = (np.maximum(sd, other) > 4 * np.minimum(sd, other)) | (np.abs(X.mean(axis=0) - pool.mean(axis=0)) > 4 * np.maximum(sd, other))
+    if 2 * (far & varies).sum() > varies.sum():
+        raise ValueError(
+            "the pool is on another scale than the private rows in most columns: put scaling into teacher= and student=, "
+            'or give the pipeline transform_input=["pool"]'
+        )
 
 
 def _number(key: bytes, what: str) -> int:
