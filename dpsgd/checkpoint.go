@@ -41,8 +41,7 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the checkpoint file if it is due after this step. It has mode 0600, since Diagnostics are
-// private.
+// save writes the checkpoint file if it is due after this step. The file is private.
 func (t *trainer) save() error {
 	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Clipping changes how gradients are clipped. By default, the zero value scales the whole gradient g by
-// min(1, C/|g|), where C is Config.ClipNorm.
+// Clipping changes how gradients are clipped. The zero value scales the whole gradient g by min(1, C/|g|),
+// where C is Config.ClipNorm.
 type Clipping struct {
 	// PerGroup clips each group of a [Grouped] model separately. Each group gets ClipNorm divided by the
 	// square root of the number of groups, so ClipNorm bounds the norm of the whole contribution.

@@ -41,7 +41,7 @@ type Config struct {
 	// Records is the public number of records. It determines the divisor of sums and the number of blocks of
 	// a batch. The default is the number of records in the data, which the run then makes public.
 	Records int `json:"records,omitzero"`
-	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change a bit of the result.
+	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int `json:"-"`
 	// Checkpoint names a file for the state of the run, with mode 0600. By default there is no file. To
 	// resume an interrupted run at no further charge, repeat the call of Train with a reservation of the
@@ -261,7 +261,7 @@ type Schedule struct {
 	Final float64 `json:"final,omitzero"`
 	// Every is the number of steps between drops, for Stepwise. A drop multiplies the rate by Factor.
 	Every  int     `json:"every,omitzero"`
-	Factor float64 `json:"factor,omitzero"`
+	Factor float64 `json:"factor,omitzero"` // in (0, 1]
 	// Warmup is the number of steps in which the rate first rises linearly to Config.LearningRate.
 	Warmup int `json:"warmup,omitzero"`
 }

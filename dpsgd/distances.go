@@ -16,7 +16,7 @@ type Between int
 
 const (
 	// Batches compares the sum of a batch with and without one record. The distance is the norm of the
-	// record's contribution, at most the clip norm. It matches sampling.
+	// record's contribution, at most the clip norm. In a step, too, a record joins the batch or not.
 	Batches Between = iota
 	// Records compares the contributions of two records, as in the published accountant, where one record
 	// replaces another. The distance is at most twice the clip norm.

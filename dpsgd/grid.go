@@ -43,8 +43,8 @@ import (
 // Steinke 2020). For the sampled mixture the binomial expansion has only such terms. So the moments of
 // integer order equal the moments of the continuous sampled Gaussian. For other orders, and for the reverse
 // direction, compare the sum over the lattice with the integral of the same function. Poisson summation
-// bounds the relative difference, with the contour moved to the nearest zero of the mixture. It is below P
-// exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^32.
+// bounds the relative difference, with the contour moved to the nearest zero of the mixture. The difference
+// is below P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^32.
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So the coupling above
 // holds with "in the same steps" for "in the batch". Let L_i be the likelihood ratio of step i if record r is
@@ -135,8 +135,8 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the part of delta to reserve for discrete noise. An accountant needs it if its privacy
-// loss distributions assume continuous Gaussian noise. Subtract the result from delta before you compute
+// LatticeDelta returns the part of delta to reserve for discrete noise. Accountants by privacy loss
+// distributions for continuous noise need this reserve. Subtract the result from delta before you compute
 // epsilon. draws is the number of values drawn, and epsilon is about the computed epsilon.
 //
 // The result is (1 + e^epsilon) times a bound on the total variation distance between all draws and the

@@ -19,9 +19,9 @@ func groupsOf(m Model) []int {
 // record contributes the mean of its gradients, clipped as a whole. So the norm of a contribution does not
 // depend on the number of gradients. meanWorker satisfies the obligations of [Worker] for records:
 //
-//   - Obligation 1: one call of the model's worker computes the sum of a record's gradients. By its
-//     obligation 1 this sum depends only on parameters and record. The sum is taken as the gradient, whatever
-//     its rounding.
+//   - Obligation 1: one call of the model's worker computes the sum of a record's gradients. By obligation 1
+//     of that worker, the sum depends only on parameters and record. The sum is taken as the gradient,
+//     whatever its rounding.
 //   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
 //     2^-30. An element of the contribution is rounded once, by at most 2^-24.
 //   - Obligation 3: a record passes through at most 32 additions in its run and 8 more.

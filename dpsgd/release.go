@@ -273,8 +273,8 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is as secret as the data,
-// because anyone can use it to confirm a guess of the data. Mixed into the key, it identifies a run.
+// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is secret, because it can
+// confirm a guess of the data. Together with the key it identifies a run.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }

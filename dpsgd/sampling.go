@@ -38,7 +38,8 @@ func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cycl
 // other records reveal the place of a record, so a record is less protected.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
-	// EpochSteps is the steps per epoch, for Allocation and BallsInBins. A phase is a whole number of epochs.
+	// EpochSteps is the number of steps per epoch, for Allocation and BallsInBins. It divides the phase's
+	// Steps.
 	EpochSteps int `json:"epoch_steps,omitzero"`
 	// PerEpoch is a record's number of steps per epoch, for Allocation, in [1, EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`

@@ -26,8 +26,8 @@ import (
 
 // Cache stores features in files, so that they are computed only once. The file name is a hash of the pixels,
 // the extractor's name and the extractor's features of test images. So a file is never used for other pixels
-// or extractors, or on a machine or in a version with other results. Every piece of a file has check sums. A
-// damaged or truncated file is reported, computed again and replaced.
+// or extractors, or if the machine or the version changes the results. Every piece of a file has check sums.
+// A damaged or truncated file is reported, computed again and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. Before a new file would exceed Limit, the least recently used files are deleted. Unfinished files of
@@ -145,7 +145,7 @@ func fileSize(x rows) int64 {
 }
 
 // seal returns two check sums of a piece, CRC-32 with the polynomials of Castagnoli and IEEE 802.3. Random
-// damage changes neither with probability 2^-64.
+// damage leaves both unchanged with probability 2^-64.
 func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
 	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
 	for i, polynomial := range []*crc32.Table{crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable} {

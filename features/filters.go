@@ -29,7 +29,7 @@ func morlet(rows, cols, scale, angle int) []float64 {
 	xi := 3 * math.Pi / 4 / float64(int(1)<<scale)
 	const slant = 4.0 / angles
 	sin, cos := math.Sincos(float64(angles/2-1-angle) * math.Pi / angles)
-	// The quadratic form of the envelope.
+	// These are the coefficients of the envelope's quadratic form.
 	xx := (cos*cos + slant*slant*sin*sin) / (2 * sigma * sigma)
 	yy := (sin*sin + slant*slant*cos*cos) / (2 * sigma * sigma)
 	xy := 2 * sin * cos * (1 - slant*slant) / (2 * sigma * sigma)
@@ -258,7 +258,8 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 }
 
 // meeting lists the basis functions of each frequency after keeping one in step points. If step is 2, a
-// cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A sine equals minus a sine.
+// cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A sine equals minus the sine
+// of frequency k.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {

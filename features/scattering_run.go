@@ -126,7 +126,7 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli of a filtered signal, folded along columns. mirrored marks a mirrored pair.
+// moduli computes the moduli, folded along columns. mirrored reports whether the filters are mirror images.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {

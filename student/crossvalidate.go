@@ -25,8 +25,8 @@ import (
 // points. Always choosing the most accurate student loses up to 4 points against a plain forest.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
-	// Favourite marks the first candidate as the best for this kind of rows. It is kept alone, unless the
-	// mean is clearly better than errors in the labels explain. It may be kept after two folds.
+	// Favourite marks the first candidate as the best for this kind of rows. It is kept alone, unless label
+	// errors cannot explain the lead of the mean. Two folds may suffice for this.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil
@@ -50,8 +50,8 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of released labels that every candidate predicted, less than all after an early
-	// stop.
+	// Labels is the number of labels that every candidate predicted. After an early stop it is not all
+	// labels.
 	Labels int
 	// Right is the number of these labels that each candidate predicted correctly. Mean is the same number
 	// for the mean of the candidates. Divided by Labels they estimate the accuracy on released labels,

@@ -18,8 +18,8 @@ const denoiseHeldBack = .2
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
 // fitDenoised trains on many noisy labels, of which half may be wrong. A kernel ridge on all labels predicts
-// the whole pool. Its ridge predicts held-out labels best. The predictions are right far more often than the
-// labels. They determine the metric and train the student.
+// the whole pool. The ridge parameter is the best for held-out labels. The predictions are right far more
+// often than the labels. The student and its metric are trained on the predictions.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {

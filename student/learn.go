@@ -57,8 +57,8 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project returns the leading principal directions of the rows of x, which have the features of the pool. The
-// result for a row depends only on this row and the public pool, to the last bit.
+// Project projects the rows of x on the pool's leading principal directions. x must have the pool's features.
+// A row of the result depends only on this row and the public pool, to the last bit.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)

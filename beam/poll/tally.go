@@ -26,7 +26,7 @@ type state struct {
 	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
 	voters   []voter  // one per teacher; nil before the first vote
 	problems [problems]problem
-	// logChance, in reports, is the log of the probability that two independent teachers always agree.
+	// logChance is the log of the probability that two independent teachers always agree. It is 0 in blocks.
 	logChance float64
 }
 
@@ -204,7 +204,7 @@ func (s *state) equalTeachers() (a, b int, equal bool) {
 	return 0, 0, false
 }
 
-// logAgree returns the log of the probability that two random teachers gave equal answers or abstained.
+// logAgree returns the log of the probability that two random teachers gave equal answers or both abstained.
 func logAgree(counts []uint32, teachers int) float64 {
 	missing := float64(teachers)
 	var alike float64
@@ -241,8 +241,8 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 
 // CheckVotes makes the pipeline fail if the votes are invalid. A vote is invalid if its teacher, class or
 // query is not in the poll, or if the teacher already voted on the query. Two teachers with equal votes
-// everywhere are also invalid. The message contains counts, a teacher and a query, so it is as secret as the
-// votes. [WriteCounts] includes these checks.
+// everywhere are also invalid. The message contains the number of such votes, a teacher and a query, so it is
+// as secret as the votes. [WriteCounts] includes these checks.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }

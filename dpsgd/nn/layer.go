@@ -19,7 +19,7 @@ type Layer interface {
 	String() string
 	// Output returns the shape of the output for an input of shape in, or an error for an unsuitable setting.
 	Output(in Shape) (Shape, error)
-	// Tensors returns the size of each tensor of parameters, in layout order. Output accepts in, as below.
+	// Tensors returns the size of each tensor of parameters, in layout order. Output accepts in.
 	Tensors(in Shape) []int
 	// Init sets the initial values of the parameters.
 	Init(parameters []float64, in Shape, rnd *rand.Rand)

@@ -32,8 +32,8 @@ type Model struct {
 var _ dpsgd.Grouped = (*Model)(nil)
 
 // New returns a model whose parameters are zero. Every layer must accept the output of the previous layer,
-// and at least one layer must have parameters. The output must be a vector, for [CrossEntropy] of two or more
-// values.
+// and at least one layer must have parameters. The output must be a vector. [CrossEntropy] needs two or more
+// outputs.
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	a, err := newArchitecture(in, loss, layers...)
 	if err != nil {
@@ -157,7 +157,7 @@ func NewSoftmax(cols, classes int) (*Model, error) {
 	return New(Vector(cols), CrossEntropy, Dense{Units: classes, Weights: Zero})
 }
 
-// NewMLP returns a perceptron with ReLU hidden layers and cross-entropy. rnd draws the initial parameters.
+// NewMLP returns a perceptron with ReLU hidden layers and cross-entropy, with initial parameters from rnd.
 func NewMLP(cols int, hidden []int, classes int, rnd *rand.Rand) (*Model, error) {
 	var layers []Layer
 	for _, units := range hidden {

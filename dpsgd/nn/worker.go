@@ -118,7 +118,7 @@ func (w *worker[T]) Start(parameters []T) {
 // have 8 to 256 rows, a power of two. The maximum 48 + 8 occurs in groups of 64.
 //
 // Norms are gradient norms or upper bounds. Scales are rounded towards zero. A scaled gradient may round up
-// by two parts in 2^24. In total the norm exceeds the clip norm by less than a factor of 1 + 2^-20.
+// by two parts in 2^24. So the norm is below the clip norm times 1 + 2^-20.
 func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))

@@ -212,8 +212,8 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded is over with space beyond the values, for a linear axis without ends. The low end stays at or above
-// zero.
+// padded is over with space beyond the values, for a linear axis without ends. If no value is negative, low
+// is at least 0.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)

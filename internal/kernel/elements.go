@@ -187,7 +187,7 @@ func Between(dst, upper, lower []float32, weights [4]float32) {
 	}
 }
 
-// ScaleUpTo sets dst to factor times src, but at most most. Both slices have equal length and may coincide.
+// ScaleUpTo sets dst to min(factor src, most), element by element. The equally long slices may coincide.
 func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)

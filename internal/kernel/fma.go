@@ -42,7 +42,7 @@ func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart in
 	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, bit(add), edge)
 }
 
-// evenly returns the size of nearly equal parts of n, at most most.
+// evenly returns the size of nearly equal parts of n that do not exceed most.
 func evenly(n, most int) int {
 	parts := (n + most - 1) / most
 	return (n + parts - 1) / parts

@@ -201,7 +201,8 @@ func Butterfly(sum, difference, a, b []float32) {
 
 // Halves is a product of inputs that are mirrored about their middle. In results 0, 2, 4, ..., input Last - i
 // has the coefficient of input i. In results 1, 3, 5, ..., it has minus this coefficient. Even and Odd hold
-// the coefficients of inputs 0 to Last/2. An input in the middle counts twice or cancels.
+// the coefficients of inputs 0 to Last/2. A middle input counts twice in even results and cancels in odd
+// results.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int

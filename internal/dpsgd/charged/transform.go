@@ -84,8 +84,8 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo writes the features of set to out. It uses only Workers and Cache of how. It rounds like the
-// training.
+// applyTo writes the features of set to out. It uses only Workers and Cache of how. It rounds rows as often
+// as Prepare.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]

@@ -146,8 +146,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run with this hash of its data, and its settings. The settings must equal the
-// result of asked for them. Recorded returns nil if there is no such run.
+// Recorded returns a recorded run with this hash of its data, and its settings. For these settings, asked
+// must return the same settings. Recorded returns nil if there is no such run.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]

@@ -69,7 +69,7 @@ type Progress struct {
 // ErrConfig matches every error about a field of a [Config]. Run returns it before it does anything.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate returns an error for a field other than Key and Dir that is missing or out of range.
+// Validate returns an error for a missing or bad field other than Key and Dir. It uses only public numbers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err

@@ -36,7 +36,8 @@ type Card struct {
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
 	// Reading is the schema of the rows, if fitted on public rows. New rows are read with it.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is the certified upper bound for this model alone at Delta. It is absent without privacy.
+	// Epsilon is the certified upper bound for this model alone at Delta. Neighbours differ by one added or
+	// removed Unit. Epsilon is absent without privacy.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`

@@ -75,8 +75,8 @@ func (r Recipe) Validate(s Shape) error {
 // Plan is a recipe with a target epsilon or a noise multiplier.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is set. On a shared ledger,
-	// 0 for both chooses noise for the remaining budget.
+	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is set. On a shared ledger
+	// both may be 0. The remaining budget then determines the noise.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
 	// NonPrivate trains without noise, and also without clipping if the recipe's ClipNorm is +Inf.

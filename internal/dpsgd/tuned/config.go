@@ -78,7 +78,7 @@ type job struct {
 	plans  []recipe.Plan
 }
 
-// Validate returns an error for a field other than Key and Dir that is missing or out of range.
+// Validate returns an error for a missing or bad field other than Key and Dir. It uses only public numbers.
 func (c Config) Validate() error {
 	_, err := c.newJob()
 	return err
@@ -184,7 +184,7 @@ func (j *job) event(noise float64) (accountant.Event, error) {
 	return e, accountant.Validate(e)
 }
 
-// Quote returns the cost of the search for the budget Epsilon, which must be set. It spends nothing.
+// Quote returns the cost of a search with budget Epsilon, from public numbers only. It spends nothing.
 func (c Config) Quote(ctx context.Context) (tune.Price, error) {
 	j, err := c.newJob()
 	if err != nil {

@@ -53,7 +53,8 @@ type HeldBack struct {
 	Right  int `json:"right"`
 }
 
-// Percent returns the percentage of correctly predicted held-out labels, with one decimal, or "" without any.
+// Percent returns the percentage of correctly predicted held-out labels, with one decimal, or "" if there are
+// none.
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""
