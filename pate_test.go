@@ -202,7 +202,7 @@ func TestPublishMarginals(t *testing.T) {
 func TestPublishWithASeed(t *testing.T) {
 	o := publishing(t)
 	seed := uint64(3)
-	o.Seed, o.DPSGD, o.Size, o.Teachers, o.Learner, o.Epsilon = &seed, true, 150, 0, "", 8
+	o.Seed, o.Method, o.Size, o.Teachers, o.Learner, o.Epsilon = &seed, "dpsgd", 150, 0, "", 8
 	p := testkit.Must(pate.Publish(t.Context(), o))
 	require.False(t, p.Releasable)
 	require.Contains(t, p.Files, filepath.Join(o.Out, "private", "results", "student.model"))
@@ -220,7 +220,7 @@ func TestPublishRefuses(t *testing.T) {
 		"epsilon":   {func(o *pate.PublishOptions) { o.Epsilon = 0 }, "Epsilon"},
 		"pools":     {func(o *pate.PublishOptions) { o.Ranges = "r.csv" }, "Ranges"},
 		"marginals": {func(o *pate.PublishOptions) { o.Marginals = true }, "Ranges"},
-		"size":      {func(o *pate.PublishOptions) { o.DPSGD = true }, "Size"},
+		"size":      {func(o *pate.PublishOptions) { o.Method = "dpsgd" }, "Size"},
 		"accuracy":  {func(o *pate.PublishOptions) { o.MinAccuracy = 1 }, "MinAccuracy"},
 		"column":    {func(o *pate.PublishOptions) { o.Reading.CSV.Label = "nope" }, "nope"},
 		"ledger":    {func(o *pate.PublishOptions) { o.Ledger = "l.jsonl" }, "Ledger"},

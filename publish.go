@@ -19,8 +19,12 @@ type PublishOptions struct {
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Size is an approximate number of private units that may be public; 0 if none may. It determines the
-	// number of teachers, or sampling and noise of DPSGD, which requires Size.
+	// Method is "nearest" (units vote at the public rows nearest to them), "sample" (the nearest units of a
+	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto", the default: the method
+	// that public numbers favour, and "pate" where a field for teachers or Ranges is set.
+	Method string
+	// Size is an approximate number of private units that may be public; 0 if none may. Only Method "pate"
+	// does without: it determines the number of teachers, or noise and sampling of the others.
 	Size int
 
 	Teachers        int     // default: derived from Size, or 100
@@ -34,8 +38,7 @@ type PublishOptions struct {
 	Ranges    string
 	Marginals bool
 
-	DPSGD       bool // train one private model by DP-SGD in place of teachers
-	RowsPerUnit int  // with DPSGD: maximum number of training rows per unit; default 1
+	RowsPerUnit int // with "dpsgd": maximum number of training rows per unit; default 1
 
 	DestroySecrets bool // remove keys and votes of a complete run; the ledger stays
 
@@ -45,7 +48,8 @@ type PublishOptions struct {
 
 // Published describes a publication. Nothing in it is private.
 type Published struct {
-	Teachers   int    // 0 for a DP-SGD model
+	Method     string // as chosen
+	Teachers   int    // for "pate"
 	Mechanism  string // mechanism that answered the queries
 	Asked      int    // rows of the pool
 	Labels     int    // released labels
@@ -57,9 +61,10 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. Teachers are trained on disjoint parts of the private
-// rows and vote on the public rows. As many labels as the budget pays for are released, a student is trained
-// on them, and a statement reports the cost. Everything is planned from public numbers and checked before
+// Publish carries out a publication under one ledger. Private units near public rows, or teachers that are
+// trained on disjoint parts of the private rows, vote on public rows. As many labels as the budget pays for
+// are released, a student is trained on them, and a statement reports the cost; or one model is trained by
+// DP-SGD. Everything is planned from public numbers and checked before
 // the ledger is charged. If no plan within the budget gives labels that are correct often enough, the error
 // is a [*fault.Error] that wraps a [*plan.NoPlanError].
 //
@@ -67,7 +72,8 @@ type Published struct {
 // compared with its ledger. A folder of another run is refused with [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
-		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Size: o.Size, RowsPerUnit: o.RowsPerUnit,
+		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Method: o.Method,
+		Size: o.Size, RowsPerUnit: o.RowsPerUnit,
 		Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy, Ranges: o.Ranges},
 		Out: o.Out, DestroySecrets: o.DestroySecrets, Command: "pate.Publish", Progress: o.Progress, Say: o.Say, Warn: o.Warn}
 	switch {
@@ -80,15 +86,12 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	case o.Ranges != "":
 		c.Pool = publish.PoolNone
 	}
-	if o.DPSGD {
-		c.Method = publish.DPSGD
-	}
 	r, err := publish.Run(ctx, c)
 	if err != nil {
 		return Published{}, explain(err)
 	}
-	p := Published{Teachers: r.Teachers, Mechanism: r.Mechanism, Asked: r.Asked, Labels: r.Released, Student: r.Student, Classes: r.Classes,
-		Epsilon: r.Epsilon, Delta: r.Delta, Releasable: r.Releasable}
+	p := Published{Method: r.Method, Teachers: r.Teachers, Mechanism: r.Mechanism, Asked: r.Asked, Labels: r.Released,
+		Student: r.Student, Classes: r.Classes, Epsilon: r.Epsilon, Delta: r.Delta, Releasable: r.Releasable}
 	for _, f := range r.Files {
 		path, _ := results.Folder(o.Out).Result(r.Releasable, f.Name)
 		p.Files = append(p.Files, path)

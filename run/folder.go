@@ -179,6 +179,22 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
+// Settings decodes the settings of the run in a folder, as far as it can, and reports whether there is a run.
+func Settings(path string, into any) (bool, error) {
+	text, err := os.ReadFile(results.Folder(path).Config())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("run: %w", err)
+	}
+	var held identity
+	if json.Unmarshal(text, &held) == nil {
+		_ = json.Unmarshal(held.Settings, into) // OpenFolder refuses what cannot be read
+	}
+	return true, nil
+}
+
 // another begins an error about a folder of another run. mixes is the reason why a folder has only one run.
 const another = "the folder holds another run: "
 const mixes = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"

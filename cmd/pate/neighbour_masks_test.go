@@ -40,7 +40,7 @@ func masks() []mask {
 			why: "which public rows a comparison asks about is drawn by the secret key of the run, and of a drawn pool from charged counts"},
 		{name: "answered", of: `^compare pate/confident`, in: `labels-`, text: regexp.MustCompile(`\[# #\].*`), follows: true, seldom: true,
 			why: "which queries were answered was charged, and so was their number"},
-		{name: "noisy votes", of: `^compare pknn`, in: `labels-pknn`, keys: []string{"votes *"}, follows: true,
+		{name: "noisy votes", of: `^compare pknn|^publish nearest`, in: `labels-pknn|labels\.csv`, keys: []string{"votes *"}, follows: true,
 			why: "noise was added to all counts of reverse neighbours, and all are charged"},
 		{name: "accuracy", of: `^dpsgd|^tune|^compare|^predict`, keys: []string{"accuracy", "recall", "standard_error", "sd", "auroc", "auroc_sd", "runs"}, follows: true,
 			why: "it is that of a charged model on public rows"},

@@ -43,6 +43,12 @@ func publishingModel(private, public, out string, more ...string) []string {
 		"--method", "dpsgd", "--size", "150", "--rows-per-unit", "4", "--epsilon", "8", "--out", out}, more)
 }
 
+// publishingNear is the same with votes of units at the rows nearest to them.
+func publishingNear(private, public, out string, more ...string) []string {
+	return slices.Concat([]string{"publish", private, "--public", public, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
+		"--method", "nearest", "--size", "150", "--epsilon", "1.2", "--out", out}, more)
+}
+
 // publishingDrawn is the same without public rows, on a budget of a hundred queries or so.
 func publishingDrawn(private, ranges, out string, more ...string) []string {
 	return slices.Concat([]string{"publish", private, "--pool", "marginals", "--ranges", ranges, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
@@ -175,6 +181,41 @@ func TestPublishDrawsThePoolFromCountsAlone(t *testing.T) {
 	}
 }
 
+// One more unit moves one noisy count at each of its questions by one, whatever its rows are, under the same
+// noise. Nothing else moves that is not a function of these counts.
+func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
+	t.Parallel()
+	want, labels := publishedBy(t, publishingNear, people(false))
+	require.Contains(t, want["stderr"], "every unit votes at the 2 questions nearest to it")
+	mask := func(text string) string {
+		return regexp.MustCompile(`(?s)"kind":.*?"ledger_entry"|<tr><th>student.*?</tr>`).ReplaceAllString(hexadecimal.ReplaceAllString(text, "#"), "")
+	}
+	for name, rows := range map[string][]string{"ordinary": {"1.00,2.00,red,someone,a"}, "400 rows": units("someone")["400 rows"],
+		"new class": units("someone")["new class"], "huge": units("someone")["huge"]} {
+		got, now := publishedBy(t, publishingNear, people(false, rows...))
+		before, after := strings.Split(labels, "\n"), strings.Split(now, "\n")
+		require.Len(t, after, len(before), name)
+		moved := 0
+		for q, line := range before {
+			cells, changed, here := strings.Split(line, ","), strings.Split(after[q], ","), 0
+			for i := 2; i < len(cells); i++ {
+				if cells[i] != changed[i] {
+					require.Equal(t, 1, testkit.Must(strconv.Atoi(changed[i]))-testkit.Must(strconv.Atoi(cells[i])), "%s: a unit is one", name)
+					here++
+				}
+			}
+			require.LessOrEqual(t, here, 1, "%s: at each question a unit votes for one class", name)
+			moved += here
+		}
+		require.Equal(t, map[bool]int{true: 0, false: 2}[name == "new class"], moved, "%s: a row of no class is left out", name)
+		for _, file := range []string{"stdout", "stderr", filepath.Join("out", "queries.csv"), filepath.Join("out", "ledger.jsonl"),
+			filepath.Join("out", "report.html"), filepath.Join("out", "statement.html")} {
+			require.Equal(t, mask(want[file]), mask(got[file]), "%s: %s", name, file)
+		}
+		require.Len(t, got, len(want), name)
+	}
+}
+
 // published runs a command with a folder of results in a folder of its own, without a seed, and
 // returns the command line and the folder of results.
 func published(t *testing.T, name string) (args []string, out string) {
@@ -206,7 +247,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // the run, and after --destroy-private the same command finds all complete: it trains nothing, makes no secret and puts
 // back what is missing of the public half.
 func TestAReleaseWithoutItsPrivateHalfIsNotRepeated(t *testing.T) {
-	for _, name := range []string{"publish", "publish marginals", "publish dpsgd", "dpsgd", "tune", "compare", "compare neighbours"} {
+	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish dpsgd", "dpsgd", "tune", "compare", "compare neighbours"} {
 		t.Run(name, func(t *testing.T) {
 			args, out := published(t, name)
 			public, private := filepath.Join(out, "public"), filepath.Join(out, "private")
@@ -249,7 +290,7 @@ func TestAReleaseWithoutItsPrivateHalfIsNotRepeated(t *testing.T) {
 
 // What is published is what the ledger of the private half paid for, or refused.
 func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
-	for _, name := range []string{"publish", "publish dpsgd"} {
+	for _, name := range []string{"publish", "publish nearest", "publish dpsgd"} {
 		t.Run(name, func(t *testing.T) {
 			args, out := published(t, name)
 			keep := contents(t, out)
@@ -281,7 +322,7 @@ func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
 
 // An older copy of the private half, from before the release, releases nothing again.
 func TestAnOlderPrivateHalfReleasesNothing(t *testing.T) {
-	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
+	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish dpsgd"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
 			all := places(t, folderCommands(t, t.TempDir())[name])
@@ -331,6 +372,7 @@ func folderCommands(t *testing.T, dir string) map[string][]string {
 	table := []string{"--data", in("blobs.csv"), "--label", "kind", "--delta", "1e-5", "--out", in("out")}
 	return map[string][]string{
 		"publish":            publishing(in("private.csv"), in("public.csv"), in("out")),
+		"publish nearest":    publishingNear(in("private.csv"), in("public.csv"), in("out")),
 		"publish marginals":  publishingDrawn(in("private.csv"), in("ranges.csv"), in("out")),
 		"publish dpsgd":      publishingModel(in("private.csv"), in("public.csv"), in("out")),
 		"dpsgd":              slices.Concat([]string{"dpsgd", "--epsilon", "2", "--steps", "12", "--batch", "32"}, table),
@@ -368,7 +410,7 @@ func TestWhatMayBePublishedLiesInOneFolder(t *testing.T) {
 					require.Len(t, halves, 2, "%v", halves)
 					require.Contains(t, lines[len(lines)-2], filepath.Join(out, "public")+": may be published")
 					published := publicFiles(t, filepath.Join(out, "public"), dir)
-					require.Contains(t, published, map[string]string{"publish": "statement.html", "publish marginals": "marginals.csv", "publish dpsgd": "student.model",
+					require.Contains(t, published, map[string]string{"publish": "statement.html", "publish nearest": "labelled.csv", "publish marginals": "marginals.csv", "publish dpsgd": "student.model",
 						"dpsgd": "results.json", "tune": "models/tuned.model",
 						"compare": "labels-pate-gnmax-0.csv", "compare neighbours": "report.html"}[name])
 				}

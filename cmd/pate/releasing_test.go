@@ -69,6 +69,9 @@ func releasingCommands() []releasing {
 		{"compare", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("compare --data blobs.csv --label kind --delta 1e-5 --teachers 9 --methods pate/gnmax,dpsgd/linear --out out%d", n))
 		}, out("/private/ledger/*.jsonl"), out(both...)},
+		{"publish nearest", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("publish blobs.csv --public blobs-public.csv --label kind --delta 1e-5 --method nearest --size 120 --epsilon 8 --out out%d", n))
+		}, out("/private/ledger.jsonl"), out("/private/published/labels.csv", "/private/results/labels.csv")},
 	}
 }
 
@@ -89,6 +92,7 @@ func preparedFolder(t *testing.T) {
 		require.NoError(t, os.WriteFile(fmt.Sprintf("votes%d.csv", n), []byte(votes.String()), 0o600))
 	}
 	require.NoError(t, os.WriteFile("blobs.csv", blobs(120), 0o600))
+	require.NoError(t, os.WriteFile("blobs-public.csv", blobs(60), 0o600))
 }
 
 // command runs one in this process.

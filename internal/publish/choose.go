@@ -1,6 +1,10 @@
 package publish
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/dataset"
+)
 
 // Numbers are the public numbers from which a method is chosen.
 type Numbers struct {
@@ -40,4 +44,27 @@ func Choose(n Numbers) []Choice {
 		return []Choice{nearest, dpsgd, sample, votes}
 	}
 	return []Choice{dpsgd, nearest, sample, votes}
+}
+
+// choose reads the public rows, sets the method, and describes all methods.
+func (j *job) choose() error {
+	schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
+	if err != nil {
+		return err
+	}
+	n := Numbers{Units: j.Size, Classes: len(schema.Classes), Pool: pool.Len(), Features: schema.Features, Numeric: 1,
+		Image: schema.Image.Rows > 0, Epsilon: j.Epsilon, Delta: j.Delta}
+	if schema.Encoder != nil {
+		n.Numeric = float64(schema.Encoder.Numeric()) / float64(schema.Features)
+	}
+	choices := Choose(n)
+	if j.Method = choices[0].Method; j.Method != PATE { // whose teachers read the rows themselves
+		j.read = &public{schema, pool}
+	}
+	j.Say("method: " + choices[0].Method + ", chosen by public numbers alone; --method NAME takes another")
+	j.Say("likely share of the way from the most frequent class to a model without privacy:")
+	for _, c := range choices {
+		j.Say(fmt.Sprintf("  %-7s  %2.0f %%: %s", c.Method, 100*c.Share, c.Reason))
+	}
+	return nil
 }

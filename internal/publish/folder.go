@@ -150,7 +150,7 @@ func (j *job) ledger() run.File {
 	if !j.releasable() {
 		made.Noise = ledger.SeededNoise
 	}
-	if j.Method == PATE {
+	if j.Method != DPSGD {
 		made.Accountant = accountant.ByAuto
 	}
 	return run.File{Path: j.dir.Private(ledgerFile), New: made, Warn: j.Warn,

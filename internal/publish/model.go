@@ -60,17 +60,13 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 }
 
 func (m *model) readTask() (dataset.Task, *dataset.Schema, error) {
-	schema, pool, err := dataset.ReadPublic(m.Public, m.Reading)
+	public, err := m.public()
 	if err != nil {
 		return dataset.Task{}, nil, err
 	}
-	m.pool = pool
-	if schema.Encoder != nil {
-		m.Columns(schema.Encoder.Notes())
-	}
-	m.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), schema.Features))
-	task, err := schema.ReadTask(m.Private)
-	return task, schema, err
+	m.pool = public.pool
+	task, err := public.ReadTask(m.Private)
+	return task, public.Schema, err
 }
 
 func (m *model) release(ctx context.Context) (*Report, error) {

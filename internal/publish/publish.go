@@ -7,7 +7,9 @@
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
 // Without public rows the pool is drawn from declared ranges, or from noisy counts of the private rows, which
-// are charged to the same ledger. With [DPSGD] one private model replaces teachers, labels and student.
+// are charged to the same ledger. With [Nearest] and [Sample] private rows near a public row vote in place of
+// teachers. With [DPSGD] one private model replaces teachers, labels and student. [Choose] chooses a method
+// from public numbers.
 //
 // # Guarantee
 //
@@ -42,6 +44,7 @@ const (
 	Sample  = "sample"  // at every question the nearest units of a sample vote
 	DPSGD   = "dpsgd"   // one linear model
 	PATE    = "pate"    // votes of teachers
+	Auto    = "auto"    // one of these, by public numbers; see Choose
 )
 
 // Pools: sources of queries.
@@ -64,8 +67,8 @@ type Settings struct {
 	Delta           float64         `json:"delta"`
 	Unit            string          `json:"unit"`                       // name of the privacy unit; default: the unit column, or "record"
 	Seed            *uint64         `json:"seed,omitempty"`             // makes a repeatable experiment, which is not releasable
-	Method          string          `json:"method"`                     // default PATE
-	Size            int             `json:"size,omitempty"`             // approximate public number of private units; required for DPSGD
+	Method          string          `json:"method"`                     // default Auto; a run records its choice
+	Size            int             `json:"size,omitempty"`             // approximate public number of private units; PATE alone does without
 	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`    // for DPSGD: maximum number of training rows per unit; default 1
 	Teachers        int             `json:"teachers,omitempty"`         // default: derived from Size, or 100
 	Learner         string          `json:"learner,omitempty"`          // one of training.Learners; default: derived from the kind of data
@@ -91,9 +94,21 @@ type Config struct {
 	Spare func(dataset.Task) (restore func())
 }
 
+// Implied returns the method: PATE for [Auto] where a setting is for teachers alone.
+func (s Settings) Implied() string {
+	drawn := cmp.Or(s.Pool, PoolRows) != PoolRows
+	if method := cmp.Or(s.Method, Auto); method != Auto {
+		return method
+	}
+	if drawn || s.Teachers != 0 || s.Learner != "" || s.TeacherAccuracy != 0 || s.MinAccuracy != 0 {
+		return PATE
+	}
+	return Auto
+}
+
 // complete fills in defaults and refuses contradictory settings.
 func (c Config) complete() (Config, error) {
-	c.Method, c.Pool = cmp.Or(c.Method, PATE), cmp.Or(c.Pool, PoolRows)
+	c.Method, c.Pool = c.Implied(), cmp.Or(c.Pool, PoolRows)
 	c.MinAccuracy, c.RowsPerUnit = cmp.Or(c.MinAccuracy, DefaultAccuracy), cmp.Or(c.RowsPerUnit, 1)
 	c.Unit = cmp.Or(c.Unit, c.Reading.CSV.Unit, "record")
 	drawn := c.Pool != PoolRows
@@ -103,12 +118,13 @@ func (c Config) complete() (Config, error) {
 		wrong = "Private and Out are required"
 	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1) || !(c.Delta > 0 && c.Delta < 1):
 		wrong = fmt.Sprintf("Epsilon %v and Delta %v: want a finite number above 0, and one below 1", c.Epsilon, c.Delta)
-	case !slices.Contains([]string{PATE, DPSGD}, c.Method) || !slices.Contains([]string{PoolRows, PoolNone, PoolMarginals}, c.Pool):
+	case !slices.Contains([]string{Auto, Nearest, Sample, DPSGD, PATE}, c.Method) ||
+		!slices.Contains([]string{PoolRows, PoolNone, PoolMarginals}, c.Pool):
 		wrong = fmt.Sprintf("there is no Method %q with Pool %q", c.Method, c.Pool)
 	case drawn != (c.Ranges != "") || drawn == (c.Public.Path != ""):
 		wrong = "Public is for a pool of rows, and Ranges for the other pools"
-	case c.Method == DPSGD && (drawn || c.Size < 2):
-		wrong = "Method dpsgd needs Public and Size"
+	case c.Method != PATE && (drawn || c.Size < 2):
+		wrong = "Method " + c.Method + " needs Public, and Size, a public approximate number of units; Method pate does not"
 	case !(c.TeacherAccuracy >= 0 && c.TeacherAccuracy < 1) || !(c.MinAccuracy > 0 && c.MinAccuracy < 1):
 		wrong = "TeacherAccuracy and MinAccuracy must lie between 0 and 1"
 	}
@@ -129,7 +145,7 @@ func (c Config) complete() (Config, error) {
 
 // Units returns the public number of units, or for votes of teachers, whose data are protected.
 func (s Settings) Units() run.Units {
-	if s.Method == DPSGD {
+	if s.Method != PATE {
 		return run.Units{N: s.Size, Noun: "units"}
 	}
 	return run.Units{N: training.Job{Teachers: s.Teachers, Size: s.Size}.Count(), Noun: "teachers"}
@@ -138,8 +154,31 @@ func (s Settings) Units() run.Units {
 type job struct {
 	Config
 	dir   results.Folder
-	begun bool // a run exists
+	begun bool    // a run exists
+	read  *public // nil before it is needed
 	key   rng.Key
+}
+
+// public are public rows and their schema.
+type public struct {
+	*dataset.Schema
+	pool dataset.Pool
+}
+
+// public reads the public rows, and describes their columns.
+func (j *job) public() (*public, error) {
+	if j.read == nil {
+		schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
+		if err != nil {
+			return nil, err
+		}
+		j.read = &public{schema, pool}
+	}
+	if e := j.read.Encoder; e != nil {
+		j.Columns(e.Notes())
+	}
+	j.Say(fmt.Sprintf("public rows: %d, of %d features", j.read.pool.Len(), j.read.Features))
+	return j.read, nil
 }
 
 // Names of the published files.
@@ -164,6 +203,30 @@ type method interface {
 	release(context.Context) (*Report, error)
 }
 
+// method returns the method of the run: as given, as the run in the folder recorded it, or as chosen.
+func (j *job) method() (m method, err error) {
+	var held Settings
+	if j.begun, err = run.Settings(j.Out, &held); err != nil {
+		return nil, err
+	}
+	if j.Method == Auto && j.begun {
+		j.Method = cmp.Or(held.Method, DPSGD)
+		j.Say("method: " + j.Method + ", as this run began")
+	}
+	if j.Method == Auto {
+		if err := j.choose(); err != nil {
+			return nil, err
+		}
+	}
+	switch j.Method {
+	case DPSGD:
+		return &model{job: j}, nil
+	case Nearest, Sample:
+		return &near{job: j}, nil
+	}
+	return &voting{job: j}, j.Units().Check(j.Delta)
+}
+
 // Run carries out a publication, resumes a stopped one, or compares a complete one with its ledger and
 // restores missing files of its public half. A run is identified by its configuration, and a complete run
 // also by a hash of its data: another run is refused with run.ErrOtherRun. If no labels would be correct
@@ -180,12 +243,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err := j.dir.Vacant(); err != nil {
 		return nil, err
 	}
-	if j.begun, err = durable.Exists(j.dir.Config()); err != nil {
+	m, err := j.method()
+	if err != nil {
 		return nil, err
-	}
-	var m method = &voting{job: j}
-	if c.Method == DPSGD {
-		m = &model{job: j}
 	}
 	data, err := m.look(ctx)
 	if err != nil {

@@ -32,8 +32,9 @@ const schemaPublish = "pate.publish/1"
 type Report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
-	Public     int                 `json:"public"`         // number of rows
-	Pool       string              `json:"pool,omitempty"` // source of a drawn pool: none or marginals
+	Public     int                 `json:"public"`          // number of rows
+	Pool       string              `json:"pool,omitempty"`  // source of a drawn pool: none or marginals
+	Units      int                 `json:"units,omitempty"` // as declared, if they vote themselves
 	Teachers   int                 `json:"teachers,omitempty"`
 	Reason     string              `json:"teachers_reason,omitempty"`
 	Learner    string              `json:"learner,omitempty"`
@@ -70,38 +71,37 @@ type File struct {
 }
 
 // student writes a file with the labelled rows and their labels, and the student trained on them, if there
-// are labels.
-func (j *job) student(ctx context.Context, t *training.Result, rows []int, r *Report) error {
+// are labels. It returns the cost of the labels, if there are any.
+func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (paid published.Provenance, err error) {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
-		return err
+		return paid, err
 	}
 	defer f.Close()
-	labels, err := published.ReadLabels(f, t.Queries, rows, nil)
+	labels, err := published.ReadLabels(f, of.pool.Len(), rows, nil)
 	if err != nil {
-		return err
+		return paid, err
 	}
-	labels.Classes = t.Classes // the file contains class numbers
+	labels.Classes = of.Classes // the file contains class numbers
 	if err := j.writeBytes(queriesFile, queriesOf(rows[:labels.Asked])); err != nil {
-		return err
+		return paid, err
 	}
 	if err := j.write(labelledFile, labels.Write); err != nil || labels.Released == 0 {
-		return err
+		return paid, err
 	}
-	provenance, err := published.Charged(j.dir.Private(ledgerFile), labels.SHA256)
-	if err != nil {
-		return err
+	if paid, err = published.Charged(j.dir.Private(ledgerFile), labels.SHA256); err != nil {
+		return paid, err
 	}
-	m, err := published.Train(ctx, published.Config{Schema: t.Public, Pool: t.Pool, Labels: labels, Provenance: provenance,
+	m, err := published.Train(ctx, published.Config{Schema: of.Schema, Pool: of.pool, Labels: labels, Provenance: paid,
 		Progress: func(p student.Progress) { j.Progress("student: "+p.Stage, p.Done, p.Total) }})
 	if err != nil {
-		return err
+		return paid, err
 	}
 	if doubt := m.Doubt(labels); doubt != "" && j.Warn != nil {
 		j.Warn(doubt)
 	}
-	r.Student, r.Entry, r.Held = m.Card.String(), provenance.Entry, &m.HeldBack
-	return m.Save(j.made(studentFile), 0o600)
+	r.Student, r.Entry, r.Held = m.Card.String(), paid.Entry, &m.HeldBack
+	return paid, m.Save(j.made(studentFile), 0o600)
 }
 
 // statement writes the statement about released files, and a copy of its ledger.
@@ -219,26 +219,26 @@ const (
 
 // questions returns n rows of the pool to ask, and the votes on them.
 func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
-	if rows, err = j.choose(ctx, t, n); err == nil {
+	if rows, err = j.questionsOf(ctx, &public{t.Public, t.Pool}, n); err == nil {
 		asked, err = j.asked(ctx, t, rows)
 	}
 	return rows, asked, err
 }
 
-// choose returns the n rows of the pool that are most useful for a student, by public rows alone. They are
-// saved before they are asked, since another kind of machine that resumes the run could choose others.
-func (j *job) choose(ctx context.Context, t *training.Result, n int) ([]int, error) {
+// questionsOf returns the n rows of the pool that are most useful for a student, by public rows alone. They
+// are saved before they are asked, since another kind of machine that resumes the run could choose others.
+func (j *job) questionsOf(ctx context.Context, of *public, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
 	text, err := os.ReadFile(path)
 	if err == nil {
-		if rows, ok := readRows(string(text), n, t.Queries); ok {
+		if rows, ok := readRows(string(text), n, of.pool.Len()); ok {
 			return rows, nil
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	rows, err := published.Questions(ctx, t.Public, t.Pool, n,
+	rows, err := published.Questions(ctx, of.Schema, of.pool, n,
 		func(p student.Progress) { j.Progress("queries: "+p.Stage, p.Done, p.Total) })
 	if err != nil {
 		return nil, err

@@ -144,7 +144,7 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	if v.pool != nil {
 		r.Pool = v.Pool
 	}
-	if err := v.student(ctx, trained, rows, r); err != nil {
+	if _, err := v.student(ctx, &public{trained.Public, trained.Pool}, rows, r); err != nil {
 		return nil, err
 	}
 	if err := v.statement(paid...); err != nil {
@@ -262,31 +262,36 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 // keptPlan plans labels for the rest of a budget after the marginals. The plan is saved before it is charged,
 // since another version could plan differently.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
-	var kept struct {
+	type setting struct {
 		Mechanism string             `json:"mechanism"`
 		Values    map[string]float64 `json:"values"`
 		Queries   int                `json:"queries"`
 	}
-	path := v.dir.Private("plan.json")
+	k, err := kept(v.dir.Private("plan.json"), func() (setting, error) {
+		a, err := v.planned(ctx)
+		if err != nil {
+			return setting{}, err
+		}
+		return setting{a.Setting.Mechanism, a.Setting.Values, a.Setting.Queries}, v.sayPlan(ctx, a, mostDrawn)
+	})
+	return aggregate.Setting{Mechanism: k.Mechanism, Values: k.Values, Queries: k.Queries}, err
+}
+
+// kept returns what an earlier process saved, or saves what is made now.
+func kept[T any](path string, make func() (T, error)) (t T, err error) {
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
-		err = json.Unmarshal(text, &kept)
-		return aggregate.Setting{Mechanism: kept.Mechanism, Values: kept.Values, Queries: kept.Queries}, err
+		err = json.Unmarshal(text, &t)
+		return t, err
 	case !errors.Is(err, fs.ErrNotExist):
-		return s, err
+		return t, err
 	}
-	a, err := v.planned(ctx)
-	if err != nil {
-		return s, err
+	if t, err = make(); err != nil {
+		return t, err
 	}
-	if err := v.sayPlan(ctx, a, mostDrawn); err != nil {
-		return s, err
+	if text, err = json.Marshal(t); err != nil {
+		return t, err
 	}
-	s = aggregate.Setting{Mechanism: a.Setting.Mechanism, Values: a.Setting.Values, Queries: a.Setting.Queries}
-	kept.Mechanism, kept.Values, kept.Queries = s.Mechanism, s.Values, s.Queries
-	if text, err = json.Marshal(kept); err != nil {
-		return s, err
-	}
-	return s, durable.WriteBytes(path, 0o600, text)
+	return t, durable.WriteBytes(path, 0o600, text)
 }

@@ -39,6 +39,15 @@ func (p Plan) Note() string {
 	return "every unit votes at the question nearest to it"
 }
 
+// Futile reports whether hardly a label would be right: noise of half the voters hides their votes, and units
+// that vote at half of the questions vote at far ones.
+func (p Plan) Futile() bool {
+	if p.Sampled > 0 {
+		return 2*p.Sigma > float64(p.Near)
+	}
+	return 2*p.Near > p.Questions && p.Questions > 1
+}
+
 // Event returns the event of the plan.
 func (p Plan) Event() (accountant.Event, error) {
 	if p.Sampled > 0 {

@@ -31,15 +31,16 @@ type Labels struct {
 
 const (
 	maxLabels = 1 << 28 // largest labels file, in bytes
-	// withheldLabel is the heading of labels that must not be released. See package teachers/label.
-	withheldLabel = "label_not_releasable"
+	// WithheldLabel is the heading of labels that must not be released. See package teachers/label.
+	WithheldLabel = "label_not_releasable"
 )
 
 // ReadLabels reads a file of `pate label`, in any form. A CSV file has one line "query,label" per query, or
 // "row,label" if [Labels.Write] wrote it. Rows count from 0. An empty label means that the mechanism
-// declined. If rows is not nil, query q is pool row rows[q]. A label is the index of a class from 0, or a
-// class name if classes is not nil. Without names, the classes are the integers up to the largest label, at
-// least 2 classes. An error about the file is a [*fault.Error].
+// declined. Columns of noisy votes, which may follow an index, are not used. If rows is not nil, query q is
+// pool row rows[q]. A label is the index of a class from 0, or a class name if classes is not nil. Without
+// names, the classes are the integers up to the largest label, at least 2 classes. An error about the file is
+// a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
@@ -49,7 +50,7 @@ func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, er
 		return Labels{}, &fault.Error{What: "the labels cannot be read", Err: err, Fix: "give the file that pate label wrote"}
 	}
 	lines := bufio.NewScanner(text)
-	lines.Buffer(make([]byte, 1<<12), 1<<16)
+	lines.Buffer(make([]byte, 1<<12), 1<<20)
 	p := labelParser{Labels: &l, rows: rows, seen: make([]bool, pool), number: map[string]int{}}
 	for i, name := range classes {
 		p.number[name] = i
@@ -82,6 +83,7 @@ type labelParser struct {
 	seen    []bool
 	number  map[string]int
 	heading bool
+	votes   bool // noisy votes follow the label
 	most    int
 }
 
@@ -95,12 +97,15 @@ func (p *labelParser) line(n int, text string) error {
 		}
 	}
 	query, label, found := strings.Cut(text, ",")
+	if head, votes, _ := strings.Cut(label, ","); p.votes || !p.heading && strings.HasPrefix(strings.Trim(votes, `"`), "votes ") {
+		label, p.votes = head, true // the number of a class
+	}
 	label = strings.Trim(strings.TrimSpace(label), `"`)
 	switch {
 	case !found || !utf8.ValidString(text):
 		return refuse("is not two cells")
 	case !p.heading:
-		p.heading, p.Withheld = true, label == withheldLabel
+		p.heading, p.Withheld = true, label == WithheldLabel
 		query = strings.TrimPrefix(query, "\ufeff")
 		if query != "query" && query != "row" || label != "label" && !p.Withheld {
 			return refuse("is not the heading query,label")
@@ -148,7 +153,7 @@ func names(n int) []string {
 func (l Labels) Write(w io.Writer) error {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
 	if l.Withheld {
-		t.Header[1] = withheldLabel
+		t.Header[1] = WithheldLabel
 	}
 	for row, class := range l.Of {
 		if class != student.Unlabelled {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -123,6 +124,33 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(published.Open(path+".none")), os.ErrNotExist)
 }
 
+// A point depends, to the last bit, on its own row and on the pool.
+func TestPointsDependOnTheirRows(t *testing.T) {
+	r := rng.SeedKey(5).Stream()
+	for cols, want := range map[int]int{7: 7, 900: student.Projected(900)} {
+		numbers := func(rows int) dataset.Set {
+			s := dataset.Set{X: blas32.General{Rows: rows, Cols: cols, Stride: cols}, Y: make([]int, rows), Units: make([]string, rows), IDs: make([]string, rows)}
+			for range rows * cols {
+				s.X.Data = append(s.X.Data, float32(r.Uint64N(1000))/1000)
+			}
+			return s
+		}
+		pool, rows := dataset.Pool{X: numbers(300).X, IDs: make([]string, 300)}, numbers(5000)
+		schema := &dataset.Schema{Features: cols}
+		asked, points := testkit.Must2(published.Space(t.Context(), schema, pool, rows))
+		require.Equal(t, []int{300, want, 5000, want}, []int{asked.Rows, asked.Cols, points.Rows, points.Cols})
+		less, err := rows.Slice(4000, 4003)
+		require.NoError(t, err)
+		_, few := testkit.Must2(published.Space(t.Context(), schema, pool, less))
+		for i := range few.Rows {
+			require.Equal(t, points.Data[(4000+i)*points.Stride:][:want], few.Data[i*few.Stride:][:want])
+		}
+		less.X = blas32.General{Rows: 3, Cols: cols, Stride: cols, Data: pool.X.Data[:3*cols]}
+		_, same := testkit.Must2(published.Space(t.Context(), schema, pool, less))
+		require.InDeltaSlice(t, asked.Data[:want], same.Data[:want], 1e-5, "both are in one space")
+	}
+}
+
 func TestReadLabels(t *testing.T) {
 	read := func(text string, rows []int, classes ...string) (published.Labels, error) {
 		return published.ReadLabels(strings.NewReader(text), 5, rows, classes)
@@ -135,7 +163,11 @@ func TestReadLabels(t *testing.T) {
 	l = testkit.Must(read("query,label\r\n1,b\r\n0,0\r\n", []int{4, 2}, "a", "b"))
 	require.Equal(t, []int{-1, -1, 1, -1, 0}, l.Of)
 	require.True(t, testkit.Must(read("query,label_not_releasable\n1,0\n", nil)).Withheld)
+	l = testkit.Must(read("query,label,votes a,\"votes b, c\"\n1,1,-3,40\n0,0,7,-2\n", nil, "a", "b, c"))
+	require.Equal(t, []int{0, 1, -1, -1, -1}, l.Of)
+	require.True(t, testkit.Must(read("query,label_not_releasable,\"votes a, b\",votes c\n1,0,1,2\n", nil)).Withheld)
 	for name, text := range map[string]string{
+		"votes without a heading": "query,label\n1,1,-3,40\n", "other columns": "query,label,ayes\n1,1,4\n",
 		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
 		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
 	} {

@@ -87,9 +87,13 @@ func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, re
 	if err != nil {
 		return nil, err
 	}
+	return student.Select(ctx, x, n, report, rand.New(sourceOf(p)))
+}
+
+// sourceOf returns random numbers that depend on public rows alone.
+func sourceOf(p dataset.Pool) rand.Source {
 	hash := p.Hash()
-	rnd := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])))
-	return student.Select(ctx, x, n, report, rnd)
+	return rand.NewPCG(binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:]))
 }
 
 // stream returns the random stream of a training, seeded by the labels.

@@ -1,4 +1,4 @@
-// Package publish is `pate publish`: it trains teachers, and makes labels, a student and a statement.
+// Package publish is `pate publish`: it releases labels and a student, or a model, with a statement.
 package publish
 
 import (
@@ -48,25 +48,31 @@ func New(g *shell.Globals) *cobra.Command {
 }
 
 func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private string) error {
-	drawn, dpsgd := f.drawn(), f.method == publish.DPSGD
+	drawn := f.drawn()
+	if !given("min-accuracy") {
+		f.least = 0 // its default, which does not ask for teachers
+	}
+	f.method = publish.Settings{Method: f.method, Pool: f.pool, Teachers: f.teachers, Learner: f.learner,
+		TeacherAccuracy: f.accuracy, MinAccuracy: f.least}.Implied()
+	pate := f.method == publish.PATE
 	rules := []error{
-		shell.If(drawn && (f.Public != "" || dpsgd),
-			"--pool %s is for teachers that vote without public rows: give it without --public and --method dpsgd", f.pool),
+		shell.If(drawn && (f.Public != "" || !pate),
+			"--pool %s is for teachers that vote without public rows: give it without --public and --method", f.pool),
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
 			"values are known from what you declare alone, never from private rows", f.pool),
 		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals),
 		shell.Positive(true, "epsilon", f.epsilon),
-		shell.If(dpsgd && f.size == 0, "--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; "+
-			"sampling and noise follow from it, so their number must not be private"),
-		shell.If(f.method == publish.PATE && given("rows-per-unit"),
-			"--rows-per-unit needs --method dpsgd; a teacher of --method pate learns from all rows of its units"),
-		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1),
+		shell.If(!pate && f.size == 0, "--method %s needs --size N, a public approximate number of units in PRIVATE, "+
+			"from which noise and sampling follow; or say --method pate", f.method),
+		shell.If(f.method != publish.DPSGD && given("rows-per-unit"),
+			"--rows-per-unit needs --method dpsgd; other methods use all rows of a unit"),
+		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || given("min-accuracy") && !(f.least > 0 && f.least < 1),
 			"--teacher-accuracy and --min-accuracy must lie between 0 and 1"),
 		shell.CheckTeachers(given, f.teachers, f.size),
 	}
-	if dpsgd {
+	if !pate {
 		for _, name := range []string{"teachers", "learner", "teacher-accuracy", "min-accuracy"} {
-			rules = append(rules, shell.If(given(name), "--%s does not apply to --method dpsgd, which has no teachers", name))
+			rules = append(rules, shell.If(given(name), "--%s does not apply to --method %s, which has no teachers", name, f.method))
 		}
 		rules = append(rules, shell.CheckUnits(given, f.size, f.rows))
 	}
@@ -148,7 +154,7 @@ func (f *publishFlags) inWords(err error) error {
 		return shell.UsageError("dpsgd", err)
 	case errors.Is(err, results.ErrReleased):
 		return shell.FaultError(err, "ledger")
-	case f.method == publish.DPSGD:
+	case f.method == publish.DPSGD || f.method == publish.Auto:
 		err = shell.TrainingError(err)
 	}
 	return shell.FaultError(err, "data")
@@ -189,7 +195,10 @@ func tableOf(r *publish.Report, f table.Format) table.Table {
 			strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released), shell.FormatUp(r.Epsilon, false)}}}
 	}
 	t := shell.TableOf("teachers", "asked", "labels", "predicts % of labels held back", "epsilon")
-	t.Rows = [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
+	if r.Units > 0 {
+		t.Header[0] = r.Unit + "s"
+	}
+	t.Rows = [][]string{{strconv.Itoa(r.Units + r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
 		shell.FormatUp(r.Epsilon, false)}}
 	if f != table.Text {
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Student), append(t.Left, true)

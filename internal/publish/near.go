@@ -1,0 +1,151 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/neighbours"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/aggregate/nearby"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
+	"github.com/pate-go/pate/student"
+)
+
+// near releases labels by votes of private units at public rows near them, and a student.
+type near struct {
+	*job
+	*public
+	private dataset.Set
+	plan    nearby.Plan // of a run that begins now
+}
+
+func (n *near) look(ctx context.Context) (data [32]byte, err error) {
+	if n.public, err = n.job.public(); err != nil {
+		return data, err
+	}
+	if n.private, err = n.ReadPrivate(n.Private); err != nil {
+		return data, err
+	}
+	n.Say(fmt.Sprintf("units: %d, as declared", n.Size))
+	if !n.begun {
+		if n.plan, err = n.planned(ctx); err != nil {
+			return data, err
+		}
+	}
+	return n.private.Hash(), nil
+}
+
+// planned plans the labels by public numbers, and checks that they fit the budget.
+func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
+	plan := nearby.Nearest
+	if n.Method == Sample {
+		plan = nearby.Sampled
+	}
+	p, err := plan(ctx, nearby.Task{Units: n.Size, Classes: len(n.Classes), Askable: min(n.pool.Len(), student.MaxSpread),
+		Images: n.Image.Rows > 0, Target: accountant.Target{Epsilon: n.Epsilon, Delta: n.Delta}})
+	if err != nil {
+		return p, err
+	}
+	if p.Futile() {
+		return p, &fault.Error{What: fmt.Sprintf("%d units are too few for labels of %d classes at this budget", n.Size, len(n.Classes)),
+			Why: fmt.Sprintf("noise would hide the votes, or votes would come from afar (%s, noise %.3g); nothing was charged", p.Note(), p.Sigma),
+			Fix: "raise --epsilon, or choose --method dpsgd"}
+	}
+	event, err := p.Event()
+	if err != nil {
+		return p, err
+	}
+	trial, err := ledger.New(n.ledger().New)
+	if err != nil {
+		return p, fmt.Errorf("run: %w", err)
+	}
+	defer trial.Close()
+	return p, trial.Try(event)
+}
+
+func (n *near) release(ctx context.Context) (*Report, error) {
+	plan, err := kept(n.dir.Private("plan.json"), func() (nearby.Plan, error) {
+		if n.plan.Questions > 0 {
+			return n.plan, nil
+		}
+		return n.planned(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.Say(fmt.Sprintf("plan: %d questions, %s, noise %.3g on every count of votes", plan.Questions, plan.Note(), plan.Sigma))
+	rows, err := n.questionsOf(ctx, n.public, plan.Questions)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.label(ctx, plan, rows); err != nil {
+		return nil, err
+	}
+	r := &Report{Schema: schemaPublish, Method: n.Method, Public: n.pool.Len(), Units: n.Size, Classes: n.Classes, Unit: n.Unit,
+		Asked: len(rows), Released: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
+	provenance, err := n.student(ctx, n.public, rows, r)
+	if err != nil {
+		return nil, err
+	}
+	r.Epsilon, r.Delta = provenance.Epsilon, provenance.Delta
+	if err := n.statement(labelsFile); err != nil {
+		return nil, err
+	}
+	return r, n.report(r, labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile)
+}
+
+// label charges the plan and releases the labels. The run is identified by its key, the private rows, and
+// everything else that the labels depend on.
+func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int) error {
+	n.Progress("labels", 0, 1)
+	defer n.Progress("labels", 1, 1)
+	event, err := plan.Event()
+	if err != nil {
+		return err
+	}
+	file, hash, pool := n.ledger(), n.private.Hash(), n.pool.Hash()
+	if file.New.Run, err = run.ID(n.key, "publish", hash[:], fmt.Sprintf("%+v, rows %v of %x", plan, rows, pool)); err != nil {
+		return err
+	}
+	stage := run.Stage{
+		Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			asked, private, err := published.Space(ctx, n.Schema, n.pool, n.private)
+			if err != nil {
+				return err
+			}
+			released, err := plan.Release(ctx, r[0], key, neighbours.Rows{X: private, Y: n.private.Y, Units: n.private.Units,
+				Classes: len(n.Classes)}, dense.Pick(asked, rows))
+			if err != nil {
+				return err
+			}
+			return n.labelsTable(released).Write(out, table.CSV)
+		},
+	}
+	return run.Run{File: file, Units: n.Units(), Key: n.key, Stages: []run.Stage{stage},
+		Plan: func(context.Context, *run.Before) (run.Plan, error) {
+			return run.Plan{Events: [][]accountant.Event{{event}}}, nil
+		}}.Do(ctx, nil)
+}
+
+// labelsTable returns the file of the labels, with the numbers of queries and classes.
+func (n *near) labelsTable(released nearby.Labels) table.Table {
+	queries := make([]string, len(released.Of))
+	for q := range queries {
+		queries[q] = strconv.Itoa(q)
+	}
+	name := "label"
+	if !n.releasable() {
+		name = published.WithheldLabel
+	}
+	return released.Table(name, queries, strconv.Itoa, n.Classes)
+}
