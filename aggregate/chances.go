@@ -20,8 +20,7 @@ type chance = func(counts []int64, label int) float64
 //
 //	sum_x p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
 //
-// over all x at which no factor is negligible. A stride above 1 replaces the sum by a trapezoid rule with
-// that step.
+// over all x at which no factor is negligible. A stride above 1 makes it a trapezoid rule with that step.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
@@ -122,8 +121,7 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 }
 
 // The functions below return the probability that one class wins against all rivals under continuous noise.
-// The count of each rival is x noise scales lower. For one rival, tests compare the results with closed
-// forms.
+// The count of each rival is x noise scales lower. For one rival, tests compare with closed forms.
 
 // gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz. For one rival the integral is Phi(x/sqrt
 // 2). The trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.

@@ -12,8 +12,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ConfidentGNMaxConfig holds the parameters of a Confident-GNMax mechanism. No parameter has a default.
-// Threshold may be 0.
+// ConfidentGNMaxConfig holds the parameters of a Confident-GNMax mechanism. Only Threshold may be 0.
 type ConfidentGNMaxConfig struct {
 	Threshold float64 // for the largest count plus noise, in votes; in [-2^40, 2^40]
 	Sigma1    float64 // standard deviation of the noise on the largest count, in votes; [2^-10, 2^40]
@@ -74,8 +73,7 @@ func (m *ConfidentGNMax) decide(counts, noise []int64) Answer {
 	return m.answer(counts, noise, slices.Max(counts))
 }
 
-// answer declines unless statistic plus its noise reaches the threshold. The last value of noise belongs to
-// the test.
+// answer declines unless statistic plus the last value of noise reaches the threshold.
 func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	label := argmax(counts, noise)
 	if statistic+noise[len(counts)] < m.threshold {

@@ -12,8 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description describes a mechanism for commands, plans and audits. Every other name of the mechanism derives
-// from its Description.
+// Description describes a mechanism for commands, plans and audits. All its names derive from here.
 type Description struct {
 	Name       string // in flags, files and reports
 	Short      string // purpose in a few words
@@ -39,9 +38,8 @@ type Description struct {
 
 	// Laws lists named output distributions. If nil, the list is the sampler's distribution under Name.
 	Laws []NamedLaw
-	// Audit is the setting that an audit tests. Neighbours are two histograms for which one moved vote has
-	// nearly the largest privacy loss. Without Neighbours, package controls has its own audit. If Pure is
-	// set, delta is 0.
+	// Audit is the setting that an audit tests. Neighbours are two histograms with nearly the largest privacy
+	// loss for a moved vote. Without Neighbours, package controls has its own audit. Pure means delta 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
@@ -229,8 +227,7 @@ type Setting struct {
 	Values    map[string]float64 // by [Parameter].Name; a missing value is chosen or has a default
 	Queries   int                // cap on queries; the whole cap is charged
 	Teachers  int                // public number of teachers that may vote, for mechanisms that predict
-	// Predict returns the student's probability of each class, for mechanisms that compare votes with
-	// predictions.
+	// Predict returns the student's probability of each class. Only mechanisms that predict use it.
 	Predict func(query uint64) ([]float64, error)
 }
 

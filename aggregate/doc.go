@@ -24,12 +24,11 @@
 //	PermuteAndFlip    the first accepted class in random order; class j is
 //	                  accepted with probability exp((n_j - max)/Scale)
 //
-// A session draws all noise of a query before it reads the votes, whatever the outcome. Exponential and
-// PermuteAndFlip draw an order of turns and a distance for each turn. A turn is accepted if the count of its
-// class is at most that distance below the largest count. Equal noisy counts go to the class with the lowest
-// index. The noise of a query depends only on the key, the ledger entry, the mechanism's parameters, the
-// query number and the rounded prediction, if any. So a repeated query gets the same answer, also in a
-// resumed session.
+// A session draws all noise of a query before it reads the votes. Exponential and PermuteAndFlip draw an
+// order of turns and a distance for each turn. A turn is accepted if the count of its class is at most that
+// distance below the largest count. Equal noisy counts go to the class with the lowest index. The noise of a
+// query depends only on the key, the ledger entry, the mechanism's parameters, the query number and the
+// rounded prediction, if any. So a repeated query gets the same answer, also in a resumed session.
 //
 // A Law method returns the exact probability of every answer on known votes, for planning, teaching and
 // tests. The probabilities are logarithms and stay accurate below 1e-300.
@@ -50,11 +49,10 @@
 // response with log-ratio e. range(e) is the largest divergence of two distributions whose log-ratios lie in
 // an interval of length e. Both approach e at large orders. Sources: Papernot et al. 2018, Proposition 8 and
 // Algorithms 1 and 2, for integer noise by Canonne, Kamath, Steinke 2020, Proposition 5; Papernot et al.
-// 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare the exact
-// divergences of all histograms of up to six teachers and three classes with these bounds. No divergence
-// exceeds its bound. The tests also detect wrong charges, such as LNMax at 1/Scale or GNMax with sensitivity
-// 1 (1.8 times too low here, 2 in the limit) and PermuteAndFlip with the curve of Exponential (3.6 times too
-// low).
+// 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare these bounds with
+// the exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds its
+// bound. The tests also detect wrong charges, such as LNMax at 1/Scale or GNMax with sensitivity 1 (1.8 times
+// too low here, 2 in the limit) and PermuteAndFlip with the curve of Exponential (3.6 times too low).
 //
 // The privacy unit is the unit by which data are assigned to teachers: record or user. Add/remove and
 // replace-one cost the same if the new record keeps the unit id of the old record, because then one vote

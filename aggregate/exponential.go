@@ -37,9 +37,8 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 type manyTurns struct{ turns }
 
 // draw gives turns to uniformly random classes until every class had a turn. Then at least one turn is
-// accepted on any votes. The first accepted turn belongs to class j with probability proportional to the
-// acceptance probability of j. draw omits a turn if an earlier turn of the class has at least the same
-// distance.
+// accepted on any votes. The first accepted turn has class j with probability proportional to the acceptance
+// probability of j. draw omits a turn if an earlier turn of the class has at least the same distance.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
@@ -109,12 +108,10 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// turn appends a turn of class to noise. The turn is accepted if the count of class is at most distance below
-// the largest count.
+// turn appends a turn. It is accepted if the count of class is at most distance below the largest count.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first accepted turn. It reads all turns, so the number of steps does
-// not depend on the votes.
+// firstAccepted returns the class of the first accepted turn. It reads all turns, whatever the votes are.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel

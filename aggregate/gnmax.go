@@ -16,8 +16,7 @@ type GNMaxConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// GNMax answers with the class whose count plus discrete Gaussian noise is largest (Papernot et al. 2018,
-// section 4.1).
+// GNMax answers with the largest count plus discrete Gaussian noise (Papernot et al. 2018, section 4.1).
 type GNMax struct {
 	single
 	counts *rng.DiscreteGaussian
@@ -57,13 +56,12 @@ func gnmaxDescription() Description {
 
 // gaussianReach is the distance from the counts, in sigmas, beyond which integrand and summand are
 // negligible. Both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest
-// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas from the maximum they are
-// smaller by e^50.
+// count and 6 sigmas above the largest count, for up to 2^22 classes. At ten sigmas more they are below
+// e^-50.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
-// proportional to Sigma plus the spread of the counts. Errors: an invalid histogram, or a sum of more than
-// 2^22 points.
+// proportional to Sigma plus the spread of the counts. It fails if the sum needs over 2^22 points.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})

@@ -16,8 +16,7 @@ const maxCount = 1 << 40
 // Histogram holds the number of votes for each class on one query. The counts are private. Printing and
 // logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
 type Histogram struct {
-	// fmt cannot call methods of an unexported field. Behind two pointers, fmt prints an address, not the
-	// counts.
+	// fmt cannot call methods of an unexported field. Behind two pointers, fmt prints an address, not counts.
 	sealed *sealed
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// InteractiveGNMaxConfig holds the parameters of an Interactive-GNMax mechanism. No parameter has a default.
-// Threshold may be 0.
+// InteractiveGNMaxConfig holds the parameters of an Interactive-GNMax mechanism. Predict is required.
 type InteractiveGNMaxConfig struct {
 	Threshold  float64 // for the largest excess of a count over its prediction plus noise, in votes; in [-2^40, 2^40]
 	Sigma1     float64 // standard deviation of the noise on that excess, in votes; [2^-10, 2^40]
@@ -55,7 +54,7 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 }
 
 // Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
-// answer of the teachers. Predictions are public and rounded to integers, so a moved vote changes the
+// answer of the teachers. Predictions are public integers after rounding, so a moved vote changes the
 // statistic by at most 1.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 

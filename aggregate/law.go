@@ -58,8 +58,7 @@ func logsOf(sums []logSum) []float64 {
 	return logs
 }
 
-// always returns the Law of a mechanism that never declines. labels returns the log probability of each
-// label.
+// always returns the Law of a mechanism that never declines. labels returns a log probability for each label.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -98,8 +97,7 @@ func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 //	P[i] = sum_x p(x-n_i) T_i(x)
 //
 // where T_i(x) is the probability that all other classes lose to class i at x. The lowest index wins a tie,
-// so T_i(x) is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive and added
-// as logarithms.
+// so T_i(x) is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1

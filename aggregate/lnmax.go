@@ -14,9 +14,8 @@ type LNMaxConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// LNMax answers with the class whose count plus discrete Laplace noise is largest (Papernot et al. 2017,
-// section 2.2). A moved vote changes two counts, so each answer is 2/Scale-differentially private, not
-// 1/Scale.
+// LNMax answers with the largest count plus discrete Laplace noise (Papernot et al. 2017, section 2.2). A
+// moved vote changes two counts, so each answer is 2/Scale-differentially private, not 1/Scale.
 type LNMax struct {
 	single
 	counts *rng.DiscreteLaplace
@@ -55,8 +54,7 @@ func lnmaxDescription() Description {
 }
 
 // Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
-// proportional to Scale plus the spread of the counts. Errors: an invalid histogram, or a sum of more than
-// 2^22 points.
+// proportional to Scale plus the spread of the counts. It fails if the sum needs over 2^22 points.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})

@@ -29,8 +29,7 @@ type Session interface {
 	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
 	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
-	// error and the earlier answers. It returns no answers if a histogram or a prediction of the batch is
-	// invalid.
+	// error and the earlier answers. It returns no answers if a histogram or prediction is invalid.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
 	// Releasable reports whether the key is secret. Only then may the answers be released.
 	Releasable() bool
@@ -49,8 +48,7 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session first calls draw, which does not read votes. Then it calls decide,
-// which draws no randomness.
+// rule decides single queries. A session first calls draw, which reads no votes, and then decide.
 type rule interface {
 	// noise returns the name and the parameters of the noise. The key of the noise derives from both.
 	noise() (name string, params []uint64)

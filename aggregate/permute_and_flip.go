@@ -16,8 +16,8 @@ type PermuteAndFlipConfig struct {
 // PermuteAndFlip visits the classes in random order and answers with the first accepted class. Class j is
 // accepted with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). The argmax of n_j plus one-sided
 // exponential noise has the same distribution (Ding et al. 2021). At the same Scale it is right more often
-// than Exponential. Both are 2/Scale-differentially private, but only Exponential has the lower Rényi curve.
-// So many queries cost more.
+// than Exponential. Both are 2/Scale-differentially private, but many queries cost more than with
+// Exponential, which has a lower Rényi curve.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace

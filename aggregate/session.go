@@ -12,8 +12,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// session implements Session for noisy argmax. Before a cap is used up, answers do not depend on the order of
-// queries.
+// session implements Session for noisy argmax. Within the caps, the order of queries does not matter.
 type session struct {
 	rule    rule
 	predict func(query uint64, h Histogram) (prediction, error) // nil: rule applies to all queries
@@ -104,8 +103,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns the stored answer and done, or an error if the query is not allowed. The caller must hold the
-// lock.
+// admit returns a stored answer and done, or an error for a refused query. The caller holds the lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
@@ -125,8 +123,7 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	return Answer{}, false, nil
 }
 
-// answerPages stores the answers of a session by query number. Consecutive query numbers take about five
-// bytes each.
+// answerPages stores answers by query number. Consecutive query numbers take about five bytes each.
 type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // index of the page used last

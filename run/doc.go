@@ -1,5 +1,4 @@
-// Package run plans, charges, draws, commits and releases files, each once. Every release of this module uses
-// it.
+// Package run plans, charges, draws, commits and releases files. Every release of this module uses it.
 //
 // A [Run] has a ledger, a plan with its privacy cost, and stages. Each stage releases one file. The identity
 // of a run is everything that the outcome depends on. A run with an equal identity resumes after an
@@ -26,9 +25,9 @@
 //
 // # Places
 //
-// Several runs may charge a ledger next to an output. The ledger records the identity of each run as JSON. It
-// contains only a hash of the private inputs, made with the secret in LEDGER.id. The key of an unfinished run
-// is in LEDGER.TAG.key.
+// Several runs may charge a ledger next to an output. The ledger records the identity of each run as JSON,
+// with only a hash of the private inputs under the secret in LEDGER.id. The key of an unfinished run is in
+// LEDGER.TAG.key.
 //
 // A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers for
 // this run alone ([ledger.Config].Run, from [ID]). The run gets the folder's key as Run.Key. The folder
@@ -55,8 +54,7 @@
 //
 // LEDGER.head is the head of the ledger at its last release. LEDGER.id is a secret that identifies inputs.
 // LEDGER.*.key are keys of unfinished runs. Three ledgers are refused: a ledger without the line of its head,
-// a ledger with a commit but without its head or id, and a missing or empty ledger next to one of these
-// files.
+// a ledger with a commit but without its head or id, and a missing or empty ledger next to such a file.
 //
 // The first line of a ledger contains a random id. A second copy of the head is stored under that id in the
 // user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). This copy detects an old ledger
@@ -75,6 +73,5 @@
 // it. A second ledger for the same people has the same effect. To be sure, store the head that the commands
 // print where it cannot change, and give it to `pate ledger verify --head`.
 //
-// Destroying a key overwrites and removes its file, but not its copies on a disk, in a snapshot or in a
-// backup.
+// Destroying a key overwrites and removes its file, but not its copies on a disk, in a snapshot or backup.
 package run

@@ -19,8 +19,7 @@ import (
 // HeadFile returns the name of the file with the last recorded head of the ledger at path.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of the file with the secret that identifies inputs of the ledger at path. The file
-// is never removed.
+// IDFile returns the name of the file with the secret that identifies inputs of the ledger at path.
 func IDFile(path string) string { return path + ".id" }
 
 // target returns the file to which a link points, or path if it is not a link.
@@ -155,8 +154,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of the ledger next to it. For a shared ledger it also writes the second copy, whose
-// failure is only a warning.
+// keep writes the head of the ledger next to it. If writing the second copy fails, it only warns.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

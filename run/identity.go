@@ -14,8 +14,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun matches every error about a ledger, folder or file that belongs to another run. [OtherRun]
-// makes such an error.
+// ErrOtherRun matches every error about something that belongs to another run. See [OtherRun].
 var ErrOtherRun = errors.New("run: it belongs to another run")
 
 // OtherRun returns an error about what belongs to another run. differ lists the differences.
@@ -87,8 +86,7 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the JSON settings in the name of a run on a ledger. kind is "" if the name has a
-// different form.
+// Kind returns the kind and the JSON settings in the name of a run. kind is "" for names of other forms.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {
@@ -125,8 +123,7 @@ func publicName(key rng.Key) (string, error) {
 type Recorded struct {
 	Settings  json.RawMessage
 	Committed bool // its first outcome is committed and may have been released
-	// Differs lists differences between the noise source of the recorded run and the noise source of the new
-	// run.
+	// Differs lists differences between the noise sources of the recorded run and of the new run.
 	Differs []string
 
 	id     identity

@@ -149,8 +149,7 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws and commits the outcome, records the head and renames the file to Out. It returns the hash of
-// the file.
+// draw draws and commits the outcome, records the head and renames the file to Out. It returns the hash.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()
@@ -240,8 +239,7 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name of a key or of a derived value. It reveals nothing about the key, because
-// derivation is one-way.
+// nameOfKey returns a public name of a key. It reveals nothing about the key, because derivation is one-way.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 func (s Stage) there() (bool, error) {

@@ -87,8 +87,7 @@ type Stage struct {
 
 type Before struct {
 	*ledger.Ledger
-	// Recorded lists the runs of the same kind on the ledger. It is empty if the ledger is for this run
-	// alone.
+	// Recorded lists the runs of the same kind on the ledger. It is empty for a ledger of one run.
 	Recorded []Recorded
 	Fresh    bool // the ledger is new and in memory
 
@@ -266,8 +265,7 @@ func (s *Session) events() (all []accountant.Event) {
 	return all
 }
 
-// settle plans on the open ledger and sets the identity of the run. A plan for a new ledger is reused if
-// still valid.
+// settle plans on the open ledger and sets the identity of the run. It reuses a plan that is still valid.
 func (s *Session) settle(ctx context.Context, planned bool) error {
 	if s.run.own() {
 		s.Recorded = s.Ledger.State().Entries > 0
@@ -353,8 +351,7 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages and closes the ledger. Before the close it calls after, if not nil, with the
-// results.
+// Do carries out all stages, calls after, if not nil, with the results, and closes the ledger.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

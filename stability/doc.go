@@ -42,8 +42,7 @@
 //
 // # Caveats
 //
-//   - The distance, its noisy value, the votes and the gap are private. Each release of them needs its own
-//     charge.
+//   - The distance, its noisy value, the votes and the gap are private. Each release of them needs a charge.
 //   - A refusal costs as much as an answer.
 //   - Many queries are expensive. At epsilon 1 and delta 1e-6, 1000 queries need a gap of thousands of votes,
 //     but noisy argmax needs 471. Package svt charges for refusals only.

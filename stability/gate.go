@@ -26,8 +26,7 @@ type GateConfig struct {
 //
 // Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
 // of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
-// set that is not good. It is 0 if D is not good. M runs if the distance passes the private test of [MStab]
-// with Laplace noise.
+// set that is not good, and 0 if D is not good. M runs if the distance passes the private test of [MStab].
 //
 // Proof, for each order (D, D') of two neighbours. The result of the test costs Epsilon. If D is good, M adds
 // at most Cost. If D is not good, its distance is 0, and M does not run except with probability Delta. So the
@@ -99,12 +98,10 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 // its value on these data. [Median] returns a Function.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the number of records that must change until the local sensitivity exceeds bound. It
-	// returns 0 if the local sensitivity exceeds bound now. A smaller result is valid if it changes by at
-	// most 1 between neighbours.
+	// Distance returns the number of records that must change until the local sensitivity exceeds bound, or 0
+	// if it does so already. A smaller result is valid if it changes by at most 1 between neighbours.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only relation for which Distance is valid. It is 0 if Distance is valid for both
-	// relations.
+	// Relation is the only relation for which Distance is valid. It is 0 if both relations are valid.
 	Relation accountant.Relation
 }
 
@@ -119,8 +116,7 @@ type PTRConfig struct {
 // PTR releases a real function with noise for a proposed local sensitivity (propose-test-release; Dwork, Lei
 // 2009). The release needs data that are far from data with a larger local sensitivity. PTR is a [Gate]
 // around a Laplace mechanism. With both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data
-// are good if the local sensitivity is at most Bound, because the values of neighbours then differ by at most
-// Bound.
+// are good if the local sensitivity is at most Bound: the values of neighbours then differ by at most Bound.
 //
 // The value is rounded to a grid with at least 2^20 units in Bound. Rounding can add one unit to a
 // difference, so the discrete Laplace noise has sensitivity floor(Bound) + 1 in units.

@@ -25,9 +25,8 @@ type MeanConfig struct {
 // clipped sum by at most twice the clip norm. Without clipping, no bound exists. Neighbours differ in one
 // record (accountant.ReplaceOne), and the number of records is public.
 //
-// For an (epsilon, delta) guarantee, take NoiseMultiplier from accountant.GaussianNoise, the analytic
-// Gaussian mechanism (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large
-// epsilon.
+// For (epsilon, delta), take NoiseMultiplier from accountant.GaussianNoise, the analytic Gaussian mechanism
+// (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
 //
 // The centre of clipping is 0, so first subtract a public guess of the mean. The clipped records are rounded
 // to a grid with a unit of at most 2^-30 of the noise. The sensitivity includes one more unit per coordinate
@@ -103,8 +102,7 @@ func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (floa
 }
 
 // ReleaseVector releases the mean of the records. Each record has Dimension coordinates. A coordinate that is
-// not finite counts as 0. It fails unless r charges exactly m.Event() under accountant.ReplaceOne and is
-// unused.
+// not finite counts as 0. It fails unless r charges exactly m.Event() for ReplaceOne and is unused.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)

@@ -116,8 +116,7 @@ func (s sample) smoothSensitivity(beta float64) (most float64) {
 	return most
 }
 
-// SmoothMedianConfig holds the parameters of a [SmoothMedian]. No parameter has a default. Low or High may be
-// 0.
+// SmoothMedianConfig holds the parameters of a [SmoothMedian]. Only Low or High may be 0.
 type SmoothMedianConfig struct {
 	Low, High float64 // interval to which values are clamped
 	Epsilon   float64 // [2^-10, 2^9]
@@ -171,8 +170,7 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack covers the relative rounding error of a smooth sensitivity. beta is at least a million times
-// larger.
+// smoothSlack covers the rounding error of a smooth sensitivity. beta is at least a million times larger.
 const smoothSlack = 1e-11
 
 // Event returns the event of one release.

@@ -18,8 +18,7 @@ const (
 	Laplace Noise = iota + 1
 	// Gaussian adds discrete Gaussian noise to the distance. It is for many queries.
 	Gaussian
-	// OneShot releases with the largest probability of any (Epsilon, Delta) mechanism that uses only the
-	// distance.
+	// OneShot has the largest release probability of all (Epsilon, Delta) mechanisms on the distance alone.
 	OneShot
 )
 
@@ -206,8 +205,7 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
 // It satisfies both inequalities of (eps, delta)-privacy between d and d+1 with equality, as in optimal
-// partition selection (Desfontaines et al. 2022). Each step rounds down, so consecutive integers satisfy both
-// exactly.
+// partition selection (Desfontaines et al. 2022). Steps round down, so consecutive integers satisfy both.
 type oneShot struct {
 	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }

@@ -43,7 +43,6 @@ const maxCount = 1 << 40
 // The distance differs by at most 1 between neighbours and is 0 for both if their winners differ. The gap and
 // half the gap lack the second property. gap - 1 lacks both: with noise for sensitivity 1 it costs twice the
 // epsilon and releases an unstable answer e^epsilon times as often.
-// of 1 it costs twice the epsilon claimed, and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {
 	case len(counts) < 2:

@@ -59,8 +59,7 @@ func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
 // neighbours. If their values differ, both distances must be at most 0 (see [Plurality]). Query numbers are
-// public and unique in the run. A repeated query gets the stored answer, whatever value is, without a new
-// charge.
+// public and unique in the run. A repeated query gets the stored answer, whatever value is, at no cost.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison
 

@@ -21,12 +21,10 @@ import (
 // floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
 // f returns an answer, or ok false to abstain. It must depend on no private data except its part. It may keep
-// and change the part. If ctx is done, the error is the error of ctx. Whether that happens must not depend on
-// the data.
+// and change the part. If ctx is done, its error is returned. This must not depend on the data.
 //
-// Equal answers must be identical, because a single part decides which of two equal values is released. So
-// types that contain floats are refused, because a float has two zeros. Use whole multiples of a unit
-// instead.
+// Equal answers must be identical, because a single part decides which of two equal values is released. Types
+// that contain floats are refused, because a float has two zeros. Use whole multiples of a unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -107,8 +105,7 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer and its lead in votes. The first model wins a tie. The lead is 0
-// without votes.
+// mode returns the most frequent answer and its lead in votes, 0 without votes. The first model wins a tie.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {
@@ -132,22 +129,19 @@ func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	return winner, top - second
 }
 
-// Split assigns records to models. It depends only on a key and on public values, never on the content of
-// records.
+// Split assigns records to models. It depends only on a key and public values, never on record contents.
 type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only valid relation, or 0 for both. Under it, neighbours change no other record's
-	// model.
+	// relation is the only valid relation, or 0 for both. Neighbours change no other record's model under it.
 	relation accountant.Relation
 }
 
 // Models returns the number of models.
 func (s Split) Models() int { return len(s.models) }
 
-// Overlap returns the largest number of models that share a record. One record can change the answers of
-// these models.
+// Overlap returns the largest number of models that share a record, whose answers one record can change.
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number

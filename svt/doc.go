@@ -18,8 +18,7 @@
 //
 // A run is charged for its worst case before it draws the threshold noise. For a SparseVector, the values of
 // neighbours differ by at most the sensitivity. For the two other mechanisms, the distances of neighbours
-// differ by at most 1 and are 0 if the answers differ. For any number of adaptively chosen queries a run
-// costs
+// differ by at most 1 and are 0 if the answers differ. For any number of adaptive queries a run costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
@@ -31,8 +30,7 @@
 //
 // # Caveats
 //
-//   - A run that has stopped stays stopped, and a new run is a new charge. A run that never stops gets no
-//     refund.
+//   - A run that has stopped stays stopped, and a new run is a new charge. There is no refund without a stop.
 //   - Refusals are released too.
 //   - A stable query is refused with a small probability, and this refusal counts too. For n queries choose a
 //     probability of refusal of at most Failures/(2n).

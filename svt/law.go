@@ -168,8 +168,7 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 }
 
 // quadrature returns Gauss-Legendre points and weights on panels between kinks. The threshold noise has a
-// kink at 0. The query noise has a kink where a value equals the threshold. Between kinks all functions are
-// analytic.
+// kink at 0, and the query noise where a value equals the threshold. Elsewhere all functions are analytic.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
@@ -257,8 +256,7 @@ func (n Noise) check() error {
 	return nil
 }
 
-// density returns the density of continuous noise at x, or the probability of the integer x under discrete
-// noise.
+// density returns the density of continuous noise at x, or the probability of the integer x.
 func (n Noise) density(x float64) float64 {
 	z, t := x/n.Scale, 1/n.Scale
 	switch {

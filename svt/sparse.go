@@ -39,8 +39,7 @@ type SparseVectorConfig struct {
 //
 // A distance to instability is not a monotone query. Round a real query to a multiple of a unit u. A query of
 // sensitivity s then has sensitivity floor(s/u) + 1. Tests refute the errors of the literature: no query
-// noise, no stop, query noise that does not grow with c, noise scaled by epsilon, the release of the compared
-// noisy value.
+// noise, no stop, noise that does not grow with c, noise scaled by epsilon, the release of the noisy value.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig

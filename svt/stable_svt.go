@@ -7,8 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// StableSVTConfig holds the parameters of a [StableSVT]. [CalibrateStableSVT] computes them. Only Threshold
-// may be 0.
+// StableSVTConfig holds the parameters of a [StableSVT], from [CalibrateStableSVT]. Only Threshold may be 0.
 type StableSVTConfig struct {
 	B1        float64 // scale of the threshold noise, in records; [2^-10, 2^40]
 	B2        float64 // scale of the query noise, in records; [2^-10, 2^40]
@@ -27,9 +26,9 @@ type StableSVTConfig struct {
 //
 // Proof. Fix neighbours D and D'. Let G be the transcripts that release no query with f_i(D) != f_i(D').
 //
-//  1. Off G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. The probability for
-//     all queries together is at most P[rho > Threshold], because nu is never negative. No union bound over
-//     queries is used.
+//  1. Off G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. For all queries
+//     together this has probability at most P[rho > Threshold], because nu is never negative. No union bound
+//     is used.
 //  2. On G all released answers agree. Couple rho = z under D with rho = z + 1 under D'.
 //  3. A release, nu < d_i - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side grows by 0
 //     to 2, so a release is no less likely.
@@ -45,7 +44,6 @@ type StableSVTConfig struct {
 // which runs with only unstable queries attain. The charge, accountant.StableSVT, is the simpler bound.
 // Sparse vector with exponential noise is known (Liu et al. 2024). The missing union bound is derived here,
 // and was checked by enumeration and an adversarial review: see docs/claims.md.
-// docs/claims.md.
 type StableSVT struct {
 	drawn
 	cfg StableSVTConfig

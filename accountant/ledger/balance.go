@@ -218,8 +218,7 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift returns the decrease of log delta by failure probabilities in mode Reserved. In mode Filter failures
-// have a separate part of delta.
+// shift returns the decrease of log delta by failures. It is 0 in mode Filter, which has FailureDelta.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
 		return 0

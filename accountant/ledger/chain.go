@@ -18,8 +18,7 @@ import (
 // ErrCorrupt matches every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError reports the first line of a ledger that does not follow from the earlier lines. The charges of
-// the file are then unknown.
+// CorruptError reports the first line that does not follow from earlier lines. All charges are then unknown.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -324,8 +323,7 @@ func (r *lineReader) next() ([]byte, error) {
 }
 
 // read appends all whole lines of r and passes each line to visit, which may be nil. It returns the bytes
-// after the last newline, without trailing zero bytes, or nil. Some file systems leave such zeros after a
-// power failure.
+// after the last newline, or nil, without the zero bytes that some file systems leave after a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
@@ -358,8 +356,7 @@ func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err erro
 	}
 }
 
-// spans is a set of positive integers, stored as intervals. Entries are committed nearly in order, so the
-// list is short.
+// spans is a set of positive integers, stored as intervals. Commits are nearly in order, so it is short.
 type spans struct {
 	of []span // sorted, with gaps between neighbours
 	n  int64

@@ -10,14 +10,12 @@ import (
 
 // Privacy loss distributions are valid for a ledger of mode Reserved. Proof:
 //
-//  1. The first use writes the seal, after which Reserve fails. So the reserved events do not depend on any
-//     answer.
-//  2. The order of use, and whether an event is used, may depend on answers. In every hockey-stick
-//     divergence, the product of the pairs of all reserved events still dominates the run ("The order may be
-//     adaptive", package accountant).
+//  1. The first use writes the seal, after which Reserve fails. So the events do not depend on any answer.
+//  2. The order of use, and whether an event is used, may depend on answers. The product of the pairs of all
+//     events still dominates the run in every hockey-stick divergence (package accountant, "The order may be
+//     adaptive").
 //  3. An unused event can be drawn and discarded, which is post-processing.
-//  4. A session that keeps noise between answers is one step. Theorems on concurrent composition cover
-//     parallel sessions.
+//  4. A session that keeps noise between answers is one step. Parallel sessions compose concurrently.
 //  5. Rényi curves bound the same run. Both bounds depend only on the reserved events. So the smaller bound,
 //     chosen once, is valid at every delta.
 //
@@ -25,8 +23,7 @@ import (
 // have different distributions. No theorem adds up their privacy loss distributions at one delta. Rényi
 // divergences at a fixed order do add up.
 //
-// An event that bounds only Rényi divergences is marked in its [Use]. A ledger with privacy loss
-// distributions refuses it.
+// Such a ledger refuses an event that bounds only Rényi divergences, which is marked in its [Use].
 
 // Claim is the epsilon of everything reserved and the accountant that proved it.
 type Claim struct {
@@ -34,8 +31,7 @@ type Claim struct {
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack is the reason why privacy loss distributions gave no bound, if they were tried.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again is this version's interval for epsilon. They are 0 and nil
-	// if both agree.
+	// Sealed is the epsilon of the seal, and Again is this version's interval. Both are zero if they agree.
 	Sealed float64
 	Again  *accountant.Bound
 }
@@ -117,8 +113,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the cost of the charges on an empty ledger. In mode Filter and by RDP only the first charge
-// counts.
+// alone returns the cost of charges on an empty ledger. In mode Filter and by RDP it uses only the first
+// charge.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -147,8 +143,8 @@ func (c *chain) within() error {
 	return nil
 }
 
-// tooMuch returns the error text for events above the budget. It adds advice if another version may have
-// admitted them.
+// tooMuch returns the error for events above the budget, with advice if another version may have admitted
+// them.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
 	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)

@@ -81,10 +81,10 @@ type Config struct {
 	// FailureDelta is for mode Filter: the part of Delta for events that may fail, such as a stability
 	// release. 0 refuses such events. Mode Reserved requires 0.
 	FailureDelta float64
-	// Run identifies a resumable run with fixed private input, secret key and sequence of reservations. After
-	// the file is opened again, a Reserve that repeats the next entry returns that entry without a charge.
-	// The answers are then the same bit for bit. Leave Run empty if noise is fresh. Runs that share a ledger
-	// use [Ledger.Run].
+	// Run identifies a resumable run with fixed private input, secret key and sequence of reservations. In a
+	// reopened file, a Reserve that repeats the next entry returns that entry without a charge. The answers
+	// are then the same bit for bit. Leave Run empty if noise is fresh. For runs on a shared ledger see
+	// [Ledger.Run].
 	Run string
 	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional.
 	Data string

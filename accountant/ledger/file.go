@@ -30,8 +30,7 @@ type store interface {
 }
 
 // disk is a locked file. The lock holds for the file, not for its name. If the name refers to another file,
-// another process may hold a ledger with that name. So every write and sync checks that the name refers to
-// this file.
+// another process may hold a ledger with that name. So every write and sync checks the name.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -124,8 +123,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// openFile reads the store into c and repairs a last line that was cut off. It writes the header to an empty
-// store.
+// openFile reads s into c and repairs a last line that was cut off. It writes a header to an empty store.
 func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
@@ -173,8 +171,7 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 const settleBytes = 1 << 20
 
 // settle ensures that everything that was read is on disk. After a kill or a failed sync, the end of the file
-// may exist only in the memory of the kernel, which may treat these bytes as written. So settle writes the
-// end again and syncs it.
+// may be only in the memory of the kernel. So settle writes the end again and syncs it.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -273,16 +270,14 @@ func (f *file) write(lines []byte) error {
 
 // repair describes the repair of a last line that was cut off.
 type repair struct {
-	// write replaces the fragment, or is empty if the fragment is dropped. It starts with the bytes of the
-	// fragment that determine the kind of line. So a crash during this write leaves a fragment with the same
-	// repair.
+	// write replaces the fragment, or is empty if the fragment is dropped. It starts with the bytes that
+	// determine the kind of line. So a crash during this write leaves a fragment with the same repair.
 	write []byte
 	what  string
 }
 
 // mend chooses the repair of a fragment at the end of a file. The append of the fragment never returned, so
-// nothing was released under it. But a bad disk or copy may have damaged a whole line, so no possible charge
-// is dropped:
+// nothing was released under it. But a disk may have damaged a whole line. So no possible charge is dropped:
 //
 //   - A line that lacks only its newline is a line.
 //   - A reservation with its event is that reservation.
@@ -299,8 +294,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if err == nil {
 		return repair{append(bytes.Clone(fragment), '\n'), "it lacked its newline"}, nil
 	}
-	// half: the fragment is a tornLine that was cut off while it replaced another fragment. No other line
-	// begins with these bytes.
+	// half: the fragment is a tornLine that was cut off. Lines of other kinds begin differently.
 	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
 	if !errors.Is(err, errShort) && !half {
 		return repair{}, err

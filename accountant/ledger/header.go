@@ -123,8 +123,7 @@ func defaultOrders(c Config) ([]float64, error) {
 	if c.Mode == Reserved {
 		return accountant.DefaultOrders(), nil
 	}
-	// Use the order at which the budget admits the largest rho. It is best for Gaussian noise and depends
-	// only on the budget.
+	// Use the order at which the budget admits the largest rho. It is best for Gaussian noise.
 	best, most := 0.0, 0.0
 	for _, a := range accountant.DefaultOrders() {
 		if math.IsInf(a, 1) {
@@ -151,8 +150,7 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	// The decoder accepts repeated fields and other letter case. The comparison with the encoded form refuses
-	// them.
+	// The decoder accepts repeated fields and other letter case. Comparing the encoded form refuses them.
 	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
 		return h, errors.New("the header is not written as this program writes it")
 	}

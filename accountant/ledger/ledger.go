@@ -25,8 +25,7 @@ type Ledger struct {
 	own    *Run  // reservations without a named run
 	open   map[string]bool
 	closed bool
-	// recorded holds the outcomes that were committed before the file was opened, by entry. It is nil until
-	// needed.
+	// recorded holds the outcomes that were committed before the file was opened, by entry. nil: not read.
 	recorded map[int64][sha256.Size]byte
 }
 
@@ -51,8 +50,7 @@ func newLedger() *Ledger {
 
 // Open creates or continues the ledger at path. Errors: ErrOtherConfig if an existing file has a different
 // Config, and a *CorruptError if it contradicts opt. A refused file is not changed. Open repairs a last line
-// that was cut off (see the package comment). It calls the functions in opt while the file is locked, before
-// any write.
+// that was cut off (see the package comment). It calls the functions in opt while the file is locked.
 //
 // The file stays locked until Close or until the process ends. While another process or another Ledger holds
 // the file, Open blocks until ctx ends.
@@ -86,8 +84,7 @@ func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file. Reserve and Commit then fail with an error that matches os.ErrClosed. A second
-// Close does nothing.
+// Close releases the file. Later calls of Reserve and Commit fail with os.ErrClosed. It may be called twice.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,9 +220,8 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the total of everything reserved, at the ledger's delta. In mode Reserved it bounds all
-// past and future releases. In mode Filter it is the admitted total and bounds nothing. The guarantee is then
-// the whole budget.
+// Epsilon returns the total of everything reserved at the ledger's delta. In mode Reserved it bounds all past
+// and future releases. In mode Filter it is the admitted total. The guarantee is then the budget.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err

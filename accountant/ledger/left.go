@@ -78,8 +78,7 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns the largest n for which one accountant.Repeated of n events e can be reserved now. It reserves
-// nothing.
+// Fits returns the largest n for which one accountant.Repeated of n events e fits now. It reserves nothing.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +91,7 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, wrapped(err)
 }
 
-// LeastNoise returns the least noise with which event can be reserved now (see accountant.CalibrateNoise). It
-// reserves nothing.
+// LeastNoise returns the least noise at which event fits now. It reserves nothing.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,8 +143,7 @@ func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	// Do not use price: with its fast case a calibration would stop at noise whose cost just fits by the
-	// orders.
+	// Do not use price: its fast case would stop a calibration at noise whose cost just fits by the orders.
 	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }
@@ -189,8 +186,8 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance. It returns their charges and the total after each event. On an error it
-// adds nothing.
+// count adds events to the balance and returns their charges and the total after each event. An error adds
+// none.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
@@ -258,8 +255,7 @@ func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	}
 }
 
-// Try returns the error that Reserve or ReserveBatch would return for new events now. It charges and writes
-// nothing.
+// Try returns the error that Reserve or ReserveBatch would return now. It charges and writes nothing.
 func (l *Ledger) Try(events ...accountant.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,8 +33,7 @@ const (
 //	"prev":"…","check":"…"}
 //
 // prev is the SHA-256 of the previous line and reveals changes of any line before the last. check is the
-// CRC-32C of the bytes before it and reveals changes of the last line. A line has only one valid form,
-// without spaces.
+// CRC-32C of the bytes before it and reveals changes of the last line. A line has only one valid form.
 type line struct {
 	number  int64
 	kind    kind
@@ -174,8 +173,7 @@ func decode(text []byte) (line, error) {
 	return l, nil
 }
 
-// scanner parses a line from left to right. It stops at the first error. errShort means that the text is a
-// valid start of a line.
+// scanner parses a line from left to right, up to the first error. errShort: the text is the start of a line.
 type scanner struct {
 	rest []byte
 	last []byte // result of quoted

@@ -15,8 +15,7 @@ var (
 	// ErrNotReserved matches the error of Begin if the reserved event differs from the mechanism's worst
 	// case, or if the reservation was used before.
 	ErrNotReserved = errors.New("ledger: not reserved")
-	// ErrUnfit matches the error of Begin if the ledger does not admit the [Use]. The reservation stays
-	// usable.
+	// ErrUnfit matches the error of Begin if the ledger does not admit the [Use]. Nothing is used up.
 	ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
 )
 
@@ -27,8 +26,7 @@ type Use struct {
 	// Renyi is set if the event may bound only the Rényi divergences of the mechanism. A ledger that may use
 	// privacy loss distributions then refuses the mechanism.
 	Renyi bool
-	// Secret is set if all noise comes from a secret key. Without Secret, a ledger of SecretNoise refuses the
-	// mechanism.
+	// Secret is set if all noise comes from a secret key. A ledger of SecretNoise requires Secret.
 	Secret bool
 }
 
@@ -174,8 +172,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome returns the committed outcome of a reservation. The first call that needs the file reads all its
-// outcomes.
+// outcome returns the committed outcome of a reservation. It reads the outcomes of the file at most once.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.file == nil {
 		return r.outcome, nil
@@ -211,8 +208,7 @@ func (l *Ledger) Committed(reservations ...*Reservation) bool {
 }
 
 // Run is a resumable run on a shared ledger. An equal id must mean the same private input, secret key and
-// sequence of reservations. A resumed run first gets its recorded entries again, in order and without a
-// charge.
+// sequence of reservations. A resumed run first gets its recorded entries, in order and without a charge.
 type Run struct {
 	ledger *Ledger
 	id     string // "" for reservations without a named run
@@ -261,8 +257,7 @@ func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	return reservations[0], nil
 }
 
-// ReserveBatch reserves events for this run. In a resumed run the first events may be recorded and the other
-// events new.
+// ReserveBatch reserves events for this run. In a resumed run the first events may be recorded already.
 func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	l := r.ledger
 	l.mu.Lock()

@@ -33,8 +33,7 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off. It is "" if the last line is whole. All other fields treat
-	// that line as Open would.
+	// Torn describes a last line that is cut off, or is "". All other fields treat that line as Open would.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
@@ -47,9 +46,8 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
-// accountant. Its memory does not grow with the length. It changes nothing and takes no lock, so it reads a
-// prefix of a file that is being written. Errors: a *CorruptError for a line that does not follow from
-// earlier lines or contradicts opt.
+// accountant. Its memory does not grow with the length. It takes no lock, so it reads a prefix of a file that
+// is being written. Errors: a *CorruptError if a line does not follow from earlier lines or contradicts opt.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
@@ -194,16 +192,16 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions holds outside information about a ledger and functions for the contents of its file. Every
-// field is optional.
+// VerifyOptions holds outside information about a ledger and functions for its lines. All fields are
+// optional.
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger. It is called at the first line, with the id of the ledger. A
 	// zero Head is ignored. A ledger without the line of an earlier head gives a *CorruptError. Only such a
 	// head reveals lost lines at the end or an older copy.
 	Heads func(id string) ([]Head, error)
-	// Signature must be made with the private key of PublicKey. PublicKey must come from the signer, not from
-	// the signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError if the ledger
-	// lacks the signed line.
+	// Signature must be made with the private key of PublicKey, which must come from the signer, not from the
+	// signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError without the signed
+	// line.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
 	// Accept may refuse a ledger after it was read and before anything is written.

@@ -9,8 +9,7 @@
 // the mechanisms, the charges and their limits, the assumptions, and how to verify the page. Package
 // accountant recomputes every number from the ledger, in the same way for all mechanisms.
 //
-// [New] combines several ledgers on one page, with their total cost to the same people. An [About] describes
-// the data and their purpose.
+// [New] combines several ledgers on one page, with their total cost. An [About] describes data and purpose.
 //
 // # Checking a page
 //
@@ -22,8 +21,7 @@
 //
 // # Guarantee
 //
-// Claims are upper bounds, rounded up (see [ledger.Summary.Claim]). A ledger that fails [ledger.Verify] gets
-// no statement.
+// Claims are upper bounds (see [ledger.Summary.Claim]). There is no statement if [ledger.Verify] fails.
 //
 // # Caveats
 //

@@ -59,8 +59,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a comment of Markdown or HTML. JSON escapes < and >, so the record cannot end
-// the comment.
+// comment returns the record as a Markdown or HTML comment. JSON escapes < and >, so no text can end it
+// early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -102,8 +102,7 @@ func seal(page []byte) []byte {
 	return page
 }
 
-// ErrPage matches every error of Check about a page that is no statement, was changed, or belongs to a
-// different ledger.
+// ErrPage matches errors of Check about a page that is no statement, was changed, or has a different ledger.
 var ErrPage = errors.New("statement: the page does not hold")
 
 // Checked describes a page that passed Check.
@@ -122,8 +121,7 @@ const (
 )
 
 // Check reports whether a page is an unchanged statement of a ledger. It may call open several times to read
-// the ledger from its first line. Later lines of the ledger do not matter. Errors: [ErrPage] for a wrong
-// page.
+// the ledger from its first line. Later lines of the ledger do not matter. Errors: [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {

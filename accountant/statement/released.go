@@ -37,8 +37,7 @@ type Released struct {
 // mostReleased is the largest number of unnamed outcomes on a page.
 const mostReleased = 100
 
-// outcomes collects the committed outcomes of a ledger. Beyond mostReleased it keeps only files in Options,
-// so its memory is bounded.
+// outcomes collects the committed outcomes of a ledger. Beyond mostReleased it keeps only files in Options.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int

@@ -99,8 +99,7 @@ type Source struct {
 	Name   string // name on the page; the file is not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared reports, after the ledger was read, whether it was compared with an earlier head. It is nil if
-	// unknown.
+	// Compared reports, after reading, whether the ledger was compared with an earlier head. nil: unknown.
 	Compared func() bool
 }
 
@@ -253,8 +252,8 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta). If events are given, it also uses their trade-off curve,
-// which is tighter.
+// AttackerOf bounds an attacker by (epsilon, delta) and, if events are given, by their tighter trade-off
+// curve.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid

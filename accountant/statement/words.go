@@ -114,8 +114,7 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text safe to print on one line. It replaces characters that control a terminal or the order of
-// letters.
+// Plain makes text safe to print on one line. It replaces characters that control a terminal or letter order.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
@@ -290,8 +289,7 @@ func row(cells ...any) string {
 
 // layout parses sections. A line "## " is a title, and "| " is a row of cells with tabs between them. The
 // first row is the header. "- " is an item of the list, and "$ " is a command. Other lines are paragraphs
-// before or after the table. An item or paragraph continues until an empty line or a line of a different
-// kind.
+// before or after the table. An item or paragraph continues until an empty line or a different kind of line.
 func layout(text string) []section {
 	var all []section
 	var s *section

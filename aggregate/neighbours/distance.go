@@ -60,8 +60,7 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared returns the squared distance of two rows from their squared norms and their product. Overflow gives
-// +Inf.
+// squared returns the squared distance of two rows from their squared norms and product. Overflow gives +Inf.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
@@ -104,8 +103,7 @@ func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, fi
 	}
 }
 
-// chances yields the indices at which a product minus half a norm is not below floor. floor may rise during
-// the iteration.
+// chances yields the indices at which product minus half a norm is not below floor. floor may rise meanwhile.
 func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
 	return func(yield func(j int) bool) {
 		for j := 0; ; j++ {
@@ -117,9 +115,8 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 }
 
 // floor returns a bound on products of a row with other rows. largest is the largest squared norm of the
-// other rows. Let D be the least distance that is beyond n. If a product minus half the other norm is below
-// the bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN, and no
-// product is below it.
+// other rows. Let D be the least distance beyond n. If a product minus half the other norm is below the
+// bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN.
 //
 // Proof. Let N and T be the squared norms of the row and of the other row, and let P be the product. Rounding
 // preserves order and halves are rounded down. So if the rounded P - halves is below the bound, the exact P -

@@ -1,13 +1,11 @@
-// Package neighbours labels public rows by private rows near them. No teachers are trained. A question is a
-// public row to label.
+// Package neighbours labels public rows by nearby private rows. A question is a public row to label.
 //
 // [KNearest] is private k-NN (Zhu, Yu, Chandraker, Wang 2020, "Private-kNN"). Each question draws a Poisson
 // sample of the units. The K nearest units of the sample vote, and the noisy argmax of the votes is released.
 //
 // [NearestQuestions] reverses the roles: each unit votes only at the Votes questions nearest to it. All
 // counts are released with noise. Lin et al. 2024 (Private Evolution, the nearest-neighbour histogram) rank
-// synthetic images by such a histogram with one vote per record. Here a cell of the histogram is a pair of
-// question and class.
+// synthetic images by such a histogram with one vote per record. Here a cell is a question and a class.
 //
 //	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
 //	m, err := neighbours.NewNearestQuestions(config)
@@ -29,9 +27,8 @@
 //
 // KNearest. Let S be the sample without unit u. Adding u inserts one element into the ordered list of S and
 // pushes at most one element out of the first K. So the counts h(S) change by v(S), which is 0, e_b (if S has
-// fewer than K units) or e_b - e_a. At most two counts change, each by one, so the L2 sensitivity is at most
-// sqrt(2), as for a moved vote under [accountant.GNMax]. Let q be the sampling probability and M the noisy
-// argmax. The output has
+// fewer than K units) or e_b - e_a. At most two counts change, each by one. So the L2 sensitivity is at most
+// sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
 //
 //	distribution with u     = E_S[ (1-q) M(h(S)) + q M(h(S)+v(S)) ]
 //	distribution without u  = E_S[ M(h(S)) ]
@@ -47,11 +44,10 @@
 // NearestQuestions. The votes of a unit depend only on that unit and on public rows. Adding a unit raises
 // Votes counts by one, each at a different question. The counts have independent noise. So the release costs
 // as much as Votes releases of one count with sensitivity 1: Repeated{DiscreteGaussian{Sigma, 1}, Votes}, for
-// any number of questions. All counts are released, so labels and other functions of the noisy counts have no
-// extra cost.
+// any number of questions. Labels and other functions of the released counts have no extra cost.
 //
-// Replacing a unit may change twice as many counts. No event of this package covers this relation, and a
-// ledger with it is refused.
+// Replacing a unit may change twice as many counts. No event covers this, and a ledger of replace_one is
+// refused.
 //
 // # Caveats
 //

@@ -24,8 +24,7 @@ type KNearestConfig struct {
 	Questions           int     // number of questions; all are charged; >= 1
 }
 
-// KNearest answers each question by a noisy argmax. The nearest units in a Poisson sample for that question
-// vote.
+// KNearest answers each question by a noisy argmax of the nearest units in a Poisson sample of its own.
 type KNearest struct {
 	cfg    KNearestConfig
 	noise  *rng.DiscreteGaussian
@@ -60,8 +59,7 @@ func (m *KNearest) Event() accountant.Event {
 	}
 }
 
-// questionsAtOnce is the number of questions per pass over the private rows. It affects the order of
-// additions, so it is a constant.
+// questionsAtOnce is the number of questions per pass over private rows. It affects the order of additions.
 const questionsAtOnce = 32
 
 // Release returns the label of every question. It fails unless r charges exactly Event under add_remove and

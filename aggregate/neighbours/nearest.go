@@ -23,8 +23,7 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether a place at this distance is certain to be dropped. With a tie, an earlier place
-// wins.
+// beyond reports whether a place at this distance is certain to be dropped. The earlier place wins a tie.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
 // offer keeps a place that may be among the first k.

@@ -42,8 +42,7 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts together, for an added or removed unit. The unit changes Votes counts
-// by one.
+// Event returns the event of all counts for an added or removed unit. The unit changes Votes counts by one.
 func (m *NearestQuestions) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -130,8 +129,7 @@ type ballot struct {
 	places  []nearest // one per unit
 }
 
-// vote counts the votes of units [from, to). At most unitsAtOnce units are allowed. A unit votes once at each
-// of its nearest questions.
+// vote counts the votes of at most unitsAtOnce units, [from, to), each at its nearest questions.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {

@@ -20,8 +20,7 @@ type Goal struct {
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
 	// Queries is for Alternatives: the largest number of queries. 0 means the number of examples.
 	Queries int
-	// MinLabels is for ForLabels: the least expected number of correct labels. A plan with all queries may
-	// have fewer.
+	// MinLabels is for ForLabels: the least expected number of correct labels unless all queries are asked.
 	MinLabels float64
 	// Steady is for ForLabels, if the accuracy of the teachers is unknown. ForLabels then prefers GNMax with
 	// noise of a fifth of the teachers and as many queries as the budget allows, if this plan meets the goal.
@@ -100,8 +99,7 @@ func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal G
 	return out, nil
 }
 
-// search returns the settings that meet goal under approximate accounting, ordered by expected correct
-// answers.
+// search returns the settings that meet goal under approximate accounting, by expected correct answers.
 func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, error) {
 	thin := c.thinned(maxSearched)
 	settings, err := thin.confidentSettings(ctx, goal, most)
@@ -149,8 +147,7 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 	}
 }
 
-// fewer returns s with 1 % fewer queries, or 3 % fewer after two tries. It reduces Gaussian noise
-// accordingly.
+// fewer returns s with 1 % fewer queries, or 3 % after two tries. It reduces Gaussian noise accordingly.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	less := func(n int) int {
 		if tries > 1 {
@@ -176,8 +173,7 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 }
 
 // bestQueries finds the number of queries, up to most, with the most correct answers. The mechanism must
-// always answer. More queries need more noise per query. It tries a ladder of numbers, then 15 numbers around
-// the best rung.
+// always answer. It tries a ladder of numbers, then 15 numbers around the best rung.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0

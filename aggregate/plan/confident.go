@@ -15,9 +15,8 @@ import (
 //
 //	Q/(2 sigma1^2) + A/sigma2^2 = rho.
 //
-// The grid covers the threshold, Q, the fraction of rho for threshold tests, and A. A is the expected number
-// of answers plus a few standard deviations. The result is the best setting of all and the best for each
-// fifth of the votes.
+// The grid covers the threshold, Q, the fraction of rho for tests, and A: the expected number of answers plus
+// a few standard deviations. The result is the best setting and the best for each fifth of the votes.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {

@@ -16,7 +16,6 @@
 // # Caveats
 //
 // A plan from real votes is private and must not be released. The epsilon of a run does not cover parameters
-// that were chosen from private votes. Plan with simulated votes, with public data, or with votes of an
-// earlier run that was charged separately. The search is a grid with exact evaluation. It does not prove that
-// a setting is optimal.
+// that were chosen from private votes. Plan with simulated votes, public data, or votes of an earlier run
+// that was charged separately. The search is a grid. It does not prove that a setting is optimal.
 package plan

@@ -54,8 +54,7 @@ type Simulation struct {
 	Correlation float64 // correlation of two teachers being right, in (0, 1); 0 means DefaultCorrelation
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
 
-	// even replaces random values of x by evenly spaced quantiles, so that a few hundred queries represent
-	// all.
+	// even replaces random values of x by evenly spaced quantiles, so that a few hundred queries are enough.
 	even bool
 }
 
@@ -238,8 +237,7 @@ func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, erro
 	return out, ctx.Err()
 }
 
-// Agreement describes how often one teacher is right and how the errors of teachers are correlated. A zero
-// field means unknown.
+// Agreement describes how often a teacher is right and how errors are correlated. A zero field means unknown.
 type Agreement struct {
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // correlation of two teachers being right on a query, in (0, 1)
@@ -255,8 +253,7 @@ const leastCalibration = 30
 var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
 
 // Calibrate estimates the agreement of teachers from their votes on queries with known labels. Let r_i of n_i
-// votes on query i be right, and let p be the fraction of right votes. The correlation of two teachers on one
-// query is
+// votes on query i be right, and let p be the fraction of right votes. The correlation of two teachers is
 //
 //	(sum r_i (r_i-1) / sum n_i (n_i-1) - p^2) / (p (1-p)).
 //

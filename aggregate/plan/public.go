@@ -70,8 +70,7 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError reports that no plan has accurate enough labels, or enough labels. [Public.Remedy] fills in
-// Epsilon and Teachers.
+// NoPlanError reports that no plan has enough accurate labels. [Public.Remedy] fills in Epsilon and Teachers.
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
@@ -223,8 +222,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates by what factor epsilon or the number of teachers is too small. The number of labels grows
-// with the square of both.
+// factor estimates how much too small epsilon or Teachers is. Labels grow with the square of both.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
 		return 1.6
@@ -278,10 +276,9 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return err == nil && p.enough(a, goal), err
 }
 
-// MaxQueries returns the largest number of queries of s that a new ledger accepts. The noise stays, and a cap
-// on answers scales with the queries. The result is 0 if no query is accepted. Mode Filter allows later,
-// adaptive charges, and its bound uses Rényi divergences at fixed orders. Mode Reserved may account by
-// privacy loss distributions.
+// MaxQueries returns the largest number of queries of s that a new ledger accepts, or 0. The noise stays, and
+// a cap on answers scales with the queries. Mode Filter allows later, adaptive charges, and its bound uses
+// Rényi divergences at fixed orders. Mode Reserved may account by privacy loss distributions.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -338,8 +335,7 @@ const maxCarried = 1 << 30
 
 // noiseShare is the noise of a steady plan divided by the number of teachers. At 0.2 the difference of two
 // noisy counts has a standard deviation of 0.28 of all votes. A gap of 0.9 is then safe, and a small gap is
-// not. Students on development splits of MNIST, optdigits, Adult and letter were best near 0.2, for any
-// accuracy of the teachers.
+// not. Students on splits of MNIST, optdigits, Adult and letter were best near 0.2, whatever the teachers.
 const noiseShare = 0.2
 
 // MaxCount returns the number of queries that GNMax can answer within target, with noise noiseShare times

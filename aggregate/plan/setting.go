@@ -27,8 +27,7 @@ func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distance
 // Alternative is a setting with its privacy cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the exact epsilon of Event at the goal's delta, on a separate ledger of mode reserved. By is
-	// the accountant that proves it.
+	// Epsilon is the exact epsilon of Event at the goal's delta, on a ledger of mode reserved. By proves it.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
@@ -76,8 +75,7 @@ func known(mechanism string) aggregate.Description {
 	return d
 }
 
-// chances returns the chances of s. For each query it adds the probability of the correct label, given an
-// answer.
+// chances returns the chances of s and, for each query, the probability of the correct label given an answer.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
 	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {
@@ -130,9 +128,8 @@ func answersOf(s aggregate.Setting) int {
 	return s.Queries
 }
 
-// untilCap returns the expected number of answers up to a limit. Each of n queries is answered independently
-// with probability p. For N ~ Bin(n, p) and N' ~ Bin(n-1, p), E[min(N, limit)] = n p P[N' < limit] + limit
-// P[N > limit].
+// untilCap returns the expected number of answers up to a limit, with probability p for each of n queries.
+// For N ~ Bin(n, p) and N' ~ Bin(n-1, p), E[min(N, limit)] = n p P[N' < limit] + limit P[N > limit].
 func untilCap(n int, p float64, limit int) float64 {
 	switch {
 	case limit >= n || p == 0:

@@ -33,8 +33,7 @@ type Outcome struct {
 	Approximate bool
 }
 
-// Accuracy returns the expected fraction of correct labels among the released labels. It is 0 without
-// released labels.
+// Accuracy returns the expected fraction of correct labels among the released labels, or 0 without labels.
 func (o Outcome) Accuracy() float64 {
 	if o.Released == 0 {
 		return 0
@@ -292,10 +291,9 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 
 // manyThresholds computes the outcome of MSvec, which draws new threshold noise after a refusal. A run is a
 // sequence of independent, identically distributed stretches, each up to a refusal. Let S(k) = P[a stretch
-// has more than k queries]. S(k) is a mean of powers over the threshold noise. Let a_i = P[a stretch starts
-// after i queries]. a_i is the sum over q < Failures of the q-fold convolutions of the distribution of
-// stretch lengths. The expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)). The number of right
-// answers has a similar sum.
+// has more than k queries], a mean of powers over the threshold noise. Let a_i = P[a stretch starts after i
+// queries], the sum over q < Failures of q-fold convolutions of the distribution of stretch lengths. The
+// expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)). Right answers have a similar sum.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.Lambda)
 	query, err := laplaceMasses(2 * cfg.Lambda)
@@ -341,8 +339,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals returns sum_{q < n} law^q, in which powers are convolutions cut to the length of law. It uses
-// doubling.
+// renewals returns sum_{q < n} law^q by doubling. A power is a convolution cut to the length of law.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {

@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// brokenLaw is a published variant of the sparse vector technique that is not private (Lyu, Su, Li 2017),
-// with inputs that show this.
+// brokenLaw is a published, non-private variant of the sparse vector technique (Lyu, Su, Li 2017), with a
+// counterexample.
 type brokenLaw struct {
 	name, mistake string
 	epsilon       float64 // claimed epsilon
@@ -223,8 +223,7 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 
 // fixedBatches shuffles the records into batches of fixed size but accounts for Poisson samples (Chua et al.
 // 2024; Lebeda et al. 2024). One record has gradient +1 or is missing, and all other records have -1. So the
-// sum of the record's batch is 2 or 1 above the other, known sums, and sampling hides nothing. The auditor
-// uses the largest sum.
+// sum of the record's batch is 2 or 1 above the other, known sums. The auditor uses the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -336,8 +335,7 @@ const flipScale, flips = 10.0, 500
 var exponential = profile(accountant.Repeated{
 	Event: accountant.ExponentialMechanism{Epsilon: 2 / flipScale}, Count: flips}, accountant.ReplaceOne)
 
-// permuteAndFlip returns the distribution of the wins of the class behind. It wins with probability
-// e^(-lead/Scale)/2.
+// permuteAndFlip returns the distribution of the wins of the class behind, of probability e^(-lead/Scale)/2.
 func permuteAndFlip(lead float64) []float64 {
 	p := math.Exp(-lead/flipScale) / 2
 	return binomial(flips, math.Log(p/(1-p)))

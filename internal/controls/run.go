@@ -16,11 +16,9 @@ import (
 // Options controls the effort of audits.
 type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
-	// Alpha is the probability that any claim is refuted if all claims are true. It is divided equally among
-	// the random audits.
+	// Alpha is the probability that any true claim is refuted. It is divided equally among the random audits.
 	Alpha float64
-	// Delta is the delta for claims with a privacy profile. 0 means 0.01 by runs, 1e-5 by law, 1e-8 by
-	// canaries.
+	// Delta is the delta for privacy profiles. 0 means 0.01 by runs, 1e-5 by law, 1e-8 by canaries.
 	Delta float64
 	// Runs, if not 0, replaces the number of runs on each input.
 	Runs int

@@ -76,8 +76,7 @@ func (e effort) coins(n int) (heads int, in []bool) {
 	return heads, in
 }
 
-// guess trains a model on a ledger of its own. It guesses from the scores of look which canaries were in the
-// data.
+// guess trains a model on its own ledger. It guesses from the scores of look which canaries were in the data.
 func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config,
 	look func(rate float64) []float64, in []bool, guesses int) (audit.Finding, error) {
 	claimed, err := claim(e.delta)

@@ -62,8 +62,7 @@ func stableTargets() []Target {
 	), subsampled())
 }
 
-// stableClaim returns a pure claim with its failure probability, or a point of the Gaussian profile at a
-// larger delta.
+// stableClaim returns a pure claim with its failure probability, or a point of the Gaussian profile.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	claim := pureOrProfile(must(stability.NewMStab(cfg)).Event(), cfg.Noise != stability.Gaussian)
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }

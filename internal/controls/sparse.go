@@ -142,8 +142,7 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the distributions of a run on two inputs. A released answer that differs identifies its
-// input.
+// stableLaws returns the distributions of a run on two inputs. A differing answer identifies its input.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

@@ -158,8 +158,7 @@ func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// overVotes yields the distributions for all votes and abstentions of the teachers, and for each change by
-// one teacher.
+// overVotes yields the distributions for all votes and abstentions, and for each change by one teacher.
 func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	return func(yield func(p, q []float64) bool) {
 		known := map[string][]float64{}

@@ -1,5 +1,4 @@
-// Package durable writes files atomically: a file is complete or absent, even after a crash or on a full
-// disk.
+// Package durable writes files atomically: a file is complete or absent, even after a crash or a full disk.
 package durable
 
 import (
@@ -21,8 +20,7 @@ func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error
 	return WriteTagged(path, "", mode, write)
 }
 
-// WriteTagged is [WriteFile] with a tag in the name of the temporary file. [Sweep] finds the file by its tag
-// after a crash.
+// WriteTagged is [WriteFile] with a tag in the name of the temporary file, by which [Sweep] finds the file.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, temporary(path, tag))
@@ -82,8 +80,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait returns the result of open. If ctx ends first, the error begins with waiting, and a later result is
-// closed.
+// Wait returns the result of open. If ctx ends first, the error begins with waiting, and Wait closes a later
+// result.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)

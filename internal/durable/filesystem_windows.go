@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the longest time that rename waits for processes with the old file open, such as indexers and
-// virus scanners.
+// patience is the longest time that rename waits for other processes with the old file open (virus scanners).
 const patience = 2 * time.Second
 
 // rename renames a synced file, replaces an existing file, and returns when the name is on disk. Windows
@@ -40,8 +39,7 @@ func rename(from, to string) error {
 }
 
 // SyncDir makes the names in a folder durable if the file system can flush a folder. Otherwise a name is as
-// durable as its file: [WriteFile] renames through to the disk, and NTFS keeps the order of creation and
-// flush.
+// durable as its file: [WriteFile] renames through to the disk, and NTFS keeps the order.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -90,8 +90,7 @@ func MkdirAll(path string, mode os.FileMode) error {
 	return nil
 }
 
-// OpenRegular opens a regular file for reading. It refuses other kinds without opening them, because opening
-// a pipe waits for a writer.
+// OpenRegular opens a regular file for reading. Other kinds are not opened, because opening a pipe can block.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

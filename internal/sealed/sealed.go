@@ -15,8 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ErrKind is for bytes that do not begin with the magic. ErrDamaged is for bytes that do not end with their
-// hash.
+// ErrKind is for bytes that do not begin with the magic, ErrDamaged for bytes with a wrong hash at the end.
 var (
 	ErrKind    = errors.New("it is of another kind or version")
 	ErrDamaged = errors.New("the file is damaged: its hash does not match")
@@ -71,8 +70,7 @@ func Fields(b []byte, magic string) (*Reader, error) {
 	return &Reader{rest: rest}, nil
 }
 
-// Intact reports whether the first size bytes of f begin with magic and end with their hash. It takes
-// constant memory.
+// Intact reports whether size bytes of f begin with magic and end with their hash. It takes constant memory.
 func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	body := size - sha256.Size
 	if body < int64(len(magic)) {

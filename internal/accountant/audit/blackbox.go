@@ -38,9 +38,8 @@ func (c Config) validate() error {
 // BlackBox audits a mechanism on two neighbouring inputs. The first half of the runs chooses an event and a
 // direction. The second half tests that event with the whole Alpha.
 //
-// The event is a set of outputs with a large likelihood ratio, as for the best event (Neyman, Pearson). The
-// confidence limits decide which set is best. Ding et al. 2018 and Bichsel et al. 2021 (DP-Sniper) choose
-// events in the same way.
+// The event is a set of outputs with a large likelihood ratio, like the best event (Neyman, Pearson). The
+// confidence limits decide which set is best (as in Ding et al. 2018; Bichsel et al. 2021, DP-Sniper).
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -231,8 +230,7 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 }
 
 // Guess makes guesses from scores, which should be large for records in the data. Half of the guesses are
-// "in", for the largest scores, and half are "out", for the smallest. in only serves to count correct
-// guesses.
+// "in", for the largest scores, and half are "out", for the smallest. in only counts correct guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

@@ -91,8 +91,8 @@ func (c Claim) validate() error {
 // Finding is the result of an audit.
 type Finding struct {
 	Claim Claim
-	// Epsilon is a lower bound on every true epsilon at Claim.Delta, with confidence 1 - Alpha. It is +Inf if
-	// no epsilon is true.
+	// Epsilon is a lower bound on every true epsilon at Claim.Delta, with confidence 1 - Alpha. It may be
+	// +Inf.
 	Epsilon  float64
 	Alpha    float64 // probability that a true claim is refuted; 0 for Exact
 	Runs     int     // number of runs or guesses; 0 for Exact
@@ -104,12 +104,10 @@ func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
 // Exact returns the largest loss over pairs of neighbours with known output distributions. A pair holds the
 // log probabilities of all outcomes on two neighbouring inputs, in the same order. Exact tests both
-// directions. accuracy, in [0, 1e-3], is the relative accuracy of the probabilities. With it no true claim is
-// refuted.
+// directions. With relative accuracy of the probabilities, in [0, 1e-3], no true claim is refuted.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)). A set of outcomes with large P/Q
-// attains it. It exceeds the claim if and only if the hockey-stick divergence at the claim's epsilon exceeds
-// its delta.
+// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), attained by outcomes with large P/Q. It
+// exceeds the claim if and only if the hockey-stick divergence at the claim's epsilon exceeds its delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err

@@ -1,8 +1,7 @@
 // Package audit tries to refute claims of (epsilon, delta)-differential privacy.
 //
 // A claim states P[S | D] <= e^epsilon P[S | D'] + delta for every event S and all neighbours D and D'. One
-// event that violates it refutes the claim. Every event gives a lower bound on the true epsilon at that
-// delta,
+// violation refutes the claim. Every event gives a lower bound on the true epsilon at that delta,
 //
 //	log((P[S | D] - delta) / P[S | D']).
 //
@@ -29,6 +28,5 @@
 //
 // An audit tests only the given inputs. A claim that is not refuted may still be false. Runs show no event
 // that is rarer than about once in all runs. At a delta of 1e-5 no affordable number of runs reveals much
-// about Gaussian noise, so audit the claim at a larger delta. Only Exact can reveal a leak through rare
-// events.
+// about Gaussian noise, so audit at a larger delta. Only Exact can reveal a leak through rare events.
 package audit

@@ -137,8 +137,7 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step without distances. Its cost is the cost of a record at Config.Bound, which is
-// required.
+// AddUnseen adds a step without distances, at the cost of a record at Config.Bound, which is required.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {
@@ -281,8 +280,7 @@ const (
 	//
 	// V is the sample variance, m the sample size, and R the range of e^(T K), which follows from Bound.
 	Bernstein Estimator = iota
-	// StudentT is the published estimator. The paper omits the factor T here but has it in the cost; StudentT
-	// includes it:
+	// StudentT is the published estimator, with the factor T that the paper omits here but has in the cost:
 	//
 	//	mean + t S/sqrt(m-1)
 	//
@@ -323,8 +321,7 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns the factor for a failure probability and m distances: a quantile of Student's t distribution,
-// or log(2/f).
+// price returns the factor for a failure probability and m distances: a Student t quantile, or log(2/f).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)

@@ -3,8 +3,8 @@
 // event and no bound of package accountant.
 //
 // A step of DP-SGD releases a sum with Gaussian noise. Let d be the change of the sum by one record, s the
-// standard deviation of the noise, and q the sampling probability. The log moment of the privacy loss at
-// integer order lambda is
+// standard deviation of the noise, and q the sampling probability. The log moment of the loss at integer
+// order lambda is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
@@ -13,21 +13,18 @@
 //
 //	c = log(E e^(T K(d)))/T
 //
-// E is estimated from a sample of distances by an upper limit that fails with probability Failure. Then, by
-// Markov's inequality,
+// E is estimated by an upper limit that fails with probability Failure. Then, by Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
-// All computations are in log space relative to the largest distance, so the results are finite for any
-// noise.
+// All computations are in log space relative to the largest distance, so all results are finite.
 //
 // # Guarantee
 //
 // Assumptions: the planned number of steps, the orders and Failure are fixed in advance. Given all earlier
 // releases, the distances of each step are independent draws from the distribution of d for a new record. The
 // estimator is Bernstein, and Bound holds. Then the privacy loss of all steps is at most eps_mu for a record
-// from the data distribution, with probability at least 1 - delta_mu over the record, the distances and the
-// noise.
+// from the data distribution, with probability at least 1 - delta_mu over record, distances and noise.
 //
 // The guarantee is about an average, without unit and neighbours. Unlike differential privacy it does not
 // hold for every record. If all distances equal Bound, eps_mu is the epsilon of the moments accountant at
@@ -36,24 +33,22 @@
 // # Errors in the sources
 //
 //   - The printed estimator (equation 14) lacks the T of the cost (equation 10).
-//   - The printed cost of the reverse direction is of first order in q. In a maximum it cancels amplification
-//     by sampling. The forward direction dominates (Mironov, Talwar, Zhang 2019, Theorem 5), so only it is
-//     used.
+//   - The printed cost of the reverse direction is of first order in q. In a maximum it cancels
+//     amplification. The forward direction dominates (Mironov, Talwar, Zhang 2019, Theorem 5) and is used
+//     alone.
 //   - delta_mu must cover the failure of every estimate, over steps and orders. The authors' code covers only
 //     steps, and nothing if a target epsilon is given.
 //   - The proof of composition treats the moments of a step as constants, but they depend on earlier
 //     releases. The Guarantee above assumes this dependence away, too.
 //   - Student's interval needs normal numbers (see [StudentT]).
-//   - The authors' notebook clips the gradient of the batch instead of each example, so its noise bounds
-//     nothing.
+//   - The authors' notebook clips the gradient of the batch, not of each example: its noise bounds nothing.
 //
 // # Caveats
 //
 //   - Outliers are not protected, and attacks target outliers.
 //   - Records must be exchangeable. Training rows have other gradients than new rows if the model overfits.
 //     Compare the distances of training and test rows.
-//   - Distances and Figures are private. A Figure does not cover settings that were chosen from another
-//     Figure.
+//   - Distances and Figures are private. A Figure does not cover settings chosen from another Figure.
 //   - With Bernstein the estimate is below the worst case only if T K(Bound) is small compared with log(m)
 //     for m distances. Otherwise a few unseen records at Bound could dominate the mean.
 //
@@ -86,8 +81,7 @@ const Schema = "pate.bayes/1"
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu. FailureDelta is the part of Delta for failing estimates. The confidence is 1 -
-	// FailureDelta.
+	// Delta is delta_mu. FailureDelta is the part of Delta for failing estimates.
 	Delta, FailureDelta float64
 	Order               int // order lambda of the estimate
 	Estimator           Estimator
@@ -102,8 +96,7 @@ type Figure struct {
 //
 //	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
 //
-// With Config.Bound the moments accountant at Delta gives a second bound. Figure then returns the smaller
-// bound.
+// With Config.Bound it returns the bound of the moments accountant at Delta if that is smaller.
 func (a *Account) Figure() Figure {
 	f := Figure{
 		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
@@ -126,8 +119,7 @@ func (f Figure) Opaque() opaque.Number { return f.mu }
 // OpaqueEstimate returns the estimate without the worst case.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns the epsilon of the moments accountant for a record at Config.Bound. It is +Inf without
-// Bound.
+// OpaqueWorst returns the epsilon of the moments accountant at Config.Bound. It is +Inf without Bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
 func text(n opaque.Number) string {

@@ -99,8 +99,7 @@ func shortfall(z *[lanes]float64, terms []term) {
 }
 
 // fine is a bound on the cost at the reference. Below it, power keeps the relative error of shortfalls. Above
-// it, power keeps only the absolute error, which is twice as fast and adds about 4e-16 to a cost (see
-// logMean).
+// it, power keeps the absolute error, which is twice as fast and adds about 4e-16 to a cost (see logMean).
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t, using repeated squaring.
@@ -210,8 +209,7 @@ type shortfalls struct {
 // 1.3e-13 for a row, and 2.1e-14 for the power.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step, with its costs and the terms of its
-// moments.
+// reference is an upper bound on the squared distances of a step, with its costs and terms of its moments.
 type reference struct {
 	square float64
 	costs  []float64
@@ -292,9 +290,8 @@ func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
 // This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. It dominates the other
-// direction (Theorem 5 there), so K alone is the cost. q must be in (0, 1], r at least 0 and lambda at least
-// 1. The sum over expm1 has only positive terms and uses logs. So the relative error of K is about 1e-14 from
-// 1e-300 to 1e300.
+// direction (Theorem 5 there), so K alone is the cost. q must be in (0, 1], r >= 0 and lambda >= 1. The sum
+// over expm1 has only positive terms and uses logs. So the relative error of K is about 1e-14.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }

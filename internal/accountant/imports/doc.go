@@ -1,13 +1,11 @@
-// Package imports reads the accounts of other libraries as events of package accountant, to compare epsilons
-// on the same schedule.
+// Package imports reads accounts of other libraries as events, to compare epsilons on the same schedule.
 //
 //	schedule, err := imports.DPAccounting(strings.NewReader("GaussianDpEvent(noise_multiplier=2.0)"))
 //
 // # Guarantee
 //
-// The result is exact: an input is read only if an event of package accountant has the same meaning under the
-// relation of the returned schedule. A converted parameter is rounded towards higher cost. All other inputs
-// give an *UnsupportedError.
+// An input is read only if an event of package accountant has exactly the same meaning under the returned
+// relation. A converted parameter is rounded towards higher cost. All other inputs give an *UnsupportedError.
 //
 // # Caveats
 //

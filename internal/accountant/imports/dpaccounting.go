@@ -16,8 +16,7 @@ import (
 //
 // Arguments must be named. The relation is add_remove, except with a RandomizedResponseDpEvent or a
 // SampledWithoutReplacementDpEvent, which need replace_one. Gaussian, Laplace, discrete Laplace and Poisson
-// sampled events are refused under replace_one: replacing a record changes a clipped sum by up to twice the
-// clipping norm.
+// sampled events are refused under replace_one, where a clipped sum can change by twice the clipping norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -241,8 +240,7 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian. The dimension does not matter, because the event has noise on
-// every coordinate.
+// discreteGaussian reads the discrete Gaussian. The dimension is irrelevant: every coordinate has noise.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {

@@ -170,8 +170,7 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads a value that begins with a name: a constant, a call, or a numpy scalar such as
-// np.float64(0.01).
+// named reads a value that begins with a name: a constant, a call, or a numpy scalar (np.float64(0.01)).
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
 	word := p.word()

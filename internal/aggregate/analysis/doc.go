@@ -52,8 +52,7 @@
 // answers can distinguish two neighbours with certainty (a test shows this).
 //
 // [Expected] is the number in most papers on Confident-GNMax, and it is no bound. [Realised], the
-// data-dependent cost of the given answers, is no bound either. Report.All is a bound that charges every
-// query as answered.
+// data-dependent cost of the given answers, is no bound either. Report.All is a bound.
 //
 // Smooth sensitivity is known only for GNMax and the threshold test. The published theorem has conditions
 // that fail if the order is high for the noise ([ConditionError]). Then, and for every release, a different
@@ -66,5 +65,4 @@
 //
 // The data-independent numbers are the published numbers. For LNMax they exceed the charge of a ledger,
 // because accountant.LNMax has a tighter curve.
-// ledger: accountant.LNMax has the tight curve.
 package analysis

@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise describes the noise on one count: the logs of distribution function and density, and quadrature
-// points.
+// noise describes the noise on one count: logs of distribution function and density, and quadrature points.
 type noise interface {
 	log(x float64) (cdf, density float64)
 	// nodes returns points and weights for integrals of products of densities and distribution functions
@@ -84,19 +83,18 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 // laws computes the output distributions of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
 	// cover announces a histogram for a later visit. The tables depend on all histograms covered or visited
-	// before, and can affect the last bits of a result. If all histograms are covered first, the order of
-	// visits does not matter.
+	// before, and can affect last bits. If all histograms are covered first, the order of visits is
+	// irrelevant.
 	cover(t tally)
 	// visit calls f with the log probabilities of the classes on counts, and then on every neighbour with one
 	// moved vote. It may omit neighbours that are equal up to the order of classes. f may change law but must
-	// not keep law or counts.
+	// keep neither argument.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	// threshold returns the log probabilities of both results of the threshold test.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance computes distributions for continuous noise, which treats all classes alike. It stores values that
-// depend on one count.
+// instance computes distributions for continuous noise, which treats classes alike. It caches by count.
 type instance struct {
 	noise     noise
 	low, high int // range of the counts in columns
@@ -364,8 +362,7 @@ func renyi(laws []outcome, a float64) float64 {
 	return w.divergences()[0]
 }
 
-// smallExcess returns e^{a u} - 1 - a (e^u - 1) for a > 1 and |a u| < 0.1. It sums (a^k - a) u^k / k! over k
-// >= 2.
+// smallExcess returns e^{a u} - 1 - a (e^u - 1), the sum of (a^k - a) u^k / k! for k >= 2, if |a u| < 0.1.
 func smallExcess(a, u float64) float64 {
 	total, au, uu, factorial := 0.0, a*u, u, 1.0
 	for k := 2.0; k <= 9; k++ {

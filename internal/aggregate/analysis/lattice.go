@@ -41,8 +41,7 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that the tables for integer noise would be too large or would underflow. It is as
-// private as the votes.
+// IntegerNoiseError reports that tables for integer noise would be too large or underflow. It is private.
 type IntegerNoiseError struct {
 	Scale  float64 // scale of the noise, in votes
 	Spread float64 // difference of the largest and the least count of a query, in votes

@@ -48,8 +48,7 @@ type localCost struct {
 	// unknown is the failing condition of the published theorem, or "".
 	unknown string
 	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. It uses the
-	// costs at the ends of the cell and one moved vote away from them. It assumes only that the cost grows
-	// with q.
+	// costs at the ends of the cell and one moved vote away. It assumes only that the cost grows with q.
 	cells    []float64
 	z0, step float64
 }
@@ -62,8 +61,7 @@ func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) 
 
 // newLocalCost finds q0 and tests two conditions on a grid of quantiles. The cost must grow with q (C5),
 // which every bound needs. The published theorem also needs that the growth grows (C6). The grid ends where
-// the cost is 1e-13 of its largest value. The test is evidence, not proof, like the numerical derivatives in
-// the paper.
+// the cost is 1e-13 of its largest value. The test is evidence, not proof, as in the paper.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -174,8 +172,8 @@ func (l *localCost) change(logQ float64) float64 {
 
 // publishedProfile adds to dst[d] weight times a bound on the change by one moved vote, at any histogram d
 // moved votes from t. The conditions of the published theorem must hold. It follows the histograms with the
-// largest changes. Below q1 these have the largest q, and above q0 the smallest q. Between q1 and q0 every
-// change is the plateau.
+// largest changes: below q1 with the largest q, above q0 with the smallest q. Between q1 and q0 every change
+// is the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
@@ -253,16 +251,14 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves one vote from the first class to the second. This raises the flip bound most, because the
-// bound is convex in each distance and steepest in the smallest distance. The first class must lead by at
-// least two votes.
+// disagree moves one vote from the first class, which must lead by two votes, to the second. This raises the
+// flip bound most, because the bound is convex in each distance and steepest in the smallest distance.
 func (t tally) disagree() {
 	t[0]--
 	t[1]++
 }
 
-// agree moves one vote from the second class to the first, which lowers the flip bound most. Then it sorts
-// again.
+// agree moves one vote from the second class to the first, which lowers the flip bound most. It sorts again.
 func (t tally) agree() {
 	t[0]++
 	t[1]--

@@ -133,8 +133,7 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query on counts. A tested mechanism releases whether it
-// answered, and the label.
+// exact returns the exact divergences of one query. A tested mechanism also releases whether it answered.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -160,9 +159,8 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the claim of a ledger of mode reserved for a run with these caps on any votes. It uses the
-// accountant with the least epsilon, and integer noise. It returns nil if package aggregate cannot draw such
-// noise.
+// claim returns the claim of a ledger of mode reserved for a run with these caps on any votes, with integer
+// noise and the least epsilon of all accountants. It returns nil if package aggregate cannot draw such noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {

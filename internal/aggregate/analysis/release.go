@@ -67,8 +67,7 @@ type Sanitizer struct {
 	cost        float64 // cost of the release at Order
 }
 
-// NewSanitizer checks the configuration and fills in defaults. Errors: a [*ConditionError] if no sensitivity
-// is known.
+// NewSanitizer checks cfg and fills in defaults. Errors: a [*ConditionError] if no sensitivity is known.
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	m := cfg.Mechanism
 	if err := m.validate(); err != nil {
@@ -125,8 +124,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit returns 1/(1-e^{-2 beta}). A release with smoothness beta has a finite cost only at orders below
-// it.
+// OrderLimit returns 1/(1-e^{-2 beta}). A release with smoothness beta has a finite cost at orders below it.
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
 func (s *Sanitizer) choose() error {
@@ -202,8 +200,7 @@ type Released struct {
 	Cost        float64
 	ReleaseCost float64 // cost of the release at Order
 	Delta       float64
-	// Epsilon, at Delta, covers Cost and ReleaseCost together. It is a function of the release and no
-	// guarantee.
+	// Epsilon, at Delta, covers Cost and ReleaseCost. It is a function of the release and no guarantee.
 	Epsilon float64
 	// TooLow is the probability that Cost is below the true cost.
 	TooLow float64

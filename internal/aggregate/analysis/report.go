@@ -52,8 +52,7 @@ type Costs struct {
 	Independent, DataDependent Epsilon
 	// Claim is the claim of a ledger of mode reserved for the same queries and answers on any votes. It is at
 	// most Independent. For LNMax it is less, because the published cost is loose. It depends on the votes
-	// only through the number of answers. It is nil in Expected, and for noise that package aggregate cannot
-	// draw.
+	// only through the number of answers. It is nil in Expected, and for noise that cannot be drawn.
 	Claim *accountant.Claim
 }
 

@@ -14,8 +14,7 @@ import (
 )
 
 // Sanitized previews the release of a data-dependent epsilon: the cost at one order plus noise scaled by the
-// smooth sensitivity. Order, beta and noise are chosen from the votes. So they are private and must not be
-// used in a [Sanitizer].
+// smooth sensitivity. Order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
 type Sanitized struct {
 	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
 	// expected cost, as if the probabilities of answers were public. Its release cost is Theorem 23 of
@@ -89,8 +88,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 }
 
 // profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the part of
-// the noisy argmax. A record at distance d moves at most d votes of each query, so the profiles of the
-// queries add up.
+// the argmax. A record at distance d moves at most d votes of each query, so the profiles add up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
@@ -178,8 +176,7 @@ func preview(order float64, e accountant.GNSS, before Number, smooth, cost float
 	}
 }
 
-// releaseCost returns the divergence of order a that the accountant charges for a release. It is +Inf if
-// unbounded.
+// releaseCost returns the divergence of order a that is charged for a release. It is +Inf if unbounded.
 func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	cost, _, err := accountant.Divergence(accountant.AddRemove, a, e)
 	if err != nil {
@@ -188,8 +185,7 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	return cost, nil
 }
 
-// printedGNSS returns the published cost of a release, Theorem 23 of Papernot et al. 2018, only to reproduce
-// published numbers:
+// printedGNSS returns the cost of a release in Theorem 23 of Papernot et al. 2018, only for comparison:
 //
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 //

@@ -15,8 +15,7 @@
 //	add/remove    Repeated{DiscreteGaussian{Sigma, 1}, columns}
 //	replace-one   Repeated{DiscreteGaussian{Sigma, sqrt 2}, columns}
 //
-// This equals one vector with sensitivity sqrt(columns) or sqrt(2 columns). So the cost is proportional to
-// the number of columns.
+// This equals one vector with sensitivity sqrt(columns) or sqrt(2 columns). The cost grows with the columns.
 //
 // # Caveats
 //

@@ -65,8 +65,7 @@ func (m *Marginals) Event() accountant.Event {
 
 // Release returns the noisy counts, with one slice per column and one count per bin. cells has one row per
 // unit, with a bin or [None] for each column. It fails unless r charges exactly Event under the configured
-// relation and is unused. The same key, ledger entry and cells give the same counts. Errors contain nothing
-// about a unit.
+// relation and is unused. The same key, ledger entry and cells give the same counts. Errors reveal no unit.
 func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) ([][]int64, error) {
 	if err := m.check(cells); err != nil {
 		return nil, err
@@ -111,8 +110,7 @@ func add(counts [][]int64, cells [][]int) {
 	}
 }
 
-// PoolShare is the fraction of a budget for marginals from which queries are drawn. Histograms of thousands
-// of rows need little.
+// PoolShare is the fraction of a budget for marginals from which queries are drawn. Histograms need little.
 const PoolShare = 0.1
 
 // ForPool returns marginals that use [PoolShare] of a budget. It ignores cfg.Sigma.
@@ -142,8 +140,7 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Weights returns a relative weight for each bin of each column. A negative noisy count has weight 0. nil
-// gives nil.
+// Weights returns a relative weight for each bin. A negative noisy count has weight 0. nil gives nil.
 func Weights(counts [][]int64) [][]float64 {
 	if counts == nil {
 		return nil

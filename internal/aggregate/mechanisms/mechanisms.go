@@ -9,8 +9,7 @@
 //	m, err := d.New(s)
 //
 // To add a mechanism, write it with its description in package aggregate or stable, and add the description
-// to that package's Descriptions. Tests require for every description an output distribution, an event that
-// covers it, and an audit.
+// to that package's Descriptions. Tests require an output distribution, an event and an audit.
 package mechanisms
 
 import (
@@ -48,8 +47,7 @@ func Find(name string) (aggregate.Description, error) {
 	return aggregate.Description{}, fmt.Errorf("mechanisms: no mechanism %q: one of %s", name, strings.Join(Names(nil), ", "))
 }
 
-// AlwaysAnswers reports whether a mechanism uses only votes, always answers, and has one noise as its only
-// parameter.
+// AlwaysAnswers reports whether a mechanism uses only votes, always answers, and has one noise parameter.
 func AlwaysAnswers(d aggregate.Description) bool {
 	return !d.Predicts && !d.Distances && !d.Declines && len(d.Parameters) == 1 && len(d.Noise()) == 1
 }

@@ -106,8 +106,7 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 }
 
 // Parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by the mean
-// number of votes at a question. nearestShare bounds that mean, divided by units/classes, because votes from
-// farther away are worse.
+// number of votes at a question. nearestShare times units/classes bounds that mean: farther votes are worse.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2

@@ -138,8 +138,7 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, nil
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim at that
-// noise.
+// calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim.
 func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	noise, err := r.least(ctx, account)(event)
@@ -178,8 +177,7 @@ func leastAbove(enough func(x float64) bool) float64 {
 }
 
 // StabilityWinsFrom returns the least number of queries, in steps of a fifth, at which stable-svt needs a
-// smaller gap than noisy argmax. At most Unstable answers may be unstable. It returns 0 if no number up to
-// 2^40 is enough.
+// smaller gap than noisy argmax, with at most Unstable unstable answers. It returns 0 above 2^40.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
@@ -217,8 +215,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the config of accounts like a ledger of mode reserved. Votes cost the same under both
-// relations.
+// claims returns the account of a ledger of mode reserved. Votes cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }

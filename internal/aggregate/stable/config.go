@@ -29,8 +29,7 @@ const (
 	SVTCalibrated = "m-svec/calibrated"
 )
 
-// Config holds a mechanism and its parameters, in moved votes. A moved vote closes a gap of two votes. Unused
-// fields are 0.
+// Config holds a mechanism and its parameters, in moved votes. A moved vote closes a gap of two votes.
 type Config struct {
 	Mechanism string
 	Sigma     float64 // MStab: standard deviation of Gaussian noise, instead of Scale
@@ -87,8 +86,7 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab computes the tail probability at the threshold. Package stability computes the threshold from this
-// probability.
+// newMStab passes the tail probability at the threshold as Delta, so NewMStab finds the same threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -125,8 +123,7 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 // Event returns the event of a whole run in the worst case.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities that the first query is released and that it is refused, at the
-// given distance.
+// LawAt returns the exact log probabilities of a release and of a refusal of the first query at distance.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)
@@ -177,8 +174,8 @@ func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	return svt.DistanceFor(m.svt, probability)
 }
 
-// Start begins a run. The order of the queries decides which queries come after the stop. In MSvec it also
-// changes the answers.
+// Start begins a run. The order of queries decides which queries come after the stop and, in MSvec, the
+// answers.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)

@@ -212,8 +212,7 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 }
 
 // Sparse returns a sparse vector for a whole budget: epsilon and t.Delta. name selects the choice of the
-// noise. SVT refuses stable answers with probability at most refusal. Errors: [accountant.ErrNoBracket] if no
-// noise fits.
+// noise. SVT refuses stable answers with probability at most refusal. Errors: [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
 	case SVT:
