@@ -59,7 +59,7 @@ func pureCurve(eps float64) curve {
 
 // laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps: log(a/(2a-1) e^{(a-1) eps} +
 // (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6). The weights sum to one. So the argument of
-// the logarithm minus 1 is computed analytically.
+// the logarithm minus 1 is computed without cancellation.
 func laplaceCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -110,7 +110,7 @@ func sampledPureCurve(q, eps float64) curve {
 
 // boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t] (Durfee,
 // Rogers 2019), as for the exponential mechanism. The worst distribution has two points. Its moment is
-// ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). Its maximum over t has a closed
+// ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). The maximum over t has a closed
 // form. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) -
 // phi(eps))/(a-1). It never exceeds a eps^2/8 (Cesar, Rogers 2021) or the pure curve.
 func boundedRangeCurve(eps float64) curve {
@@ -192,7 +192,7 @@ func leastCurve(c, d curve) curve {
 // shift 0. So in the worst case one coordinate has all of the L1 sensitivity. The loss is s t on the mass
 // 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 points between form a geometric series. With p = a t and m
 // = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)). The weights sum
-// to one. So the moment minus 1 is computed analytically.
+// to one. So the moment minus 1 is computed without cancellation.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)

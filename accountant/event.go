@@ -13,12 +13,12 @@ import (
 
 // An Event describes one run on the private data: the mechanism, its parameters and the number of runs. It is
 // plain data without behaviour. An accountant interprets it, and an auditor can interpret it again later. The
-// set of events is closed, and the meaning of a field never changes. An accountant returns
-// ErrUnsupportedEvent for an event that it does not support. It never guesses.
+// set of events is closed, and the meaning of a field never changes. An accountant never guesses. It returns
+// ErrUnsupportedEvent for an event that it does not support.
 //
 // A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
-// under the relation of the account. PATE events are per vote count. They assume that one record changes at
-// most one teacher, and so at most one vote of a query. This holds for both relations.
+// under the relation of the account. PATE events are per vote count. These events assume that one record
+// changes at most one teacher, and so at most one vote of a query. This holds for both relations.
 //
 // An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
@@ -56,7 +56,7 @@ type (
 	}
 	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf. It exists where pair alone does not suffice.
+	// pairs adds pairs that dominate n runs of a leaf. A leaf has pairs if pair alone does not suffice.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}

@@ -10,9 +10,9 @@ type interval struct{ lo, hi *big.Int }
 
 // expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until y <= 1/2. It
 // sums the series of exp(y), whose terms are positive, rounded down for lo and up for hi. Each omitted term
-// is at most half its predecessor. So together they are less than the last term. The reciprocal swaps the
-// bounds, and h squarings follow. Every step is monotone and rounds outwards. So the bounds hold for every
-// working precision, which only sets their distance.
+// is at most half its predecessor, so the omitted terms together are less than the last term. The reciprocal
+// swaps the bounds, and h squarings follow. Every step is monotone and rounds outwards. So the bounds hold
+// for every working precision. The precision only sets the distance of the bounds.
 func expNeg(p, q *big.Int, prec uint) interval {
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32

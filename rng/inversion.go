@@ -13,9 +13,9 @@ import (
 //
 // This X is at least m with probability P[X >= m]. Only the bits of U that the comparison needs are read. The
 // first 63 bits are the integer u, and U is in [u, u+1)/2^63. A table is made at the first draw. For every
-// tail T it holds an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T. If u >= e + slack, then U
-// >= T. Between them extend decides exactly, less than once in 2^50 draws. So the table decides only certain
-// cases, and nothing is rounded. Mostly the first 13 bits decide.
+// tail T the table holds an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T. If u >= e + slack,
+// then U >= T. Otherwise, in less than one of 2^50 draws, extend decides exactly. So the table decides only
+// certain cases, and nothing is rounded. Mostly the first 13 bits decide.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -87,8 +87,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide. A slot is closed if every u of the slot gives X = m. Then the largest u is below all
-// tails before the m-th, and the least u is at least slack above the m-th tail.
+// index fills the guide. A slot is closed if its largest u is below all tails before the m-th, and its least
+// u is at least slack above the m-th tail. Then every u of the slot gives X = m.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {
@@ -133,9 +133,8 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 }
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
-// below 2^136 with q 2^136. This is an integer, because the last bit of q is worth at least 2^-116. The
-// leading byte usually decides, so one word serves eight trials. The rest is drawn if the leading bytes are
-// equal.
+// below 2^136 with q 2^136, which is an integer: the last bit of q is worth at least 2^-116. The leading byte
+// usually decides, so one word serves eight trials. If the leading bytes are equal, the rest is drawn.
 type Bernoulli struct {
 	always bool
 	first  byte
@@ -164,8 +163,9 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 }
 
-// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i. All use
-// the same word. So full groups of eight and then the remainder give the same outcomes as all trials at once.
+// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i. The
+// trials use the same word. So full groups of eight and then the remainder give the same outcomes as all
+// trials at once.
 func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	const ones = 0x0101010101010101
 	const top = ones << 7

@@ -34,8 +34,8 @@ func (k Key) Stream() *Stream {
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
 // Uint64N returns a uniform integer in [0, n), without bias. n = 0 stands for 2^64. It uses Lemire's
-// multiply-and-reject (2019). It rejects the 2^64 mod n smallest lo(x n). Then every hi(x n) has exactly
-// floor(2^64/n) preimages.
+// multiply-and-reject (2019). It rejects the 2^64 mod n smallest values of lo(x n). Then every hi(x n) has
+// exactly floor(2^64/n) preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
@@ -65,8 +65,8 @@ func (s *Stream) Perm(dst []int) {
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
 // Streams returns the streams of keys that differ only in their ids, one at a time. They equal the streams of
-// Derive(label, ids...).Stream(). The first blocks of the two hashes of HMAC depend only on the secret and
-// are hashed once. A stream allocates nothing. Both make it three times as fast. A Streams is not safe for
+// Derive(label, ids...).Stream(), at about a third of the time. The first blocks of the two hashes of HMAC
+// depend only on the secret and are hashed once. A stream allocates nothing. A Streams is not safe for
 // concurrent use.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks

@@ -134,8 +134,8 @@ const (
 )
 
 // Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. One
-// convolution without tilt serves all epsilons. Its absolute error is negligible beside deltas that matter to
-// a person.
+// convolution without tilt serves all epsilons. The absolute error is far below deltas that matter to a
+// person.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:

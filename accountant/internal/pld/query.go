@@ -189,8 +189,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 }
 
 // foreseeable reports whether the sum is nearly normal near the result. The slope there then predicts the
-// width that grids cause. It needs many Gaussian steps, no extreme slope, and no loss far above the spread of
-// the sum.
+// width that grids cause. This needs many Gaussian steps, no extreme slope, and no loss far above the spread.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {

@@ -56,8 +56,7 @@ type term struct {
 }
 
 // outcomes returns a pair that bounds the pair of the sum from below, in the given direction, from lattices
-// of at most most points. It is meant for a delta of about e^logDelta. If nothing is certified, it has loss 0
-// only.
+// of at most most points. It is meant for a delta of about e^logDelta. Its loss is 0 if nothing is certified.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
