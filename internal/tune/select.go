@@ -189,7 +189,7 @@ type found struct {
 	File    string  `json:"file,omitempty"` // name of the output file in the folder
 }
 
-// These are names in the folder of a search. Folders of runs have pseudorandom names that hide their number.
+// These are names in the folder of a search. Pseudorandom names hide the number of runs.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"

@@ -46,7 +46,7 @@ var (
 )
 
 // Reader returns the unpacked bytes of r. It detects gzip and Zstandard from the first bytes. It fails after
-// MaxBytes bytes, and for a compressed file after maxRatio times the file size.
+// MaxBytes bytes. A compressed fs.File must not exceed max(smallBytes, maxRatio times its size).
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)

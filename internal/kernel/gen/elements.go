@@ -66,7 +66,7 @@ func maxTaps() {
 	one, top, code, won, v, mask := YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
 	VPCMPEQD(one, one, one)
 	VPSRLD(operand.U8(31), one, one)
-	// order makes floats sort like integers, and is its own inverse.
+	// order maps floats to integers with the same order, and is its own inverse.
 	order := func(v reg.VecVirtual) {
 		VPSRAD(operand.U8(31), v, mask)
 		VPSRLD(operand.U8(1), mask, mask)

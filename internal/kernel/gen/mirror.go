@@ -31,7 +31,7 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function with the addresses results. begin prepares a strip.
+// write writes a function with the parameters results. begin prepares a strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
@@ -139,7 +139,8 @@ func (g mirror) store(r int) {
 	}
 }
 
-// moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12, 13 and 14, 15.
+// moduliOf stores sum and difference of the moduli of two complex numbers, in register pairs 12, 13 and 14,
+// 15.
 func (mirror) moduliOf(up, down reg.Register) {
 	for i := 12; i < 16; i++ {
 		VMULPS(y(i), y(i), y(i))
