@@ -154,7 +154,7 @@ func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return c.Bound, err
 }
 
-// Rough implements Rougher with an RDP account. It returns nil if t uses only Rényi divergences already.
+// Rough implements Rougher with an RDP account. It returns nil if the method is ByRDP.
 func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil

@@ -25,7 +25,7 @@
 //
 // Let the events describe the run, with counts and parameters fixed in advance. Earlier outputs may choose
 // the order of the events. Let two data sets be neighbours in the sense of the [Relation]. Then their outputs
-// are (Upper, delta)-indistinguishable in both directions. The caller defines the privacy unit: a record or a
+// are (Upper, delta)-indistinguishable in both directions. The caller chooses the privacy unit: record or
 // user.
 //
 // A mechanism has cost (curve, failure) in one of two ways. (1) For every ordered pair of neighbours there is
@@ -47,8 +47,8 @@
 // The set of remaining mechanisms does not depend on y. Only their order does. By induction the last factor
 // is at most the divergence of the product of their pairs, at the same ratio. So the whole is at most the
 // divergence of the first step times this product. Products commute. The same argument with moments in place
-// of H proves the curves. It fails if the multiset itself depends on outputs. Such a run needs a filter
-// (package ledger).
+// of H proves the curves. It fails if the multiset itself depends on outputs. Then use a filter (package
+// ledger).
 //
 // The argument also covers sessions that are open at the same time, if each step has its own noise. An
 // example is the mode Reserved of package ledger. A sparse vector keeps noise between answers, so it is not a

@@ -307,7 +307,7 @@ func (m *allocationMoments) inverse(b float64) float64 {
 const laplaceStep = 0.04
 
 // transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,
-// ratios far below 1/theta contribute as 0, and ratios far above 1/theta do not contribute.
+// ratios far below 1/theta count as ratio 0, and ratios far above 1/theta do not contribute.
 func (m *allocationMoments) transform() {
 	if m.laplace != nil {
 		return

@@ -3,15 +3,14 @@
 //
 // A run has one [Key] of 256 secret bits. All randomness of the run is derived from this key by names
 // ([Key.Derive], a pseudo-random function): the partition of the records, each teacher's training, the noise
-// of each query. So no two purposes use the same stream, their order does not matter, and a resumed run
-// repeats the noise.
+// of each query. So no two purposes use the same stream, in any order, and a resumed run repeats the noise.
 //
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (with its geometric half) and
 // [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits are uniform, the
 // distributions are exact. Sampling uses no floating-point numbers. So the attacks on floating-point noise
-// (Mironov 2012; Jin et al. 2022) do not apply. The samplers compare 64-bit words with integers that are
-// proven to enclose the real numbers in question. If these do not decide, they use big integers and further
-// bits of the stream.
+// (Mironov 2012; Jin et al. 2022) do not apply. The samplers compare 64-bit words with integers that provably
+// enclose the real numbers in question. If these do not decide, they use big integers and more bits of the
+// stream.
 //
 // [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It is for noise whose size is
 // itself a secret. The running time depends on this size.

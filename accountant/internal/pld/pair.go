@@ -101,7 +101,8 @@ func Several(steps, k int64, sigma float64) Pair {
 // steps. The noise decides whether this sum or the sum of several gives the larger epsilon.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
-// tooPlain reports whether the sum of several would be rounded too much. Only the plain sum is then used.
+// tooPlain reports whether only the plain sum is used. The sum of several is then too inaccurate or no
+// better.
 func (p Pair) tooPlain() bool {
 	return p.b < LeastAllocated || p.b > maxSeveralNoise || p.a > maxSeveral
 }
