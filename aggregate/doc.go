@@ -80,9 +80,9 @@
 //
 // Teachers must not share private data, random streams or anything fitted on all private data. Package
 // teachers ensures this. Do not use a key for two vote files, because the same noise would cover two
-// histograms. Derive the key from a hash of the votes ([Key].DeriveBytes). A prediction for an
-// [InteractiveSession] must come from public data and earlier answers. Answers under a key from [SeedKey] are
-// for experiments ([Session].Releasable is false). The results of Law and the vote counts are private.
+// histograms. Derive the key from a hash of the votes ([rng.Key.DeriveBytes]). A prediction for
+// [InteractiveGNMax] must come from public data and earlier answers. Answers under a key from [rng.SeedKey]
+// are for experiments ([Session].Releasable is false). The results of Law and the vote counts are private.
 //
 // Running time is not constant. The time to draw noise does not depend on the votes, but it reveals something
 // about the noise. The comparison of noise with votes takes a fixed number of steps, but its branches depend

@@ -56,8 +56,8 @@ func gnmaxDescription() Description {
 
 // gaussianReach is the distance from the counts, in sigmas, beyond which integrand and summand are
 // negligible. Both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest
-// count and 6 sigmas above the largest count, for up to 2^22 classes. At ten sigmas more they are below
-// e^-50.
+// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside it they are smaller
+// by e^50.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are

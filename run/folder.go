@@ -99,6 +99,7 @@ const (
 	finishedName = "finished"
 )
 
+// Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
 // OpenFolder creates the folder at path, or resumes its run, and locks the folder. It waits while another

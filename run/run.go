@@ -24,8 +24,8 @@ type Run struct {
 	Units Units  // units of the protected data
 	// Seed, if not nil, makes the run repeatable. No result may then be released.
 	Seed *uint64
-	// Key is the source of the noise, from the folder that keeps and destroys it. If Key is zero and Seed is
-	// nil, a secret key is stored next to the ledger until the run is complete.
+	// Key is the key of the run's folder and the source of the noise. If Key is zero and Seed is nil, a
+	// secret key is stored next to the ledger until the run is complete.
 	Key rng.Key
 	// Plan returns the privacy cost of the run on the ledger in before. A new ledger exists only in memory
 	// until the plan fits.
@@ -85,6 +85,7 @@ type Stage struct {
 	Read func(file io.Reader) error
 }
 
+// Before is the state of a ledger before a run is charged.
 type Before struct {
 	*ledger.Ledger
 	// Recorded lists the runs of the same kind on the ledger. It is empty for a ledger of one run.
@@ -351,7 +352,7 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages, calls after, if not nil, with the results, and closes the ledger.
+// Do carries out all stages, passes the results to after, which may be nil, and closes the ledger.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

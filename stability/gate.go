@@ -98,8 +98,9 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 // its value on these data. [Median] returns a Function.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the number of records that must change until the local sensitivity exceeds bound, or 0
-	// if it does so already. A smaller result is valid if it changes by at most 1 between neighbours.
+	// Distance returns the number of records that must change until the local sensitivity exceeds bound. It
+	// is 0 if the bound is exceeded now. A smaller result is valid if it changes by at most 1 between
+	// neighbours.
 	Distance func(data D, bound float64) (int64, error)
 	// Relation is the only relation for which Distance is valid. It is 0 if both relations are valid.
 	Relation accountant.Relation

@@ -59,7 +59,7 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 		return nil, fmt.Errorf("stability: Gaussian noise needs NoiseMultiplier in [2^-10, 2^20], not %g, and no Epsilon", cfg.NoiseMultiplier)
 	}
 	m := &Mean{cfg: cfg, grid: gridFor(2*cfg.Clip*multiplier, meanBits)}
-	// The clip norm in units. It exceeds the rounding error of float64 sums.
+	// The clip norm in units, increased by more than the rounding errors of float64.
 	clip := cfg.Clip / m.grid.unit * (1 + float64(cfg.Dimension+8)*0x1p-52)
 	if float64(cfg.Records)*(clip+1) > 0x1p61 {
 		return nil, fmt.Errorf("stability: %d records with so little noise do not fit the grid", cfg.Records)

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
+// Answer is the released result of one query: a value or a refusal.
 type Answer[T any] struct {
 	Value    T
 	Released bool // false: the answer was refused and Value is zero

@@ -102,10 +102,12 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
+// Law returns the distribution of a run. For stable answers, the value is -distance and above means refused.
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }
 
+// Answer is the released result of one query: a value or a refusal.
 type Answer[T any] struct {
 	Value    T
 	Released bool // false: the query was refused and Value is zero

@@ -95,8 +95,8 @@ func penalty(a, delta float64) (float64, error) {
 			return 0, fmt.Errorf("ledger: %w", err)
 		}
 		if epsilon > 0 {
-			// The conversion adds three terms to known: a term of log delta, which is at most the sum of all
-			// other terms, log(1-1/a), and -log(a)/(a-1), which is in [-1, 0].
+			// The conversion adds to known: a term of log delta, log(1-1/a), and -log(a)/(a-1). The last term
+			// is in [-1, 0]. The first term is at most the sum of the rest.
 			return mathx.Up(epsilon - known + 1e-14*(known+epsilon-math.Log1p(-1/a)+1)), nil
 		}
 	}
@@ -176,8 +176,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders for everything reserved plus, if more is not nil, one
-// reservation of more. In mode Filter the filter decides by this epsilon, which bounds no release.
+// onOrders returns the least epsilon over the orders. It covers everything reserved and one reservation of
+// more, which may be nil. In mode Filter the filter decides by this epsilon, which bounds no release.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

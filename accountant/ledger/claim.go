@@ -23,7 +23,7 @@ import (
 // have different distributions. No theorem adds up their privacy loss distributions at one delta. Rényi
 // divergences at a fixed order do add up.
 //
-// Such a ledger refuses an event that bounds only Rényi divergences, which is marked in its [Use].
+// A ledger with privacy loss distributions refuses an event that bounds only Rényi divergences (see [Use]).
 
 // Claim is the epsilon of everything reserved and the accountant that proved it.
 type Claim struct {

@@ -69,14 +69,14 @@ type Config struct {
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
 	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen at the end, and
-	// nil means accountant.DefaultOrders, refined. In mode Filter the orders are fixed, and Delta is split
-	// evenly among finite orders. nil then means the one order at which the budget admits the largest
-	// Gaussian cost. Order +Inf adds pure epsilons and uses no Delta.
+	// nil means accountant.DefaultOrders with a search between them. In mode Filter the orders are fixed, and
+	// Delta is split evenly among finite orders. nil then means the one order at which the budget admits the
+	// largest Gaussian cost. Order +Inf adds pure epsilons and uses no Delta.
 	Orders []float64
 	// Accountant proves the epsilon. ByRDP, the default, uses Rényi divergences. In mode Reserved, ByAuto
 	// also uses privacy loss distributions where the events support them, and ByPLD uses only these. ByAuto
-	// and ByPLD refuse events that bound only Rényi divergences, such as mechanisms behind a gate. An
-	// existing file keeps its accountant, and a different value fails with ErrOtherConfig.
+	// and ByPLD refuse events that bound only Rényi divergences, such as DP-SGD. An existing file keeps its
+	// accountant, and a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is for mode Filter: the part of Delta for events that may fail, such as a stability
 	// release. 0 refuses such events. Mode Reserved requires 0.

@@ -39,7 +39,7 @@ type line struct {
 	kind    kind
 	run     int64  // runLine: index of the run; reserveLine: index of its run, or 0
 	entry   int64  // reserveLine: index of the entry; commitLine: index of the committed entry; sealLine: number of entries
-	text    []byte // JSON of the header, the event, the id of a run or ledger, or the torn fragment
+	text    []byte // JSON of the header, the event, the id of the run, or the torn fragment
 	epsilon float64
 	by      accountant.Method // sealLine: accountant that proved the seal; "" for a ledger of ByRDP
 	outcome [sha256.Size]byte

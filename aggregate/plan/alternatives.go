@@ -29,6 +29,7 @@ type Goal struct {
 	Accountant accountant.Method
 }
 
+// Validate reports the first field that is out of range.
 func (g Goal) Validate() error {
 	switch {
 	case !(g.Epsilon > 0) || math.IsInf(g.Epsilon, 1):

@@ -34,6 +34,7 @@ type Alternative struct {
 	ExpectedCorrect float64
 }
 
+// Accuracy returns the expected fraction of correct labels among the answers.
 func (a Alternative) Accuracy() float64 {
 	if a.ExpectedAnswers == 0 {
 		return 0

@@ -79,7 +79,7 @@ func comparisons(law svt.Law, values []float64) side[string] {
 	})
 }
 
-// drawn makes a side whose runs call draw.
+// drawn returns a side whose runs call draw.
 func drawn[O comparable](draw func(rnd *rand.Rand) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		rnd := rand.New(key.Stream())
@@ -316,7 +316,7 @@ func anyOf(n int, logOdds float64) []float64 {
 	return []float64{none, math.Log(-math.Expm1(none))}
 }
 
-// halfLines returns the distribution of a real number in 401 intervals.
+// halfLines returns the distribution of a real number in the 402 intervals between 401 points.
 func halfLines(survival func(float64) float64) []float64 {
 	var law []float64
 	above := 0.0

@@ -201,6 +201,7 @@ func histograms(votes, classes int) [][]int {
 	return out
 }
 
+// side returns the runs of a mechanism on one of two inputs.
 type side[O comparable] func(key rng.Key, runs int) audit.Run[O]
 
 // runs returns a target that runs a mechanism on two inputs.
@@ -233,7 +234,7 @@ func (p *reservations) take() *ledger.Reservation {
 	return r
 }
 
-// each makes a side whose every run has a new reservation.
+// each returns a side with a new reservation for every run.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{event: event, size: 1000}

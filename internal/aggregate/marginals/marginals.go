@@ -32,6 +32,7 @@ type Marginals struct {
 	noise *rng.DiscreteGaussian
 }
 
+// New returns the release for cfg.
 func New(cfg Config) (*Marginals, error) {
 	if len(cfg.Bins) == 0 {
 		return nil, errors.New("marginals: Bins is empty: there are no columns")

@@ -78,7 +78,7 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 // unit votes, and label errors average out.
 const MostQuestions = 2000
 
-// Parameters of private k-NN. A vote needs a distance rank of at most nearShare times units/classes.
+// Parameters of private k-NN. nearShare times units/classes is the number of units near enough to vote.
 // sampledShare is the sampling probability, and nearNoise is the noise divided by the number of voters.
 const (
 	nearShare       = 0.25
