@@ -47,8 +47,7 @@
 //   - Many queries are expensive. At epsilon 1 and delta 1e-6, 1000 queries need a gap of thousands of votes,
 //     but noisy argmax needs 471. Package svt charges for refusals only.
 //   - Do not use a key for two data sets, because the same noise would cover both. Derive the key from a hash
-//
-// of the data ([rng.Key.DeriveBytes]). Answers under a key from [rng.SeedKey] are for experiments.
+//     of the data ([rng.Key.DeriveBytes]). Answers under a key from [rng.SeedKey] are for experiments.
 //   - Results of Law depend on private values. They are for tests, planning and teaching.
 //   - The running time of a private function is visible.
 package stability

@@ -38,8 +38,7 @@
 //     delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes, StableSVT with 20 refusals 591,
 //     and MSvec as printed 9247. At epsilon 2 and 10000 queries the gaps are 784, 411 and 5069.
 //   - Do not use a key for two data sets, because the same noise would cover both. Derive the key from a hash
-//
-// of the data ([rng.Key.DeriveBytes]). Answers under a key from [rng.SeedKey] are for experiments.
+//     of the data ([rng.Key.DeriveBytes]). Answers under a key from [rng.SeedKey] are for experiments.
 //   - The order of the queries decides which queries come after the stop. In MSvec it also changes the
 //     answers. A resumed run must repeat the order.
 package svt
