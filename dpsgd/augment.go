@@ -32,9 +32,9 @@ type Transform interface {
 // 2022). The mean gradient of a record's views is clipped. So a contribution is bounded as without views, and
 // the charge is the same. Clipping each view separately would increase the sensitivity.
 //
-// All records of a step use the same transformations. They depend only on the seed and on the parameters,
-// which are public. So a contribution depends only on public state and one record, and a resumed run uses the
-// same views. The running time is proportional to the number of views.
+// All records of a step use the same transformations. The transformations depend only on the seed and on the
+// parameters, which are public. So a contribution depends only on public state and one record, and a resumed
+// run uses the same views. The running time is proportional to the number of views.
 //
 // The loss of a record is the mean over its views. Groups and predictions come from model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {

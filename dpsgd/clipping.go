@@ -18,7 +18,7 @@ type Clipping struct {
 	// be zero. The whole contribution has at most the Euclidean norm of GroupNorms.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
 	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et al.
-	// 2023). It must be in [2^-40, 2^40].
+	// 2023). Stabilizer must be in [2^-40, 2^40].
 	Stabilizer float64 `json:"stabilizer,omitzero"`
 	// Adaptive changes the clip norm after every step. By default the clip norm is fixed.
 	Adaptive Adaptive `json:"adaptive,omitzero"`

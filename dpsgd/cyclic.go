@@ -89,10 +89,10 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 // norm one, as [accountant.BandedMatrix] requires.
 //
 // The coefficients are the first ones of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 + ..., scaled. The full
-// series gives the square root of the matrix of prefix sums. It is almost optimal for gradient descent
-// without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded square root
-// of Kalinin and Lampert 2024. The choice of coefficients affects learning but not privacy. C^-1 z is
-// bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
+// series gives the square root of the matrix of prefix sums. This choice is almost optimal for gradient
+// descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded
+// square root of Kalinin and Lampert 2024. The choice of coefficients affects learning but not privacy. C^-1
+// z is bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1

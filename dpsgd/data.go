@@ -126,7 +126,7 @@ type Packed interface {
 	// Unpack writes row i to dst, which has one element per column. Unpack is safe for concurrent use.
 	Unpack(dst []float32, i int)
 	// Hash returns a hash that identifies the rows. It covers the rows themselves, or all inputs with the
-	// name and version of each function. It uses at most workers goroutines.
+	// name and version of each function. Hash uses at most workers goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 

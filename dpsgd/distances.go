@@ -42,8 +42,8 @@ type Distances struct {
 	Observe func(StepDistances)
 	Between Between
 	// Most bounds the number of distances per step, and is at least 2. The default takes less than a tenth of
-	// the time of a usual step. It is a 16th of the expected batch size, at most 128, or for Records a 256th,
-	// at most 16.
+	// the time of a usual step. The default is a 16th of the expected batch size, at most 128, or for Records
+	// a 256th, at most 16.
 	Most int
 }
 

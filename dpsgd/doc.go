@@ -60,8 +60,8 @@
 //
 // # Caveats
 //
-//   - The number of records n is public. The divisor q n and the number of summation blocks depend on n. It
-//     is [Config.Records], or else the number of rows of the data, which the run then makes public. The proof
+//   - The number of records n is public. The divisor q n and the number of summation blocks depend on n. n is
+//     [Config.Records], or else the number of records in the data, which the run then makes public. The proof
 //     assumes that neighbouring data sets have the same n.
 //   - The key must be secret. For a release it must come from [NewKey]. All randomness is a function of the
 //     key and of a hash of configuration, data and initial parameters. The noise also depends on the sum, so

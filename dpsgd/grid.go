@@ -49,8 +49,8 @@ import (
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So the coupling above
 // holds with "in the same steps" for "in the batch". Let L_i be the likelihood ratio of step i if record r is
 // in it. The ratio of the run with r to the run without r averages products of the L_i over the choices of r.
-// It is linear in each L_i. At integer orders it expands into the same terms as before, one factor for each
-// step. For other orders, and for the reverse direction, fix all steps but one. Compare the sum over the
+// The ratio is linear in each L_i. At integer orders it expands into the same terms as before, one factor for
+// each step. For other orders, and for the reverse direction, fix all steps but one. Compare the sum over the
 // lattice of this step with the integral. As a function of this step the ratio is A + B L_i with A, B >= 0, a
 // sampled step up to a factor. Shifts may depend on earlier outputs. So replace the last step first, and use
 // the largest shift. By the continuous case it is the worst shift for any A and B.

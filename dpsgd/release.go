@@ -308,8 +308,8 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 const hashSize = 32
 
 // hasher hashes the integer sums of a step with secret 64-bit words. Two different sums have equal hashes
-// with probability at most 2^-128 over these words. It consists of two NH hashes (Black, Halevi, Krawczyk,
-// Krovetz, Rogaway 1999):
+// with probability at most 2^-128 over these words. A hash consists of two NH hashes (Black, Halevi,
+// Krawczyk, Krovetz, Rogaway 1999):
 //
 //	sum over i of (m[2i] + k[2i]) (m[2i+1] + k[2i+1]) modulo 2^128
 //

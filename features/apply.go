@@ -18,8 +18,8 @@ import (
 )
 
 // Apply extracts the features of every row of set, with the given number of workers (at least 1). The result
-// is set.X.Rows x e.Dim(shape). It does not depend on workers, and shares no memory with set. Rows without an
-// image shape count as images of one line. Errors: ctx ends, or a pixel or feature is not finite.
+// is set.X.Rows x e.Dim(shape). The result does not depend on workers, and shares no memory with set. Rows
+// without an image shape count as images of one line. Errors: ctx ends, or a pixel or feature is not finite.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
@@ -69,7 +69,7 @@ type rows interface {
 	kind() string // format name in the key of a file
 	// place returns the matrix of rows from <= i < to. If the matrix has no data, use other memory for take.
 	place(from, to int) blas32.General
-	// take stores rows from the given index on. x may be the result of place. It returns the index of the
+	// take stores rows from the given index on. x may be the result of place. take returns the index of the
 	// first row that is not finite, or -1.
 	take(from int, x blas32.General) int
 	// append appends row i to b in the file format, and set decodes row i from b.

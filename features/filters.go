@@ -184,8 +184,8 @@ func (w wave) weight(n int) float64 {
 
 // bank applies the Fourier transforms of the eight filters of one scale to signals in the real basis. A
 // result is a complex signal, as coefficients of its real and imaginary parts. The results use the fine
-// basis, or the coarse basis after dropping every other point in both directions. They include the inverse
-// weights.
+// basis, or the coarse basis after dropping every other point in both directions. The results include the
+// inverse weights.
 //
 // Let P be the four parts of a real filter, which are even or odd in each frequency (ee, oo, eo, oe, rows
 // first). Let X be the coefficients of a real signal (cc, ss, cs, sc). The filtered signal R + iI has

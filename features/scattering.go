@@ -81,8 +81,9 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded holds the transforms along a dimension of n points in the real basis. They apply to sums and
-// differences of mirrored points. Points 0 and n/2 are their own mirror images, so they have half the weight.
+// folded holds the transforms along a dimension of n points in the real basis. The transforms apply to sums
+// and differences of mirrored points. Points 0 and n/2 are their own mirror images, so they have half the
+// weight.
 type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis

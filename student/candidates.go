@@ -43,7 +43,7 @@ func TableCandidates(pool *Pool) []Candidate {
 // ImageCandidates returns the students to compare on features of images. The first is the student of
 // [Pool.Fit]. A kernel ridge and logistic regression on the labelled rows are safeguards. If there are many
 // columns, they use projections. A version with fewer landmarks replaces the first candidate in
-// cross-validation. It takes a tenth of the time and is slightly less accurate.
+// cross-validation. The faster version takes a tenth of the time and is slightly less accurate.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
 // imageCandidates returns ImageCandidates. If z has rows, candidates are tried on these projections.

@@ -25,8 +25,8 @@ import (
 // points. Always choosing the most accurate student loses up to 4 points against a plain forest.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
-	// Favourite marks the first candidate as the best for this kind of rows. It is kept alone, unless label
-	// errors cannot explain the lead of the mean. Two folds may suffice for this.
+	// Favourite marks the first candidate as the best for this kind of rows. The favourite is kept alone,
+	// unless label errors cannot explain the lead of the mean. Two folds may suffice for this.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil

@@ -151,8 +151,9 @@ func temper(scores Matrix, power float64) {
 // doubt limits the loss of a candidate that is certain and wrong.
 const doubt = 0.01
 
-// bestPower returns the power for which the labels are most probable. It is below 1 for an overconfident
-// candidate, and above 1 for an underconfident one. It is temperature scaling (Guo et al. 2017).
+// bestPower returns the power for which the labels are most probable. The power is below 1 for an
+// overconfident candidate, and above 1 for an underconfident one. This is temperature scaling (Guo et al.
+// 2017).
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

@@ -199,8 +199,8 @@ const shrink = 1
 
 // withinClass returns the linear map that shrinks directions in which rows of one class differ. The map is
 // (W/mean + shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its
-// eigenvalues. This is regularised discriminant analysis (Friedman 1989) with answers as classes. It skips
-// unlabelled rows.
+// eigenvalues. This is regularised discriminant analysis (Friedman 1989) with answers as classes. Unlabelled
+// rows are skipped.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	centred := dense.New(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)

@@ -18,9 +18,9 @@ const (
 	lloydRounds      = 15
 )
 
-// Select returns m different rows as queries, with m from 1 to the number of rows. They are the rows nearest
-// to the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The order is the order in which
-// centres were drawn, so a prefix also covers the pool. Select uses only public rows.
+// Select returns m different rows as queries, with m from 1 to the number of rows. These rows are nearest to
+// the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The order is the order in which centres
+// were drawn, so a prefix also covers the pool. Select uses only public rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }

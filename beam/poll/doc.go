@@ -8,13 +8,13 @@
 // # Guarantee
 //
 // The concatenated files of [WriteCounts] are the bytes that `pate votes counts` and `pate votes sql` compute
-// from the same votes. They do not depend on the runner or on the order of the votes. They are not written if
-// a check of [CheckVotes] fails, for example if a teacher voted twice on a query.
+// from the same votes. These bytes do not depend on the runner or on the order of the votes. The files are
+// not written if a check of [CheckVotes] fails, for example if a teacher voted twice on a query.
 //
 // # Caveats
 //
-// Counts and data between workers are as secret as the votes, so the engine must belong to the owner. Its
-// logs may contain a teacher and a query of a failed check.
+// Counts and data between workers are as secret as the votes, so the engine must belong to the owner. Logs of
+// the engine may contain a teacher and a query of a failed check.
 //
 // Votes cannot show that teachers used disjoint parts of the private data.
 //

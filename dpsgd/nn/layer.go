@@ -40,7 +40,7 @@ type Layer interface {
 // bit. They do not depend on the number of rows, the row's index, or addresses. The results are y, dx and
 // squares of the row, and the sum of AddScaled for a single row. See obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
-	// Start sets the parameters. They stay valid and fixed until the next Start.
+	// Start sets the parameters. The parameters stay valid and fixed until the next Start.
 	Start(parameters []T)
 	// Forward sets y to the layer's values at x.
 	Forward(y, x []T, rows int)
@@ -49,8 +49,9 @@ type Pass[T Float] interface {
 	//
 	// Let g be the gradient of row i's loss with respect to tensor k, as AddScaled adds it with scale one.
 	// Backward adds a bound on the squared norm of g to squares[k][i]. The bound is at least |g|^2 (1 -
-	// 2^-22), and the layer documents how much it may exceed |g|^2. It is NaN or +Inf if g is not finite, or
-	// if underflow in scaling could lose relative precision. If squares is nil, bounds are not needed.
+	// 2^-22), and the layer documents how much it may exceed |g|^2. The bound is NaN or +Inf if g is not
+	// finite, or if underflow in scaling could lose relative precision. If squares is nil, bounds are not
+	// needed.
 	Backward(dx, dy []T, rows int, squares [][]float64)
 	// AddScaled adds the gradients of all rows to sum, which has the layout of the parameters. The gradient
 	// of row i with respect to tensor k is scaled by scales[k][i]. Tensors with equal scales share one slice.

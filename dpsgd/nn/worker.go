@@ -99,7 +99,7 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start sets the parameters. They must stay fixed and valid until the next Start.
+// Start sets the parameters. The parameters must stay fixed and valid until the next Start.
 func (w *worker[T]) Start(parameters []T) {
 	if len(parameters) != w.arch.parameters() {
 		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.parameters()))

@@ -136,7 +136,7 @@ type RBF struct{ Gamma float32 }
 
 // Block sets dst, x.Rows x z.Rows, to the kernel between every row of x and every row of z. normX and normZ
 // hold the squared norms of the rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
-// nearly all the work. Its rounding error is a few 1e-7 of |x|² + |z|², and negative values count as zero.
+// nearly all the work. The rounding error is a few 1e-7 of |x|² + |z|², and negative values count as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {

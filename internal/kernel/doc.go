@@ -11,12 +11,12 @@
 //
 // # Row exactness
 //
-// A private mechanism sums contributions of records. Its proof requires that a contribution depends only on
-// its record and on public state, to the last bit. If rounding depended on other rows of a batch, removing
-// one record would change all contributions.
+// A private mechanism sums contributions of records. The proof of privacy requires that a contribution
+// depends only on its record and on public state, to the last bit. If rounding depended on other rows of a
+// batch, removing one record would change all contributions.
 //
 // So [MulBT], [MulAB], [Packed.Mul] and [SquaredNorms] guarantee row exactness on machines of one kind. A row
-// of the result depends only on this row of a and on the other factor. It does not depend on the number,
+// of the result depends only on this row of a and on the other factor. The row does not depend on the number,
 // order or place of rows computed together, on addresses, or on goroutines.
 //
 // The reason is that n and k, the dimensions of the other factor, fix the order of operations on an element.

@@ -85,7 +85,7 @@ func StandardError(share float64, n int) float64 {
 
 // AUROC returns the area under the receiver operating characteristic for rows with two scores. Let d be the
 // second score minus the first. The area is the probability that d is larger for a row of class 1 than for a
-// row of class 0, where ties count half. It is nil if a class has no row or d is NaN.
+// row of class 0, where ties count half. The result is nil if a class has no row or d is NaN.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))

@@ -22,7 +22,7 @@ type Features struct {
 	// Train is packed (see [dpsgd.Data.Packed]). The parts of a row are side by side.
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform computes the features of other images like the features of Test. It holds the released
+	// Transform computes the features of other images like the features of Test. Transform holds the released
 	// statistics and nothing private.
 	Transform *Transform
 }

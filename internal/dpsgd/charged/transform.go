@@ -21,7 +21,7 @@ import (
 )
 
 // Transform computes features of images with released statistics. A model trained on [Features.Train] needs
-// it for new images. It contains nothing private and is immutable.
+// the Transform for new images. A Transform contains nothing private and is immutable.
 type Transform struct {
 	made  Config // only the parts and their settings
 	image dataset.Shape

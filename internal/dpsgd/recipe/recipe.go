@@ -23,8 +23,8 @@ type Recipe struct {
 	// Features selects the parts. Records, Workers, Cache and Progress are ignored.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
-	// Views, if above 1, is the number of randomly shifted views per image, whose gradients are averaged. It
-	// needs raw features. It costs time but no privacy.
+	// Views, if above 1, is the number of randomly shifted views per image, whose gradients are averaged.
+	// Views need raw features. They cost time but no privacy.
 	Views int `json:"views,omitzero"`
 	// Train configures the training, without noise, Workers, Checkpoint and callbacks.
 	Train dpsgd.Config `json:"train"`
@@ -218,8 +218,8 @@ func samplingProbability(batch float64, records int) float64 {
 // Long rows have long gradients. At this small clip norm every record contributes a unit vector, even if it
 // is classified well. The weights then grow as in a perceptron, early steps fade by themselves, and neither
 // momentum nor a falling rate helps. The step length in logits matters: learning rate times clip norm times
-// norm of a row. It may grow as the noise falls, with epsilon and the number of records. If classes overlap,
-// it grows more slowly and more steps are needed.
+// norm of a row. The step length may grow as the noise falls, with epsilon and the number of records. If
+// classes overlap, it grows more slowly and more steps are needed.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

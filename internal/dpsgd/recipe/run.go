@@ -254,7 +254,7 @@ type Row struct {
 	// absent in results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
-	// AUROCSD is its standard deviation over seeds. Both are absent in results of earlier versions.
+	// AUROCSD is the standard deviation of AUROC over seeds. Both are absent in results of earlier versions.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
 	// StandardError is the standard error of Accuracy for these test rows. It is 0 in earlier versions.

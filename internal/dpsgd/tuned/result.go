@@ -11,8 +11,8 @@ import (
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.tune/1"
 
-// Result is the release of a search besides the model file. The command line guarantees its JSON form. It
-// does not depend on runs that were not chosen, on the number of runs, or on running times.
+// Result is the release of a search besides the model file. The command line guarantees its JSON form. The
+// Result does not depend on runs that were not chosen, on the number of runs, or on running times.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Data       string    `json:"data"`

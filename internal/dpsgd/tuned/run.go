@@ -117,8 +117,8 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. Its plan fixes the price before anything is charged. The
-// price is stored in the state file or, on a shared ledger, in the record of the run.
+// search returns the search as a run with one stage. The plan of the run fixes the price before anything is
+// charged. The price is stored in the state file or, on a shared ledger, in the record of the run.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),

@@ -91,8 +91,8 @@ func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	return r
 }
 
-// Around returns the default settings. They multiply the learning rate by 1/4 to 4, and the clip norm by 1/4
-// to 2.
+// Around returns the default settings. The settings multiply the learning rate by 1/4 to 4, and the clip norm
+// by 1/4 to 2.
 func Around(base recipe.Recipe) []Setting {
 	var all []Setting
 	for _, rate := range []float64{0.25, 0.5, 1, 2, 4} {

@@ -16,12 +16,12 @@
 //
 // # Guarantee
 //
-// A student depends only on released labels, public rows and random numbers derived from the labels. It has
-// the (epsilon, delta) guarantee of the labels at no further cost (see package student). Equal inputs give
-// equal files.
+// A student depends only on released labels, public rows and random numbers derived from the labels. The
+// student has the (epsilon, delta) guarantee of the labels at no further cost (see package student). Equal
+// inputs give equal files.
 //
-// A model trained on private rows by DP-SGD ([FromModel]) has the same file format and predictions. Its
-// guarantee comes from its training, whose ledger contains the hash of the file.
+// A model trained on private rows by DP-SGD ([FromModel]) has the same file format and predictions. The
+// guarantee of such a model comes from the training, whose ledger contains the hash of the file.
 //
 // # Caveats
 //

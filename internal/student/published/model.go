@@ -214,9 +214,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the provenance of the labels file with this hash, from the ledger at path. It contains the
-// committed entry and the guarantee of the whole ledger. Charged verifies the whole ledger against the
-// recorded head. Labels that were not committed give a [*fault.Error].
+// Charged returns the provenance of the labels file with this hash, from the ledger at path. The provenance
+// contains the committed entry and the guarantee of the whole ledger. Charged verifies the whole ledger
+// against the recorded head. Labels that were not committed give a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {

@@ -111,8 +111,8 @@ func stream(l Labels) *rand.Rand {
 const nearlyAll = 0.95
 
 // Doubt returns a warning, for people, if the model may be no better than always predicting the most frequent
-// class. This is so if nearly all labels have this class, or if its fraction of the labels exceeds the
-// accuracy in cross-validation. Otherwise Doubt returns "". It depends only on the release.
+// class. This is so if nearly all labels have this class, or if the class's fraction of the labels exceeds
+// the accuracy in cross-validation. Otherwise Doubt returns "". The warning depends only on the release.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack
