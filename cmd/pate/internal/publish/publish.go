@@ -23,6 +23,7 @@ import (
 type publishFlags struct {
 	shell.PairFlags
 	epsilon, accuracy, least           float64
+	asked                              float64 // least, 0 if it was not given
 	out, method, learner, pool, ranges string
 	teachers, size, rows               int
 	destroy                            bool
@@ -49,11 +50,11 @@ func New(g *shell.Globals) *cobra.Command {
 
 func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private string) error {
 	drawn := f.drawn()
-	if !given("min-accuracy") {
-		f.least = 0 // its default, which does not ask for teachers
+	if given("min-accuracy") {
+		f.asked = f.least
 	}
 	f.method = publish.Settings{Method: f.method, Pool: f.pool, Teachers: f.teachers, Learner: f.learner,
-		TeacherAccuracy: f.accuracy, MinAccuracy: f.least}.Implied()
+		TeacherAccuracy: f.accuracy, MinAccuracy: f.asked}.Implied()
 	pate := f.method == publish.PATE
 	rules := []error{
 		shell.If(drawn && (f.Public != "" || !pate),
@@ -66,7 +67,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 			"from which noise and sampling follow; or say --method pate", f.method),
 		shell.If(f.method != publish.DPSGD && given("rows-per-unit"),
 			"--rows-per-unit needs --method dpsgd; other methods use all rows of a unit"),
-		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || given("min-accuracy") && !(f.least > 0 && f.least < 1),
+		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1),
 			"--teacher-accuracy and --min-accuracy must lie between 0 and 1"),
 		shell.CheckTeachers(given, f.teachers, f.size),
 	}
@@ -103,7 +104,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 		Settings: publish.Settings{
 			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Epsilon: f.epsilon, Delta: g.Delta,
 			Unit: f.UnitWord(), Method: f.method, Size: f.size, RowsPerUnit: f.rows, Teachers: f.teachers, Learner: f.learner,
-			TeacherAccuracy: f.accuracy, MinAccuracy: f.least, Pool: f.pool, Ranges: f.ranges,
+			TeacherAccuracy: f.accuracy, MinAccuracy: f.asked, Pool: f.pool, Ranges: f.ranges,
 		},
 		Out: f.out, DestroySecrets: f.destroy, Cache: shell.FeatureCache(bar.Say), Spare: shell.SpareMemory,
 		Progress: bar.Update, Say: bar.Say, Warn: bar.Warn, Columns: bar.ReadAloud,
