@@ -38,7 +38,7 @@ func onPairs() []leaving {
 		{name: "publish marginals", steps: lines("publish private.csv --pool marginals --ranges ranges.csv --epsilon 9" + teachers), charged: []string{labels, "out/public/marginals.csv"}},
 		{name: "publish marginals, mostly of one bin", steps: lines("publish private.csv --pool marginals --ranges wide.csv --epsilon 9" + teachers), charged: []string{labels, "out/public/marginals.csv"}},
 		{name: "publish nearest", steps: lines("publish private.csv --public public.csv --method nearest --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
-		{name: "publish sample", steps: lines("publish private.csv --public public.csv --method sample --size 150 --epsilon 60 --out out" + reading), charged: []string{labels}},
+		{name: "publish sample", steps: lines("publish private.csv --public public.csv --method sample --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
 		{name: "publish dpsgd", steps: lines("publish private.csv --public public.csv --method dpsgd --size 150 --rows-per-unit 4 --epsilon 8 --out out" + reading)},
 		{name: "dpsgd of a pair", steps: lines("dpsgd private.csv --public labelled.csv --size 150 --steps 6 --delta 1e-4 --out out" + reading)},
 		{name: "train", steps: lines("train private.csv --public public.csv --teachers 6 --learner softmax --out v.npy" + reading), private: []string{"v.npy", "v.npy.private"}},
