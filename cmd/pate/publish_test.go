@@ -187,6 +187,9 @@ func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
 	t.Parallel()
 	want, labels := publishedBy(t, publishingNear, people(false))
 	require.Contains(t, want["stderr"], "every unit votes at the 2 questions nearest to it")
+	half := bytes.Join(bytes.SplitAfter(people(false), []byte("\n"))[:76], nil)
+	fewer, _ := publishedBy(t, publishingNear, half)
+	require.Equal(t, want["stderr"], fewer["stderr"], "the plan follows from the number that was declared")
 	mask := func(text string) string {
 		return regexp.MustCompile(`(?s)"kind":.*?"ledger_entry"|<tr><th>student.*?</tr>`).ReplaceAllString(hexadecimal.ReplaceAllString(text, "#"), "")
 	}
