@@ -25,7 +25,7 @@
 //
 // Let the events describe the run, with counts and parameters fixed in advance. Earlier outputs may choose
 // the order of the events. Let two data sets be neighbours in the sense of the [Relation]. Then their outputs
-// are (Upper, delta)-indistinguishable in both directions. The caller chooses the privacy unit: record or
+// are (Upper, delta)-indistinguishable in both directions. The caller defines the privacy unit: record or
 // user.
 //
 // A mechanism has cost (curve, failure) in one of two ways. (1) For every ordered pair of neighbours there is
@@ -65,6 +65,6 @@
 //
 // The arithmetic is float64, not interval arithmetic. Exact curves have relative error 3e-13, for noise up to
 // 1e9 and orders from 1 + 1e-6 to 10^6. Tests compare them with 96-digit arithmetic. Composed divergences are
-// raised by 2e-12, which also covers 10^4 different events. Conversions round up by the error that
-// cancellation of their terms can cause.
+// raised by 2e-12, which also covers 10^4 different events. Conversions round up by their possible
+// cancellation error.
 package accountant

@@ -1,9 +1,9 @@
-// Package rng draws every random number of the toolkit. It has keys, bit streams, and exact samplers of
-// integer noise.
+// Package rng draws every random number of the toolkit. It has keys, bit streams and exact integer samplers.
 //
 // A run has one [Key] of 256 secret bits. All randomness of the run is derived from this key by names
 // ([Key.Derive], a pseudo-random function): the partition of the records, each teacher's training, the noise
-// of each query. So no two purposes use the same stream, in any order, and a resumed run repeats the noise.
+// of each query. So no two purposes use the same stream, and their order does not matter. A resumed run
+// repeats the noise.
 //
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (with its geometric half) and
 // [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits are uniform, the
