@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description describes a mechanism for commands, plans and audits. All its names derive from here.
+// Description describes a mechanism for commands, plans and audits. It is the source of all names.
 type Description struct {
 	Name       string // in flags, files and reports
 	Short      string // purpose in a few words

@@ -141,7 +141,7 @@ type Split struct {
 // Models returns the number of models.
 func (s Split) Models() int { return len(s.models) }
 
-// Overlap returns the largest number of models that share a record, whose answers one record can change.
+// Overlap returns the largest number of models that share a record and so can change with it.
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number

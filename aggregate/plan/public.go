@@ -222,7 +222,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates how much too small epsilon or Teachers is. Labels grow with the square of both.
+// factor estimates the missing factor in epsilon or Teachers. Labels grow with the square of both.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
 		return 1.6

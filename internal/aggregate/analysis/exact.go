@@ -94,7 +94,7 @@ type laws interface {
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance computes distributions for continuous noise, which treats classes alike. It caches by count.
+// instance computes distributions for continuous noise, which treats classes alike. It caches per count.
 type instance struct {
 	noise     noise
 	low, high int // range of the counts in columns

@@ -141,7 +141,8 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Weights returns a relative weight for each bin. A negative noisy count has weight 0. nil gives nil.
+// Weights returns a relative weight for each bin. A negative noisy count has weight 0. It returns nil for
+// nil.
 func Weights(counts [][]int64) [][]float64 {
 	if counts == nil {
 		return nil

@@ -215,7 +215,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the account of a ledger of mode reserved. Votes cost the same under both relations.
+// claims returns the account config of a ledger of mode reserved. Votes cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
