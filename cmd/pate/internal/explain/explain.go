@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	lesson "github.com/pate-go/pate/internal/learn" // Explain is what errors do here
+	lesson "github.com/pate-go/pate/internal/learn"
 )
 
 func New(g *shell.Globals) *cobra.Command {
