@@ -94,13 +94,20 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	var all accountant.Composed
 	for _, row := range inOrder(rows, c.Epsilons) {
 		row.StandardError = scores.StandardError(row.Accuracy, c.Task.Test.Len())
+		row.ConstantAccuracy = float64(slices.Max(r.ClassRows)) / float64(r.Test)
+		row.BalancedAccuracy = scores.Balanced(row.Recall, r.ClassRows)
+		for _, predicted := range row.predicted {
+			if scores.Constant(predicted) {
+				row.OneClassRuns++
+			}
+		}
 		if row.Account != nil {
 			one := accountant.Composed{Events: row.Account.Events}
 			all.Events = append(all.Events, accountant.Repeated{Event: one, Count: int64(c.Seeds)})
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	r.Differences = differences(r.Rows)
+	r.Differences = c.differences(r.Rows)
 	if len(all.Events) > 0 {
 		if r.EpsilonAll, err = together(ctx, r.Rows, all, c.Delta); err != nil {
 			return nil, err
@@ -235,9 +242,10 @@ func mean(runs []Row) Row {
 	var accuracies []float64
 	var recalls [][]float64
 	var areas []*float64
+	var predicted [][]int
 	for _, r := range runs {
 		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
-		areas = append(areas, r.AUROC)
+		areas, predicted = append(areas, r.AUROC), append(predicted, r.predicted...)
 		accuracy += r.Accuracy / n
 		seconds += r.Seconds / n
 		answered += float64(r.Answered) / n
@@ -245,7 +253,7 @@ func mean(runs []Row) Row {
 		labels += r.LabelAccuracy / n
 	}
 	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, math.Ceil(seconds), labels
-	row.Recall = scores.MeanRecall(recalls)
+	row.Recall, row.predicted = scores.MeanRecall(recalls), predicted
 	row.AUROC, row.AUROCSD = scores.Areas(areas)
 	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
 	if len(runs) > 1 {

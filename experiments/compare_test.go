@@ -21,6 +21,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -348,33 +349,46 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	epsilon := 2.0
-	row := func(method string, runs ...float64) Row {
-		r := Row{Method: method, TargetEpsilon: 2, Epsilon: &epsilon, StandardError: 0.001, Runs: runs}
-		for _, a := range runs {
-			r.Accuracy += a / float64(len(runs))
+	c := Config{Task: dataset.Task{Classes: []string{"no", "yes"}, Test: dataset.Set{Y: make([]int, 100)}}}
+	row := func(method string, wrong int) Row {
+		predicted := make([]int, 100)
+		for i := range wrong {
+			predicted[i] = 1
 		}
-		if len(runs) == 1 {
-			r.Runs = nil
-		}
-		return r
+		return Row{Method: method, TargetEpsilon: 2, Epsilon: &epsilon, predicted: [][]int{predicted, predicted}}
 	}
-	other := row("elsewhere", 0.5)
+	other := row("elsewhere", 50)
 	other.TargetEpsilon = 4
-	unprotected := row("unprotected", 0.5)
+	unprotected := row("unprotected", 50)
 	unprotected.Epsilon = nil
-	all := differences([]Row{row("a", 0.90, 0.92, 0.94), row("b", 0.80, 0.82, 0.84), other, unprotected})
+	all := c.differences([]Row{row("a", 5), row("b", 25), other, unprotected})
 	require.Len(t, all, 1)
-	d := all[0]
-	require.Equal(t, "a", d.Better)
-	require.InDelta(t, 0.1, d.Mean, 1e-12)
-	require.InDelta(t, 0.1-1.959964*0.001*math.Sqrt2, d.Low, 1e-9, "pairs differ alike: test rows alone")
-	require.Equal(t, "b", difference(row("a", 0.80, 0.82, 0.84), row("b", 0.90, 0.92, 0.94)).Better)
-	// sd of the pairs is 0.03, and Student's t of two degrees of freedom 4.302653.
-	d = difference(row("a", 0.90, 0.93, 0.96), row("b", 0.90, 0.90, 0.90))
-	require.Empty(t, d.Better)
-	require.InDelta(t, math.Hypot(4.302653*0.03/math.Sqrt(3), 1.959964*0.001*math.Sqrt2), d.High-d.Mean, 1e-6)
-	require.Empty(t, difference(row("a", 0.900), row("b", 0.902)).Better)
-	require.Equal(t, "b", difference(row("a", 0.900), row("b", 0.903)).Better)
+	require.Equal(t, "a", all[0].Better)
+	require.InDelta(t, 0.2, all[0].Mean, 1e-12)
+	require.True(t, all[0].Differs())
+	require.Equal(t, "b", c.differences([]Row{row("a", 25), row("b", 5)})[0].Better)
+	require.Empty(t, c.differences([]Row{row("a", 5), row("b", 8)})[0].Better)
+}
+
+// TestRowsStandBesideAConstant: every row has the accuracy of the most frequent class of the test rows, and the
+// method that names one class only is marked.
+func TestRowsStandBesideAConstant(t *testing.T) {
+	cfg := config(t, t.TempDir())
+	cfg.Methods = []string{GNMax, DPSGD, Majority}
+	r := testkit.Must(Compare(t.Context(), cfg))
+	most := 0.0
+	for _, n := range r.ClassRows {
+		most = max(most, float64(n)/float64(r.Test))
+	}
+	for _, row := range r.Rows {
+		require.Equal(t, most, row.ConstantAccuracy, row.Method)
+		require.Equal(t, row.Method == Majority, row.OneClass(), row.Method)
+		require.InDelta(t, scores.Balanced(row.Recall, r.ClassRows), row.BalancedAccuracy, 0)
+	}
+	before := r.Differences
+	require.Len(t, before, 1)
+	r = testkit.Must(Compare(t.Context(), cfg))
+	require.Equal(t, before, r.Differences, "a resumed run loads the predictions of DP-SGD")
 }
 
 // Every method that is asked for has a step, every target and seed costs, and no more than the shape of the

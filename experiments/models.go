@@ -41,7 +41,7 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 		return nil, nil
 	}
 	result, err := recipe.Run(ctx, recipe.Config{
-		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir,
+		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Prefix: FileName(DPSGD, 0, false) + "-",
 		Workers: c.Workers, Cache: c.Cache, Typical: c.Typical,
 		Progress: func(p recipe.Progress) {
 			c.Progress(Progress{Stage: "dpsgd: " + p.Stage, Done: p.Done, Total: p.Total})
@@ -65,7 +65,7 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable,
 		Accuracy: m.Accuracy, SD: m.SD, Recall: m.Recall, AUROC: m.AUROC, AUROCSD: m.AUROCSD, Steps: m.Steps,
 		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account,
-		Note: "on " + m.Features, Figures: m.Figures,
+		Note: "on " + m.Features, Figures: m.Figures, predicted: m.Predicted,
 	}
 	if plan.NonPrivate {
 		row.Method, row.Note = NonPrivate, "the model of "+DPSGD+" without clipping and noise"

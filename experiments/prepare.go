@@ -173,6 +173,7 @@ func (c Config) scoreModel(row *Row, model teachers.Classifier, test teachers.Ma
 func (c Config) scored(row *Row, predicted []int) {
 	row.Accuracy = scores.Accuracy(predicted, c.Task.Test.Y)
 	row.Recall = scores.Recall(predicted, c.Task.Test.Y, len(c.Task.Classes))
+	row.predicted = [][]int{predicted}
 }
 
 // learnPool learns the public part of every student, once.

@@ -1,13 +1,11 @@
 package experiments
 
 import (
-	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/dpsgd/typical"
+	"github.com/pate-go/pate/internal/scores"
 )
 
 // Schema is the name of the JSON form of a Result.
@@ -98,7 +96,13 @@ type Row struct {
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
-	SD         *float64          `json:"sd,omitempty"` // absent for one seed
+	// ConstantAccuracy is the accuracy of predicting the most frequent class of the test rows for every one.
+	// BalancedAccuracy is the mean of Recall over classes with test rows. OneClassRuns is the number of runs
+	// whose predictions for all test rows are one class. All are absent from results of earlier versions.
+	ConstantAccuracy float64  `json:"constant_accuracy,omitempty"`
+	BalancedAccuracy float64  `json:"balanced_accuracy,omitempty"`
+	OneClassRuns     int      `json:"one_class_runs,omitempty"`
+	SD               *float64 `json:"sd,omitempty"` // absent for one seed
 	// Runs are the accuracies of all runs, if there are several.
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError is the standard error of Accuracy over the test rows. 0 in results of earlier versions.
@@ -131,7 +135,11 @@ type Row struct {
 	// Curve is the accuracy as a function of the spent budget, first seed; empty unless enabled.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
+	predicted [][]int // classes of the test rows, of each run
 }
+
+// OneClass reports whether every run predicts one class for all test rows.
+func (r Row) OneClass() bool { return r.OneClassRuns > 0 && r.OneClassRuns >= len(r.Runs) }
 
 // ByTeachers reports whether labels of the row are private votes of teachers.
 func (r Row) ByTeachers() bool {
@@ -171,39 +179,35 @@ type Difference struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Better is the method that is better beyond chance; empty if there is none.
+	// Balanced is the same for balanced accuracy; absent from results of earlier versions.
+	Balanced *scores.Interval `json:"balanced,omitempty"`
+	// Better is the method with the higher accuracy beyond chance; empty if there is none.
 	Better string `json:"better,omitempty"`
 }
 
-// differences compares each pair of private methods at each target. There are two sources of variance. Runs
-// are compared pair by pair, as they share a seed (Student's t, for at least two runs). Test rows are treated
-// as if the two methods had different rows, which gives a wider interval than the shared rows would.
-func differences(rows []Row) []Difference {
+// Differs reports whether the methods differ beyond chance, in accuracy or in balanced accuracy: a model that
+// predicts one class may have the accuracy of one that predicts them all.
+func (d Difference) Differs() bool {
+	return d.Better != "" || d.Balanced != nil && d.Balanced.Differs()
+}
+
+// differences compares each pair of private methods at each target by [scores.Paired].
+func (c Config) differences(rows []Row) []Difference {
 	var out []Difference
 	for i, a := range rows {
 		for _, b := range rows[i+1:] {
 			if a.Epsilon != nil && b.Epsilon != nil && a.TargetEpsilon == b.TargetEpsilon {
-				out = append(out, difference(a, b))
+				out = append(out, difference(a, b, c.Task.Test.Y, len(c.Task.Classes)))
 			}
 		}
 	}
 	return out
 }
 
-func difference(a, b Row) Difference {
-	d := Difference{TargetEpsilon: a.TargetEpsilon, A: a.Method, B: b.Method, Mean: a.Accuracy - b.Accuracy}
-	normal := distuv.UnitNormal.Quantile(0.975)
-	half := normal * math.Hypot(a.StandardError, b.StandardError)
-	if n := len(a.Runs); n > 1 && n == len(b.Runs) {
-		sum := 0.0
-		for i := range a.Runs {
-			off := a.Runs[i] - b.Runs[i] - d.Mean
-			sum += off * off
-		}
-		t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
-		half = math.Hypot(half, t*math.Sqrt(sum/float64(n-1)/float64(n)))
-	}
-	d.Low, d.High = d.Mean-half, d.Mean+half
+func difference(a, b Row, labels []int, classes int) Difference {
+	accuracy, balanced := scores.Paired(a.predicted, b.predicted, labels, classes)
+	d := Difference{TargetEpsilon: a.TargetEpsilon, A: a.Method, B: b.Method,
+		Mean: accuracy.Mean, Low: accuracy.Low, High: accuracy.High, Balanced: &balanced}
 	switch {
 	case d.Low > 0:
 		d.Better = d.A

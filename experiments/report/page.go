@@ -41,6 +41,8 @@ func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 		"up":       claim,
 		"warning":  Warning,
 		"decision": Decision,
+		"verdicts": Verdicts,
+		"constant": constantWords,
 		"share":    share,
 		"exact":    number.Exact,
 		"join":     func(names []string) string { return strings.Join(names, ", ") },
@@ -72,6 +74,14 @@ func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
+}
+
+// constantWords states the accuracy of the most frequent class of the test rows.
+func constantWords(r *experiments.Result) string {
+	if len(r.Rows) == 0 || r.Rows[0].ConstantAccuracy == 0 { // in results of earlier versions
+		return ""
+	}
+	return fmt.Sprintf(" Always naming the most frequent class of the test rows: %s %%.", percent(r.Rows[0].ConstantAccuracy))
 }
 
 // Write writes results.json, results.csv, the figures as SVG, one accounts/METHOD.json per private method

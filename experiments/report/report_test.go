@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/figure"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/testkit"
 )
@@ -77,7 +78,6 @@ func TestTextFitsATerminalOf80Columns(t *testing.T) {
 		var b strings.Builder
 		b.WriteString(Heading(r))
 		require.NoError(t, Table(r).Write(&b, table.Text))
-		b.WriteString(Footnotes(r))
 		for _, line := range strings.Split(b.String(), "\n") {
 			require.LessOrEqual(t, len([]rune(line)), 80, line)
 		}
@@ -85,6 +85,18 @@ func TestTextFitsATerminalOf80Columns(t *testing.T) {
 	}
 	require.Regexp(t, `pate/confident-gnmax +2\.0000 +98\.50 +0\.30 +250/300 +99\.0`, fits())
 	require.Regexp(t, `non-private +none`, fits())
+	for i := range r.Rows {
+		r.Rows[i].ConstantAccuracy, r.Rows[i].BalancedAccuracy, r.Rows[i].Seconds = 0.6842, 0.25, 99
+	}
+	require.Regexp(t, `pate/confident-gnmax +2\.0000 +98\.50 +68\.42 +25\.00 +0\.30 +250/300 +99\.0`, fits())
+	require.NotContains(t, fits(), "names one class")
+	r.Rows[0].OneClassRuns, r.Rows[1].OneClassRuns, r.Rows[1].Runs = 1, 2, []float64{0.98, 0.98, 0.98}
+	var b strings.Builder
+	require.NoError(t, Table(r).Write(&b, table.LaTeX))
+	require.Contains(t, b.String(), "names one class only ")
+	require.Contains(t, b.String(), "names one class only in 2 of 3 runs")
+	require.NotContains(t, b.String(), "×")
+	r = sample()
 
 	area := 0.87654
 	for i := range r.Rows {
@@ -103,7 +115,7 @@ func TestRecordsKeepFullPrecision(t *testing.T) {
 	b.Reset()
 	r.Rows = []experiments.Row{{Method: "pate/gnmax", Epsilon: &e, Accuracy: 0.958}}
 	require.NoError(t, Table(r).Write(&b, table.CSV))
-	require.Equal(t, "method,ε,test %,±,labels,right %,noise\npate/gnmax,2.0000,95.80,,,,\n", b.String())
+	require.Equal(t, "method,ε,test,labels,right,noise\npate/gnmax,2.0000,95.80,,,\n", b.String())
 }
 
 // TestClaimsReadNoLessThanTheyAre: one ulp above 0.0265, times 10,000, is 265.
@@ -331,6 +343,53 @@ func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
 	for _, name := range []string{experiments.GNMax, experiments.DPSGD, experiments.NonPrivate} {
 		require.Equal(t, 1, strings.Count(string(svg), name+"<"), "a name at the end of its line")
 	}
+}
+
+// TestVerdicts: one line for each target, whose groups have every pair that does not differ, and no other.
+func TestVerdicts(t *testing.T) {
+	r, e := sample(), 2.0
+	r.Rows, r.Differences = nil, nil
+	names := []string{"a", "b", "c", "d"}
+	differ := map[string]bool{"ac": true, "ad": true, "bd": true}
+	for i, a := range names {
+		r.Rows = append(r.Rows, experiments.Row{Method: a, Epsilon: &e, Accuracy: 0.9 - 0.1*float64(i)})
+		for _, b := range names[i+1:] {
+			d := experiments.Difference{TargetEpsilon: 2, A: a, B: b}
+			if differ[a+b] {
+				d.Better = a
+			}
+			r.Differences = append(r.Differences, d)
+		}
+	}
+	require.Equal(t, "cannot be told apart: a, b; b, c; c, d.\n"+Test+"\n", Verdicts(r))
+	r.Differences[0].Balanced = &scores.Interval{Mean: 0.2, Low: 0.1, High: 0.3}
+	require.Equal(t, "cannot be told apart: b, c; c, d.\n"+Test+"\n", Verdicts(r), "equal accuracy, another balanced accuracy")
+	for i := range r.Differences {
+		r.Differences[i].Better = r.Differences[i].A
+	}
+	require.Equal(t, "all methods differ beyond chance.\n"+Test+"\n", Verdicts(r))
+	r.Differences = nil
+	require.Empty(t, Verdicts(r))
+	require.Contains(t, Verdicts(sweep()), "at ε 0.5: all methods differ beyond chance.\nat ε 2: cannot be told apart: pate/gnmax, dpsgd/linear.\n")
+}
+
+// TestAConstantDoesNotLead: a method that names one class only is not recommended beside one that does not.
+func TestAConstantDoesNotLead(t *testing.T) {
+	r := sweep()
+	r.Rows[1].OneClassRuns, r.Differences[0].Better = 1, ""
+	r.Differences[0].Balanced = &scores.Interval{Mean: 0.2, Low: 0.1, High: 0.3}
+	require.Equal(t, "pate/gnmax", advise(r)[0].Row.Method)
+	require.Empty(t, advise(r)[0].Ties)
+}
+
+// TestNotesHaveTheirEpsilon: a method whose notes differ has each with its targets.
+func TestNotesHaveTheirEpsilon(t *testing.T) {
+	r := sweep()
+	for i := range r.Rows {
+		r.Rows[i].Note = "the same"
+	}
+	r.Rows[2].Note = "another"
+	require.Equal(t, "pate/gnmax at ε 0.5: the same.\ndpsgd/linear: the same.\npate/gnmax at ε 2: another.\nnon-private: the same.\n", notes(r))
 }
 
 func TestDecision(t *testing.T) {

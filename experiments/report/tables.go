@@ -16,6 +16,8 @@ import (
 // the deviation of one run, the area of many classes or times in a file, are omitted.
 func Table(r *experiments.Result) table.Table {
 	some := func(has func(row experiments.Row) bool) bool { return slices.ContainsFunc(r.Rows, has) }
+	constant := func(row experiments.Row) bool { return row.ConstantAccuracy != 0 }
+	marked := func(row experiments.Row) bool { return oneClass(row) != "" && row.Method != experiments.Majority }
 	sd := func(row experiments.Row) bool { return row.SD != nil }
 	auroc := func(row experiments.Row) bool { return row.AUROC != nil }
 	timed := func(row experiments.Row) bool { return row.Seconds != 0 }
@@ -27,26 +29,39 @@ func Table(r *experiments.Result) table.Table {
 		{"at ε", targetCell, len(r.EpsilonTargets) > 1}, // also for rows without an ε
 		{"method", func(row experiments.Row) string { return row.Method }, true},
 		{"ε", epsilonCell, true},
-		{"test %", func(row experiments.Row) string { return percent(row.Accuracy) }, true},
-		{"±", func(row experiments.Row) string { return nonzero(row.StandardError, percent) }, true}, // 0 in results of earlier versions
+		{"test", func(row experiments.Row) string { return percent(row.Accuracy) }, true},
+		{"const", func(row experiments.Row) string { return percent(row.ConstantAccuracy) }, some(constant)},
+		{"bal.", func(row experiments.Row) string { return percent(row.BalancedAccuracy) }, some(constant)},
 		{"sd", func(row experiments.Row) string { return optionalPercent(row.SD) }, some(sd)},
 		{"AUROC", func(row experiments.Row) string { return optionalPercent(row.AUROC) }, some(auroc)},
 		{"labels", labelsCell, true},
-		{"right %", labelAccuracyCell, true},
+		{"right", labelAccuracyCell, true},
 		{"noise", noiseCell, true},
 		{"s", func(row experiments.Row) string { return nonzero(row.Seconds, whole) }, some(timed)},
+		{"note", oneClass, some(marked)},
 	}
 	t := table.Table{Rows: make([][]string, len(r.Rows))}
 	for _, c := range columns {
 		if !c.there {
 			continue
 		}
-		t.Header, t.Left = append(t.Header, c.name), append(t.Left, c.name == "method")
+		t.Header, t.Left = append(t.Header, c.name), append(t.Left, c.name == "method" || c.name == "note")
 		for i, row := range r.Rows {
 			t.Rows[i] = append(t.Rows[i], c.cell(row))
 		}
 	}
 	return t
+}
+
+// oneClass states that a method predicts one class for every test row, if it does.
+func oneClass(row experiments.Row) string {
+	switch {
+	case row.OneClass():
+		return "names one class only"
+	case row.OneClassRuns > 0:
+		return fmt.Sprintf("names one class only in %d of %d runs", row.OneClassRuns, len(row.Runs))
+	}
+	return ""
 }
 
 // nonzero returns the text of a number, and an empty text for 0.
@@ -66,8 +81,14 @@ func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon)
 
 // Records returns the comparison for programs: full precision, one column per field.
 func Records(r *experiments.Result) table.Table {
-	t := table.Table{Header: strings.Fields("method epsilon delta accuracy standard_error sd answered asked label_accuracy " +
+	t := table.Table{Header: strings.Fields("method epsilon delta accuracy constant_accuracy balanced_accuracy one_class_runs standard_error sd answered asked label_accuracy " +
 		"sigma threshold sigma_threshold steps sampling_probability noise_multiplier target_epsilon student auroc auroc_sd seconds releasable")}
+	count := func(n, of int) string { // empty for a method without it
+		if of == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
 	for _, row := range r.Rows {
 		known := func(x *float64) string {
 			if x == nil {
@@ -76,9 +97,10 @@ func Records(r *experiments.Result) table.Table {
 			return number.Exact(*x)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Method, known(row.Epsilon), optional(r.Delta), optional(row.Accuracy), optional(row.StandardError), known(row.SD),
-			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), optional(row.LabelAccuracy), optional(row.Sigma),
-			optional(row.Threshold), optional(row.SigmaThreshold), strconv.Itoa(row.Steps), optional(row.Probability),
+			row.Method, known(row.Epsilon), optional(r.Delta), optional(row.Accuracy), optional(row.ConstantAccuracy),
+			optional(row.BalancedAccuracy), strconv.Itoa(row.OneClassRuns), optional(row.StandardError), known(row.SD),
+			count(row.Answered, row.Asked), count(row.Asked, row.Asked), optional(row.LabelAccuracy), optional(row.Sigma),
+			optional(row.Threshold), optional(row.SigmaThreshold), count(row.Steps, row.Steps), optional(row.Probability),
 			optional(row.NoiseMultiplier), optional(row.TargetEpsilon), row.Student,
 			known(row.AUROC), known(row.AUROCSD), optional(row.Seconds), strconv.FormatBool(row.Releasable),
 		})

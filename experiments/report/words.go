@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,31 +41,60 @@ func Warning(r *experiments.Result) string {
 	}
 }
 
-// Footnotes explains the table.
+// Footnotes explains the table. Each line is a paragraph.
 func Footnotes(r *experiments.Result) string {
 	var b strings.Builder
-	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect\nnothing and " +
-		"show where accuracy is lost. labels: answered of asked; right: of\nthose. noise: σ per vote count " +
-		"(threshold test first), × clipping norm.\n±: standard error for the number of test rows.\n")
-	if slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return row.AUROC != nil }) {
-		b.WriteString("AUROC, in %: of two test rows of different classes, how often the scores put\nthe right one first.\n")
+	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect nothing and show where accuracy is lost. " +
+		"In %: test: accuracy on the test rows; const: of always naming their most frequent class; bal.: mean recall of the classes; " +
+		"right: of the labels answered, of those asked. noise: σ per vote count (threshold test first), × clipping norm. ")
+	if r.Seeds > 1 {
+		b.WriteString("sd: over runs. ")
 	}
+	if r.Seconds > 0 {
+		b.WriteString("s: seconds. ")
+	}
+	if slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return row.AUROC != nil }) {
+		b.WriteString("AUROC: of two test rows of different classes, how often the scores put the right one first. ")
+	}
+	worst := 0.0
+	for _, row := range r.Rows {
+		worst = max(worst, row.StandardError)
+	}
+	fmt.Fprintf(&b, "%d test rows: the standard error of test is at most %s.\n", r.Test, percent(worst))
 	if r.Seeds > 1 {
 		fmt.Fprintf(&b, "Means over %d independent runs; ε is that of one run.\n", r.Seeds)
 	}
 	if r.EpsilonAll > 0 {
 		fmt.Fprintf(&b, "Publishing all of it (every method with an ε, every seed) costs ε = %s.\n", claim(r.EpsilonAll))
 	}
-	b.WriteString(PoolWords(r) + Verdicts(r))
-	said := map[string]bool{}
-	for _, row := range r.Rows {
-		if line := fmt.Sprintf("%s: %s.\n", row.Method, table.Printable(row.Note)); row.Note != "" && !said[line] {
-			said[line] = true
-			b.WriteString(line)
-		}
-	}
-	b.WriteString(Warning(r) + "\n")
+	b.WriteString(PoolWords(r) + Verdicts(r) + notes(r) + Warning(r) + "\n")
 	return b.String()
+}
+
+// notes returns the notes of the rows. A method whose notes differ has each with its targets.
+func notes(r *experiments.Result) string {
+	type key struct{ method, note string }
+	var order []key
+	at, several := map[key][]string{}, map[string]int{}
+	for _, row := range r.Rows {
+		k := key{row.Method, table.Printable(row.Note)}
+		if row.Note == "" {
+			continue
+		}
+		if at[k] == nil {
+			order = append(order, k)
+			several[row.Method]++
+		}
+		at[k] = append(at[k], number.Exact(target(r, row)))
+	}
+	text := ""
+	for _, k := range order {
+		if several[k.method] > 1 {
+			k.method += " at ε " + strings.Join(at[k], ", ")
+		}
+		text += fmt.Sprintf("%s: %s.\n", k.method, k.note)
+	}
+	return text
 }
 
 // PoolWords describes the source of a pool and its cost; it is empty for public rows.
@@ -87,23 +117,70 @@ func PoolWords(r *experiments.Result) string {
 	return ""
 }
 
-// Verdicts states which private methods differ beyond chance at each target.
+// Verdicts lists, for each target, the groups of private methods that do not differ beyond chance.
 func Verdicts(r *experiments.Result) string {
-	var b strings.Builder
-	for _, d := range r.Differences {
-		if d.Better == d.B { // from the better method's side
-			d.A, d.B, d.Mean, d.Low, d.High = d.B, d.A, -d.Mean, -d.High, -d.Low
+	text := ""
+	for _, e := range targets(r) {
+		groups, pairs := groupsAt(r, e)
+		if pairs == 0 {
+			continue
 		}
+		at := ""
 		if len(r.EpsilonTargets) > 1 {
-			fmt.Fprintf(&b, "at ε %s ", number.Exact(d.TargetEpsilon))
+			at = "at ε " + number.Exact(e) + ": "
 		}
-		word := "is better than"
-		if d.Better == "" {
-			word = "cannot be told from"
+		if len(groups) == 0 {
+			text += at + "all methods differ beyond chance.\n"
+			continue
 		}
-		fmt.Fprintf(&b, "%s %s %s: %+.1f points, %+.1f to %+.1f.\n", d.A, word, d.B, 100*d.Mean, 100*d.Low, 100*d.High)
+		text += at + "cannot be told apart: " + strings.Join(groups, "; ") + ".\n"
 	}
-	return b.String()
+	if text != "" {
+		text += Test + "\n"
+	}
+	return text
+}
+
+// Test describes the test behind [Verdicts].
+const Test = "Pairs that share no group differ in accuracy or balanced accuracy, by paired tests on the same test rows at 95 % for each " +
+	"pair (accuracy: McNemar, exact; over runs: Student's t)."
+
+// groupsAt returns groups of private methods at a target, most accurate first, in which no pair differs, and
+// the number of pairs. Every pair that does not differ is in a group.
+func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs int) {
+	type pair [2]string
+	alike := map[pair]bool{} // false after the pair has its group
+	near := map[pair]bool{}
+	for _, d := range r.Differences {
+		if d.TargetEpsilon == epsilon {
+			pairs++
+			for _, p := range []pair{{d.A, d.B}, {d.B, d.A}} {
+				alike[p], near[p] = !d.Differs(), !d.Differs()
+			}
+		}
+	}
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row experiments.Row) bool { return row.Epsilon == nil || target(r, row) != epsilon })
+	slices.SortStableFunc(rows, func(a, b experiments.Row) int { return cmp.Compare(b.Accuracy, a.Accuracy) })
+	for i, a := range rows {
+		for _, b := range rows[i+1:] {
+			if !alike[pair{a.Method, b.Method}] {
+				continue
+			}
+			group := []string{a.Method, b.Method}
+			for _, c := range rows {
+				if !slices.ContainsFunc(group, func(m string) bool { return !near[pair{m, c.Method}] }) {
+					group = append(group, c.Method)
+				}
+			}
+			for _, m := range group {
+				for _, other := range group {
+					alike[pair{m, other}] = false
+				}
+			}
+			groups = append(groups, strings.Join(group, ", "))
+		}
+	}
+	return groups, pairs
 }
 
 // Decision describes, in two sentences, the private methods that were best beyond chance, and the best within
@@ -160,11 +237,16 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the most accurate private method at a target, and all methods within chance.
+// leadersAt returns the most accurate private method at a target, and all methods within chance. A method that
+// names one class only leads if all do.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {
-		if row.Epsilon != nil && target(r, row) == epsilon && (best < 0 || row.Accuracy > r.Rows[best].Accuracy) {
+		if row.Epsilon == nil || target(r, row) != epsilon {
+			continue
+		}
+		if best < 0 || (r.Rows[best].OneClass() && !row.OneClass()) ||
+			(row.OneClass() == r.Rows[best].OneClass() && row.Accuracy > r.Rows[best].Accuracy) {
 			best = i
 		}
 	}
@@ -176,7 +258,7 @@ func leadersAt(r *experiments.Result, epsilon float64) []string {
 		if len(leaders) == 0 {
 			leaders = append(leaders, r.Rows[best].Method)
 		}
-		if other := d.A; d.Better == "" {
+		if other := d.A; !d.Differs() {
 			if other == r.Rows[best].Method {
 				other = d.B
 			}

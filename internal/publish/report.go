@@ -97,7 +97,7 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (p
 	if err != nil {
 		return paid, err
 	}
-	if doubt := m.Doubt(labels); doubt != "" && j.Warn != nil {
+	if doubt := m.HeldBack.Doubt; doubt != "" && j.Warn != nil {
 		j.Warn(doubt)
 	}
 	r.Student, r.Entry, r.Held = m.Card.String(), paid.Entry, &m.HeldBack
@@ -154,7 +154,7 @@ func (j *job) report(r *Report, files ...string) error {
 	}
 	return j.write(reportFile, func(w io.Writer) error {
 		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "),
-			"Epsilon": number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent()})
+			"Epsilon": number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent(), "Constant": r.Held.Constant(r.Released)})
 	})
 }
 

@@ -143,7 +143,7 @@ func (t Table) markdown(b *strings.Builder) {
 func EscapeLaTeX(text string) string {
 	return strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 		"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
-		"±", `$\pm$`, "ε", `$\varepsilon$`, "δ", `$\delta$`, "σ", `$\sigma$`).Replace(text)
+		"±", `$\pm$`, "ε", `$\varepsilon$`, "δ", `$\delta$`, "σ", `$\sigma$`, "×", `$\times$`).Replace(text)
 }
 
 func (t Table) latex(b *strings.Builder) {

@@ -179,7 +179,7 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 		return run.File{}, err
 	}
 	return run.File{
-		Path: results.Folder(j.Dir).Private("ledger", j.name()+".jsonl"),
+		Path: results.Folder(j.Dir).Private("ledger", j.Prefix+j.name()+".jsonl"),
 		New:  ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta, Run: j.id, Waived: j.Task.Waived()},
 	}, nil
 }

@@ -46,6 +46,8 @@ type Config struct {
 	Key rng.Key // secret; all randomness derives from it
 	// Dir is an existing folder for ledgers and checkpoints. An interrupted run resumes from it.
 	Dir string
+	// Prefix begins the names of the ledgers in Dir, before the name of the plan and the run.
+	Prefix string
 
 	Workers  int             // default GOMAXPROCS
 	Cache    *features.Cache // of features, 1.9 GB for all of MNIST; nil for no cache

@@ -97,16 +97,18 @@ func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) 
 	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
 }
 
-// score returns the accuracy on rows and the recall of each class, or 0 and nil without rows.
-func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (float64, []float64, error) {
+// score fills in how a model predicts rows, unless there are none.
+func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) error {
 	if x.Rows == 0 {
-		return 0, nil, nil
+		return nil
 	}
 	predicted := make([]int, x.Rows)
 	if err := m.Predict(ctx, predicted, x); err != nil {
-		return 0, nil, wrapped(err)
+		return wrapped(err)
 	}
-	return scores.Accuracy(predicted, labels), scores.Recall(predicted, labels, classes), nil
+	row.Accuracy, row.Recall = scores.Accuracy(predicted, labels), scores.Recall(predicted, labels, classes)
+	row.Predicted = [][]int{predicted}
+	return nil
 }
 
 // area returns the area under the receiver operating characteristic. It returns nil unless there are two

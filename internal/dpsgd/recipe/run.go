@@ -136,11 +136,12 @@ func mean(runs []Row) Row {
 	var accuracies []float64
 	var recalls [][]float64 // nil in a run of an earlier version
 	var areas []*float64
+	row.Predicted = nil
 	for _, r := range runs {
 		row.Accuracy += r.Accuracy / n
 		row.Seconds += r.Seconds / n
 		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
-		areas = append(areas, r.AUROC)
+		areas, row.Predicted = append(areas, r.AUROC), append(row.Predicted, r.Predicted...)
 	}
 	row.AUROC, row.AUROCSD = scores.Areas(areas)
 	row.Seconds, row.Recall = math.Ceil(row.Seconds), scores.MeanRecall(recalls)
@@ -168,17 +169,21 @@ func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.s
 
 // state is the part of a job on disk, without the checkpoint.
 type state struct {
-	ID     string       `json:"id"` // identifies the run and its data
-	Noise  float64      `json:"noise_multiplier"`
-	Curve  []Point      `json:"curve,omitempty"`  // points until the last save
-	Row    *Row         `json:"row,omitempty"`    // only of a finished run
-	Ledger *LedgerState `json:"ledger,omitempty"` // shared ledger after a finished run
+	ID        string       `json:"id"` // identifies the run and its data
+	Noise     float64      `json:"noise_multiplier"`
+	Curve     []Point      `json:"curve,omitempty"`     // points until the last save
+	Row       *Row         `json:"row,omitempty"`       // only of a finished run
+	Predicted [][]int      `json:"predicted,omitempty"` // predictions of a finished run
+	Ledger    *LedgerState `json:"ledger,omitempty"`    // shared ledger after a finished run
 }
 
 func (j *job) stateFile() string { return filepath.Join(j.dir, "state.json") }
 
 func (j *job) save(s state) error {
 	s.ID = j.id
+	if s.Row != nil {
+		s.Predicted = s.Row.Predicted
+	}
 	return run.WriteState(j.stateFile(), s)
 }
 
@@ -276,6 +281,8 @@ type Row struct {
 	Curve           []Point              `json:"curve,omitempty"` // accuracy against spent budget, first seed
 	Name            string               `json:"name"`            // in file names
 	typical.Figures                      // of the training alone
+	// Predicted are the classes of the test rows, of each run; they stay out of the JSON form.
+	Predicted [][]int `json:"-"`
 }
 
 // Point is an intermediate state of a training.

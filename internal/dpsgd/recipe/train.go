@@ -42,7 +42,7 @@ func (j *job) run(ctx context.Context) (Row, error) {
 		return Row{}, err
 	}
 	if done.Row != nil {
-		j.result.Ledger = done.Ledger
+		j.result.Ledger, done.Row.Predicted = done.Ledger, done.Predicted
 		return *done.Row, j.removeCheckpoint()
 	}
 	if j.plan.NonPrivate {
@@ -265,8 +265,8 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 	if !math.IsInf(cfg.ClipNorm, 1) {
 		row.ClipNorm = cfg.ClipNorm
 	}
-	var err error
-	if row.Accuracy, row.Recall, err = score(ctx, m, p.test, j.Task.Test.Y, len(j.Task.Classes)); err != nil {
+	err := row.score(ctx, m, p.test, j.Task.Test.Y, len(j.Task.Classes))
+	if err != nil {
 		return row, err
 	}
 	if row.AUROC, err = area(ctx, m, p.test, j.Task.Test.Y, len(j.Task.Classes)); err != nil || j.plan.NonPrivate {
@@ -360,15 +360,15 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	if w.seed != 0 {
 		return nil
 	}
-	a, _, err := score(w.ctx, w.model, w.test, w.Task.Test.Y, len(w.Task.Classes))
-	if err != nil {
+	var at Row
+	if err := at.score(w.ctx, w.model, w.test, w.Task.Test.Y, len(w.Task.Classes)); err != nil {
 		return err
 	}
 	seen := slices.IndexFunc(w.curve, func(p Point) bool { return p.Step >= m.Step })
 	if seen >= 0 { // points after the checkpoint from which the training resumed
 		w.curve = w.curve[:seen]
 	}
-	w.curve = append(w.curve, Point{Step: m.Step, Epsilon: w.last, Accuracy: a})
+	w.curve = append(w.curve, Point{Step: m.Step, Epsilon: w.last, Accuracy: at.Accuracy})
 	return w.save(state{Noise: w.noise, Curve: w.curve})
 }
 

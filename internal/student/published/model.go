@@ -47,10 +47,13 @@ type Card struct {
 const SchemaModel = "pate.student-model/1"
 
 // HeldBack counts held-out labels that the student predicted correctly in cross-validation. Released labels
-// may be wrong. Labels is 0 if no comparison was possible.
+// may be wrong. Labels is 0 if no comparison was possible. MostFrequent is the number of released labels of
+// the most frequent class, and Doubt is [Model.Doubt].
 type HeldBack struct {
-	Labels int `json:"labels"`
-	Right  int `json:"right"`
+	Labels       int    `json:"labels"`
+	Right        int    `json:"right"`
+	MostFrequent int    `json:"most_frequent,omitempty"`
+	Doubt        string `json:"doubt,omitempty"`
 }
 
 // Percent returns the percentage of correctly predicted held-out labels, with one decimal, or "" if there are
@@ -60,6 +63,15 @@ func (h *HeldBack) Percent() string {
 		return ""
 	}
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
+}
+
+// Constant returns the percentage of all released labels that the most frequent class would predict, with one
+// decimal; "" where Percent is empty.
+func (h *HeldBack) Constant(released int) string {
+	if h.Percent() == "" {
+		return ""
+	}
+	return (&HeldBack{Labels: released, Right: h.MostFrequent}).Percent()
 }
 
 // Provenance describes the labels and their cost as stated by a model's maker. `pate ledger verify` compares

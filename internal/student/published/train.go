@@ -57,6 +57,8 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 	if len(choice.Right) > 0 {
 		m.HeldBack = HeldBack{Labels: choice.Labels, Right: choice.RightOfKept()}
 	}
+	_, m.HeldBack.MostFrequent = c.Labels.majority()
+	m.HeldBack.Doubt = m.Doubt(c.Labels)
 	described, ok := choice.Model.(plain.Describer)
 	if !ok {
 		return nil, errors.New("published: the student cannot be written down")

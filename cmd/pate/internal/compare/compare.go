@@ -140,7 +140,11 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	for _, row := range r.Rows {
 		methods = append(methods, row.Method)
 	}
-	records, people, below := report.Records(r), report.Table(r), report.Footnotes(r)+figures.Section(methods)
+	records, people, below := report.Records(r), report.Table(r), ""
+	for line := range strings.Lines(report.Footnotes(r)) {
+		below += strings.Join(shell.Folded(line, shell.Columns), "\n") + "\n"
+	}
+	below += figures.Section(methods)
 	figures.AddRecordsTo(&records)
 	if format != table.Text {
 		figures.AddTo(&people)

@@ -195,11 +195,11 @@ func tableOf(r *publish.Report, f table.Format) table.Table {
 		return table.Table{Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"}, Rows: [][]string{{strconv.Itoa(t.Records),
 			strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released), shell.FormatUp(r.Epsilon, false)}}}
 	}
-	t := shell.TableOf("teachers", "asked", "labels", "predicts % of labels held back", "epsilon")
+	t := shell.TableOf("teachers", "asked", "labels", "predicts % of labels held back", "always one class %", "epsilon")
 	if r.Units > 0 {
 		t.Header[0] = r.Unit + "s"
 	}
-	t.Rows = [][]string{{strconv.Itoa(r.Units + r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
+	t.Rows = [][]string{{strconv.Itoa(r.Units + r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(), r.Held.Constant(r.Released),
 		shell.FormatUp(r.Epsilon, false)}}
 	if f != table.Text {
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Student), append(t.Left, true)

@@ -96,7 +96,7 @@ func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) 
 	if err := f.write(m); err != nil {
 		return err
 	}
-	if doubt := m.Doubt(labels); doubt != "" {
+	if doubt := m.HeldBack.Doubt; doubt != "" {
 		g.Warn(doubt)
 	}
 	format := g.ParsedFormat()
@@ -153,9 +153,9 @@ func report(m *published.Model, pool int) shell.Object {
 	}
 }
 
-// held returns the accuracy on held-out labels, or nil if no labels were held out.
+// held returns the accuracy on held-out labels, or nil if no labels were held out and nothing is in doubt.
 func held(m *published.Model) *published.HeldBack {
-	if m.HeldBack.Labels == 0 {
+	if m.HeldBack.Labels == 0 && m.HeldBack.Doubt == "" {
 		return nil
 	}
 	return &m.HeldBack
@@ -166,8 +166,8 @@ func tableOf(m *published.Model, pool int, f table.Format) table.Table {
 	if m.Labels.Entry > 0 {
 		epsilon = shell.FormatUp(m.Labels.Epsilon, f == table.CSV)
 	}
-	t := shell.TableOf("labels", "pool", "predicts % of labels held back", "epsilon", "<releasable")
-	t.Rows = [][]string{{strconv.Itoa(m.Labels.Released), strconv.Itoa(pool), held(m).Percent(), epsilon, shell.YesNo(m.Labels.Releasable)}}
+	t := shell.TableOf("labels", "pool", "predicts % of labels held back", "always one class %", "epsilon", "<releasable")
+	t.Rows = [][]string{{strconv.Itoa(m.Labels.Released), strconv.Itoa(pool), m.HeldBack.Percent(), m.HeldBack.Constant(m.Labels.Released), epsilon, shell.YesNo(m.Labels.Releasable)}}
 	if f != table.Text { // on a terminal, the student is described below the table
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], m.Card.String()), append(t.Left, true)
 	}
