@@ -241,8 +241,8 @@ func drawComparing(r *reader) (v View) {
 		better = "PATE"
 	}
 	v.say("On these data %s is ahead at ε = 2: %s against %s percent.", better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
-	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. The curve of %d trainings each way is an estimate: "+
-		"with 95 %% the true rates, all at once, are within %s of it, which is the band. %s", percent(bound), runs, short(scatterOf(runs)), against)
+	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. From %d trainings each way the rates are estimated: "+
+		"with 95 %% the true rates, all at once, are within %s, which is the band; its lower edge is what the attack shows. %s", percent(bound), runs, short(scatterOf(runs)), against)
 	v.Command = accountCommand(eventJSON(cfg.Event()), "rdp")
 	v.Verdict = Verdict{Holds: true, Words: better + " is ahead here at ε = 2. Switch the data and look again."}
 	return v
@@ -253,23 +253,19 @@ func drawComparing(r *reader) (v View) {
 // (1990) fails with probability 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the rates of an attack, and their confidence band, with the certified maximum. It compares
-// only points: the maximum is concave, so lines between points below it are below it too.
+// against compares the lower bound of an attack, the edge of its confidence band, with the certified maximum. It
+// compares only points: the maximum is concave, so lines between points below it are below it too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
-	crosses := false
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
-			return "Even the lower edge of the band is above the dashed curve: at a true bound that happens in one run of twenty at most. " +
+			return "Even this lower bound is above the dashed curve: at a true bound that happens in one run of twenty at most. " +
 				"Take another seed."
 		}
-		crosses = crosses || found[i] > most(wrong[i])
 	}
-	if crosses {
-		return "The estimate crosses the dashed curve, and the band reaches below it there: this refutes nothing."
-	}
-	return "The estimate stays below the dashed curve."
+	return "The lower bound stays below the dashed curve. The estimate, the thin line, may cross it: that refutes nothing."
 }
 
+// band draws the confidence band of the true curve of an attack, and its lower edge.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
 	var xs, ys []float64
@@ -277,11 +273,14 @@ func (p *plot) band(wrong, found []float64, scatter float64) {
 		xs, ys = append(xs, p.px(clip(wrong[i]-scatter))), append(ys, p.py(clip(found[i]+scatter)))
 	}
 	xs, ys = append(xs, p.px(1)), append(ys, p.py(1)) // every curve ends in these corners
+	wrongs, founds := []float64{1}, []float64{1}
 	for i := len(wrong) - 1; i >= 0; i-- {
-		xs, ys = append(xs, p.px(clip(wrong[i]+scatter))), append(ys, p.py(clip(found[i]-scatter)))
+		wrongs, founds = append(wrongs, clip(wrong[i]+scatter)), append(founds, clip(found[i]-scatter))
+		xs, ys = append(xs, p.px(wrongs[len(wrongs)-1])), append(ys, p.py(founds[len(founds)-1]))
 	}
 	xs, ys = append(xs, p.px(0)), append(ys, p.py(0))
 	p.path("band", xs, ys)
+	p.curve("herecurve", append(wrongs, 0), append(founds, 0))
 }
 
 func drawTask(t task) Panel {
@@ -323,9 +322,10 @@ func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, st
 	p.curve("guess", []float64{0, 1}, []float64{0, 1})
 	wrong, found := curveOf(with, without)
 	p.band(wrong, found, scatterOf(len(with)))
-	p.curve("herecurve", wrong, found)
-	p.key("bound", p.right-160, -4, "most, certified")
-	p.key("herecurve", p.right-160, -3, "the attack, and 95 %")
+	p.curve("estimate", wrong, found)
+	p.key("bound", p.right-160, -5, "most, certified")
+	p.key("estimate", p.right-160, -4, "the attack, estimated")
+	p.key("herecurve", p.right-160, -3, "at least, 95 %")
 	p.key("guess", p.right-160, -2, "guessing")
 	at10 := learn.Must(risk.TPR(0.1)).Upper
 	alt := fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10))

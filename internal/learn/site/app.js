@@ -3,7 +3,7 @@
 // is a number or a drawing comes from the program.
 (() => {
   const root = document.documentElement, served = root.dataset.served, folder = root.dataset.folder;
-  const sections = [...document.querySelectorAll(".chapter")];
+  const sections = [...document.querySelectorAll(".chapter")], words = document.getElementById("words");
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let ready = false, current = null;
   const testing = location.hash === "#selftest";
@@ -51,16 +51,21 @@
   }
   function fromHash() {
     const [name, query] = location.hash.slice(1).split("?");
-    const section = sections.find((s) => s.id === name) || sections[0];
-    if (!section) return;
+    const section = sections.find((s) => s.id === name) || (words ? null : sections[0]);
+    if (!section) return mark(null);
     if (query !== undefined || section !== current) set(section, Object.fromEntries(new URLSearchParams(query || "")));
     open(section);
   }
-  function open(section) {
+  // mark shows a chapter, or the page of words, and marks it in the list.
+  function mark(section) {
     current = section;
+    if (words) words.hidden = section !== null;
     for (const s of sections) s.classList.toggle("current", s === section);
     for (const a of document.querySelectorAll("[data-chapter]"))
-      if (a.dataset.chapter === section.id) a.setAttribute("aria-current", "page"); else a.removeAttribute("aria-current");
+      if (a.dataset.chapter === (section ? section.id : "words")) a.setAttribute("aria-current", "page"); else a.removeAttribute("aria-current");
+  }
+  function open(section) {
+    mark(section);
     draw(section);
   }
 
@@ -249,10 +254,10 @@
     if (!root.classList.contains("lecture") || e.target.closest("input,select,textarea") || e.altKey || e.ctrlKey || e.metaKey) return;
     const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[e.key];
     if (e.key === "Escape") lectureMode(false);
-    if (!by || !current) return;
+    if (!by) return;
     e.preventDefault();
-    const scenes = [...current.querySelectorAll("[data-scene]")];
-    const next = +(current.dataset.at || 0) + by;
+    const scenes = current ? [...current.querySelectorAll("[data-scene]")] : [];
+    const next = current ? +(current.dataset.at || 0) + by : -1;
     if (next >= 0 && next < scenes.length) { current.dataset.at = next; scenes[next].click(); return; }
     const other = sections[sections.indexOf(current) + by];
     if (!other) return;
@@ -299,11 +304,10 @@
   }
 
   addEventListener("hashchange", () => { if (ready) fromHash(); });
-  current = sections.find((s) => s.id === location.hash.slice(1).split("?")[0]) || sections[0] || null;
-  if (current) current.classList.add("current");
+  mark(sections.find((s) => s.id === location.hash.slice(1).split("?")[0]) || (!words && sections[0]) || null);
   if (sections.length) requestAnimationFrame(() => setTimeout(() => {
     root.dataset.loaded = Math.round(performance.now());
     start().then(() => { if (testing) return selftest(); })
-      .catch((e) => { const p = document.querySelector(".chapter.current .error"); p.hidden = false; p.textContent = "The knobs do not work here: " + e.message; });
+      .catch((e) => { const p = document.querySelector(".chapter.current .error") || sections[0].querySelector(".error"); p.hidden = false; p.textContent = "The knobs do not work here: " + e.message; });
   }, 0));
 })();

@@ -22,7 +22,7 @@ func File(p Program) ([]byte, error) { return single(document{}, p.script()) }
 func Served() ([]byte, error) { return single(document{Served: true}, []byte(appJS)) }
 
 func single(d document, script []byte) ([]byte, error) {
-	d.Title = "Private answers: a course"
+	d.Title, d.First = "Private answers: a course", true
 	for i, c := range page.Chapters() {
 		s, err := show(i+1, c, false)
 		if err != nil {
@@ -57,7 +57,7 @@ func WriteFolder(dir string, p Program) error {
 			return err
 		}
 	}
-	if err := writePage(dir, "index", document{Title: "Private answers: a course", Folder: true}); err != nil {
+	if err := writePage(dir, "index", document{Title: "Private answers: a course", Folder: true, First: true}); err != nil {
 		return err
 	}
 	return durable.WriteBytes(filepath.Join(dir, "course.js"), 0o644, p.script())
@@ -160,6 +160,7 @@ type document struct {
 	Style    template.CSS
 	Chapters []shown
 	All      []page.Chapter // for the list of chapters
+	First    bool           // begins with the page of words
 	Folder   bool           // each chapter has its own page
 	Served   bool           // the server answers, instead of a program in the page
 }
@@ -170,7 +171,10 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 		"plus": func(i, j int) int { return i + j },
 		"json": func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
 		"link": func(name string) string {
-			if d.Folder {
+			switch {
+			case d.Folder && name == "words":
+				return "index.html"
+			case d.Folder:
 				return name + ".html"
 			}
 			return "#" + name
