@@ -45,8 +45,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// alternative is a plan, the command that labels by it, in which VOTES stands for the files, and the number
-// of its queries that a ledger of mode filter allows.
+// alternative is a plan, the command that labels by it, in which VOTES stands for files of votes that are
+// simulated, and the number of its queries that a ledger of mode filter allows.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -106,7 +106,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		if reverse { // the budget of the command's ledger
 			budget = number.Up(a.Epsilon*(1+1e-9), 6)
 		}
-		one := alternative{Alternative: a, command: f.labelCommand(a, budget, g.Delta)}
+		one := alternative{Alternative: a, command: f.labelCommand(f.Words(cmd, args), a, budget, g.Delta)}
 		filter := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: budget, Delta: g.Delta, Mode: ledger.Filter}
 		if one.filter, err = plan.MaxQueries(cmd.Context(), a.Setting, filter); err != nil {
 			return err
@@ -250,14 +250,14 @@ func folded(command string) string {
 	return lines + line
 }
 
-// labelCommand returns the pate label command for a plan, with a ledger of its own.
-func (f *planFlags) labelCommand(a plan.Alternative, budget, delta float64) string {
+// labelCommand returns the pate label command for a plan of votes, with a ledger of its own.
+func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta float64) string {
 	claims := ""
 	if f.accountant != string(accountant.ByAuto) {
 		claims = " --accountant " + f.accountant
 	}
-	return fmt.Sprintf("pate label VOTES --classes %d %s --epsilon %v --delta %v --mode reserved%s --ledger run.jsonl --out labels.csv",
-		f.Classes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
+	return fmt.Sprintf("pate label %s %s --epsilon %v --delta %v --mode reserved%s --ledger run.jsonl --out labels.csv",
+		votes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
 // source is the votes of a plan. A plan from real votes, or calibrated by such votes, uses private data.
@@ -339,6 +339,9 @@ func (f *planFlags) write(g *shell.Globals, votes source, plans []alternative, r
 		return err
 	}
 	if g.Prose() {
+		if len(plans) > 1 {
+			fmt.Fprintln(g.Stdout, "\nSorted by right: the labels that are expected to be right, most first.")
+		}
 		for i, a := range plans {
 			fmt.Fprintf(g.Stdout, "\n%s\n", folded(fmt.Sprintf("%d, by %s: %s", i+1, a.By, a.command)))
 		}

@@ -64,6 +64,20 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 	})
 }
 
+// Words returns the arguments of a command that reads the same votes: these paths and the given flags, except
+// --teachers if the votes are not in files yet.
+func (f *VotesFlags) Words(cmd *cobra.Command, paths []string) string {
+	words, values := []string{"VOTES"}, map[string]string{"teachers": ""}
+	if len(paths) > 0 {
+		words, values = nil, nil
+		for _, path := range paths {
+			words = append(words, ShellWord(path))
+		}
+	}
+	return Repeats(cmd, words, strings.Fields("classes class-names first-class counts probabilities teachers transpose header index-column"),
+		Given, values)
+}
+
 // Options converts the flags to options of package votes.
 func (f *VotesFlags) Options() (votes.Options, error) {
 	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Probabilities: f.shares, Teachers: f.Teachers,
