@@ -129,8 +129,11 @@ func optionalPercent(x *float64) string {
 }
 
 func labelsCell(row experiments.Row) string {
-	if row.Asked == 0 {
+	switch {
+	case row.Asked == 0:
 		return ""
+	case row.Asked == row.Answered:
+		return strconv.Itoa(row.Asked)
 	}
 	return fmt.Sprintf("%d/%d", row.Answered, row.Asked)
 }

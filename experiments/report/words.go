@@ -46,7 +46,7 @@ func Footnotes(r *experiments.Result) string {
 	var b strings.Builder
 	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect nothing and show where accuracy is lost. " +
 		"In %: test: accuracy on the test rows; const: of always naming their most frequent class; bal.: mean recall of the classes; " +
-		"right: of the labels answered, of those asked. noise: σ per vote count (threshold test first), × clipping norm. ")
+		"right: of the labels. labels: answered/asked, if fewer. noise: σ per vote count (threshold test first), × clipping norm. ")
 	if r.Seeds > 1 {
 		b.WriteString("sd: over runs. ")
 	}
@@ -58,7 +58,9 @@ func Footnotes(r *experiments.Result) string {
 	}
 	worst := 0.0
 	for _, row := range r.Rows {
-		worst = max(worst, row.StandardError)
+		if !row.OneClass() {
+			worst = max(worst, row.StandardError)
+		}
 	}
 	fmt.Fprintf(&b, "%d test rows: the standard error of test is at most %s.\n", r.Test, percent(worst))
 	if r.Seeds > 1 {

@@ -83,6 +83,9 @@ func Names() []string {
 	return names
 }
 
+// Images reports whether a name is that of images with published test images.
+func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
+
 // Open opens a named data set, or any other source by [dataset.Open]. If a named set is not on this machine,
 // the error is a [*fault.Error] with the installation command, and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {

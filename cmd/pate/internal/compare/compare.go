@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/run"
@@ -58,6 +59,9 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
 			return err
 		}
+	}
+	if !cmd.Flags().Changed("split") && namedsets.Images(f.Data) {
+		f.Split = string(dataset.FullTest) // the default split scores a tenth of the test images
 	}
 	task, err := f.task()
 	if err != nil {
@@ -180,6 +184,9 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 // command returns the command line that repeats the run; path formats the names of files.
 func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
 	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
+	if f.Split != cmd.Flag("split").DefValue {
+		values["split"] = f.Split
+	}
 	if g.Seeded {
 		values["seed"] = fmt.Sprint(g.Seed)
 	}
