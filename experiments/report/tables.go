@@ -81,7 +81,8 @@ func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon)
 
 // Records returns the comparison for programs: full precision, one column per field.
 func Records(r *experiments.Result) table.Table {
-	t := table.Table{Header: strings.Fields("method epsilon delta accuracy constant_accuracy balanced_accuracy one_class_runs standard_error sd answered asked label_accuracy " +
+	t := table.Table{Header: strings.Fields("method epsilon delta accuracy constant_accuracy balanced_accuracy one_class_runs " +
+		"standard_error sd answered asked label_accuracy " +
 		"sigma threshold sigma_threshold steps sampling_probability noise_multiplier target_epsilon student auroc auroc_sd seconds releasable")}
 	count := func(n, of int) string { // empty for a method without it
 		if of == 0 {

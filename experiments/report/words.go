@@ -239,8 +239,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the most accurate private method at a target, and all methods within chance. A method that
-// names one class only leads if all do.
+// leadersAt returns the most accurate private method at a target, and all methods within chance. A method
+// that names one class only leads if all do.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

@@ -58,10 +58,10 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 // with the same index share a seed.
 //
 // Of one run, the interval of accuracy is that of McNemar's exact test: given the number of discordant rows,
-// the number of those that a wins is binomial (Clopper and Pearson 1934). The interval of balanced accuracy is
-// normal, with one discordant row added to each class (Agresti and Min 2005). Of several runs, the half widths
-// of the runs are averaged, since the runs share the rows, and Student's t over the differences of the runs is
-// added in quadrature.
+// the number of those that a wins is binomial (Clopper and Pearson 1934). The interval of balanced accuracy
+// is normal, with one discordant row added to each class (Agresti and Min 2005). Of several runs, the half
+// widths of the runs are averaged, since the runs share the rows, and Student's t over the differences of the
+// runs is added in quadrature.
 func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interval) {
 	rows, normal := ClassRows(labels, classes), distuv.UnitNormal.Quantile((1+Level)/2)
 	var halves [2][2]float64 // of accuracy and of balanced accuracy: below and above

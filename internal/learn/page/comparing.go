@@ -242,7 +242,8 @@ func drawComparing(r *reader) (v View) {
 	}
 	v.say("On these data %s is ahead at ε = 2: %s against %s percent.", better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
 	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. From %d trainings each way the rates are estimated: "+
-		"with 95 %% the true rates, all at once, are within %s, which is the band; its lower edge is what the attack shows. %s", percent(bound), runs, short(scatterOf(runs)), against)
+		"with 95 %% the true rates, all at once, are within %s, which is the band; its lower edge is what the attack shows. %s",
+		percent(bound), runs, short(scatterOf(runs)), against)
 	v.Command = accountCommand(eventJSON(cfg.Event()), "rdp")
 	v.Verdict = Verdict{Holds: true, Words: better + " is ahead here at ε = 2. Switch the data and look again."}
 	return v
@@ -253,8 +254,8 @@ func drawComparing(r *reader) (v View) {
 // (1990) fails with probability 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the lower bound of an attack, the edge of its confidence band, with the certified maximum. It
-// compares only points: the maximum is concave, so lines between points below it are below it too.
+// against compares the lower bound of an attack, the edge of its confidence band, with the certified maximum.
+// It compares only points: the maximum is concave, so lines between points below it are below it too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {

@@ -199,7 +199,8 @@ func tableOf(r *publish.Report, f table.Format) table.Table {
 	if r.Units > 0 {
 		t.Header[0] = r.Unit + "s"
 	}
-	t.Rows = [][]string{{strconv.Itoa(r.Units + r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(), r.Held.Constant(r.Released),
+	t.Rows = [][]string{{strconv.Itoa(r.Units + r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Held.Percent(),
+		r.Held.Constant(r.Released),
 		shell.FormatUp(r.Epsilon, false)}}
 	if f != table.Text {
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Student), append(t.Left, true)

@@ -167,7 +167,8 @@ func tableOf(m *published.Model, pool int, f table.Format) table.Table {
 		epsilon = shell.FormatUp(m.Labels.Epsilon, f == table.CSV)
 	}
 	t := shell.TableOf("labels", "pool", "predicts % of labels held back", "always one class %", "epsilon", "<releasable")
-	t.Rows = [][]string{{strconv.Itoa(m.Labels.Released), strconv.Itoa(pool), m.HeldBack.Percent(), m.HeldBack.Constant(m.Labels.Released), epsilon, shell.YesNo(m.Labels.Releasable)}}
+	t.Rows = [][]string{{strconv.Itoa(m.Labels.Released), strconv.Itoa(pool), m.HeldBack.Percent(),
+		m.HeldBack.Constant(m.Labels.Released), epsilon, shell.YesNo(m.Labels.Releasable)}}
 	if f != table.Text { // on a terminal, the student is described below the table
 		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], m.Card.String()), append(t.Left, true)
 	}
