@@ -19,6 +19,9 @@ type Public struct {
 	// Agreement is declared for the teachers. A zero Accuracy means [UsualAccuracy]. If Accuracy is declared
 	// without Correlation, a plan must hold for small and large correlations.
 	Agreement
+	// Share and LeastShare, if not 0, come from a pilot and replace Agreement: the mean over queries of the
+	// share of the teachers who vote for the largest class, and a lower bound of that mean.
+	Share, LeastShare float64
 }
 
 // Numbers of simulated queries in a plan and in a rough plan.
@@ -30,11 +33,21 @@ const (
 // smallCorrelation is the second correlation that a plan must cover if only Accuracy is declared.
 const smallCorrelation = 0.1
 
+// world is simulated votes under which a plan must hold.
+type world struct {
+	cases
+	slack float64 // subtracted from the goal's MinAccuracy
+	only  bool    // the world is for the check of a plan only: no setting is searched in it
+}
+
 // worlds returns simulated votes for each assumed correlation. A plan must hold in every world. The plurality
 // counts as correct. The first world gives the expected labels.
-func (p Public) worlds(queries int) ([]cases, error) {
-	s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)),
-		Accuracy: p.Accuracy, Correlation: p.Correlation, Confusion: p.Confusion, even: true}
+func (p Public) worlds(queries int) ([]world, error) {
+	if p.Share > 0 {
+		return p.sharing(queries)
+	}
+	s := p.simulation(queries)
+	s.Accuracy, s.Correlation, s.Confusion = p.Accuracy, p.Correlation, p.Confusion
 	correlations := []float64{s.withDefaults().Correlation}
 	switch {
 	case p.Accuracy == 0:
@@ -42,23 +55,32 @@ func (p Public) worlds(queries int) ([]cases, error) {
 	case p.Correlation == 0:
 		correlations = append(correlations, smallCorrelation)
 	}
-	var worlds []cases
+	var worlds []world
 	for _, s.Correlation = range correlations {
-		examples, err := s.Examples(rng.SeedKey(1)) // the simulation uses no private data
+		c, err := s.pluralities()
 		if err != nil {
 			return nil, err
 		}
-		votes := make([]aggregate.Histogram, len(examples))
-		for i, e := range examples {
-			votes[i] = e.Votes
-		}
-		world, err := newCases(PluralityExamples(votes))
-		if err != nil {
-			return nil, err
-		}
-		worlds = append(worlds, world)
+		worlds = append(worlds, world{cases: c})
 	}
 	return worlds, nil
+}
+
+func (p Public) simulation(queries int) Simulation {
+	return Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)), even: true}
+}
+
+// pluralities returns simulated votes whose plurality counts as correct.
+func (s Simulation) pluralities() (cases, error) {
+	examples, err := s.Examples(rng.SeedKey(1)) // the simulation uses no private data
+	if err != nil {
+		return cases{}, err
+	}
+	votes := make([]aggregate.Histogram, len(examples))
+	for i, e := range examples {
+		votes[i] = e.Votes
+	}
+	return newCases(PluralityExamples(votes))
 }
 
 // Expect returns the expected labels of s on simulated votes from p. It does not compute the privacy cost.
@@ -96,6 +118,9 @@ func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
+	}
+	if p.Share > 0 && p.LeastShare <= 0.5 {
+		return Alternative{}, &NoPlanError{Goal: goal}
 	}
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -138,7 +163,7 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 
 // best returns the plan with the most correct labels in the first world. Its noise is the least that the
 // budget allows, and its accuracy is high enough in all worlds.
-func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
 		return Alternative{}, err
@@ -148,7 +173,12 @@ func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggr
 	}
 	var best Alternative
 	for _, searched := range worlds {
-		found, err := searched.search(ctx, same, p.Queries)
+		if searched.only {
+			continue
+		}
+		wanted := same
+		wanted.MinAccuracy -= searched.slack
+		found, err := searched.search(ctx, wanted, p.Queries)
 		if err != nil {
 			return Alternative{}, err
 		}
@@ -169,13 +199,13 @@ func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggr
 
 // holds returns s with the least noise that the budget allows. It reduces the queries until the accuracy is
 // high enough in all worlds. It returns the zero Alternative on failure.
-func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
 		if err != nil || !fits {
 			return Alternative{}, err
 		}
-		first, accuracy := Alternative{}, 1.0
+		first, holds := Alternative{}, true
 		for i, world := range worlds {
 			a, err := world.expect(ctx, fitted)
 			if err != nil {
@@ -183,10 +213,11 @@ func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, 
 			}
 			if i == 0 {
 				first = a
+				first.Least = 1
 			}
-			accuracy = min(accuracy, a.Accuracy())
+			first.Least, holds = min(first.Least, a.Accuracy()), holds && a.Accuracy() >= goal.MinAccuracy-world.slack
 		}
-		if accuracy >= goal.MinAccuracy {
+		if holds {
 			return first, nil
 		}
 		if s.Queries == 1 {
@@ -261,15 +292,23 @@ func least(from, most, ratio, step float64, works func(float64) (bool, error)) (
 // works reports whether a plan exists on a separate ledger. It is fast, for about twenty calls: it uses few
 // simulated votes and Rényi accounting at an equivalent epsilon.
 func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
-	worlds, err := p.worlds(roughExamples)
-	if err != nil {
-		return false, err
-	}
 	same, fits, err := goal.equivalent(p.Queries, goal.least(ctx))
 	if err != nil || !fits {
 		return false, err
 	}
-	a, err := p.best(ctx, worlds, same, same.least(ctx))
+	return p.Possible(ctx, same, same.least(ctx))
+}
+
+// Possible reports whether [ForLabels] is likely to find a plan. It uses fewer simulated votes.
+func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (bool, error) {
+	if p.Share > 0 && p.LeastShare <= 0.5 {
+		return false, nil
+	}
+	worlds, err := p.worlds(roughExamples)
+	if err != nil {
+		return false, err
+	}
+	a, err := p.best(ctx, worlds, goal, budget)
 	if errors.Is(err, ErrNoPlan) {
 		return false, nil
 	}
@@ -354,7 +393,7 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 
 // steady returns the GNMax plan with as many queries as noiseShare allows, up to all queries. It returns
 // false if the accuracy or the number of labels is too low.
-func (p Public) steady(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
+func (p Public) steady(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {
 		return Alternative{}, false, err

@@ -32,6 +32,7 @@ type Alternative struct {
 	By              accountant.Method
 	ExpectedAnswers float64
 	ExpectedCorrect float64
+	Least           float64 // of ForLabels: the lowest accuracy in the worlds under which the plan must hold
 }
 
 // Accuracy returns the expected fraction of correct labels among the answers.

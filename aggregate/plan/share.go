@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/aggregate"
+)
+
+// A mean share of the largest class does not show how the queries differ: all may be alike, difficulties may
+// vary, or unanimous votes may stand beside votes that are split in two. A plan for a share must hold in all of
+// these. For a given mean, unanimous votes beside others are the hardest: they leave the fewest good queries,
+// and the worst runner-up has all votes that the largest class lacks. If the mean may be one half or less, all
+// queries may be tied, and no plan holds.
+
+// ShareSlack is how far below the goal the accuracy may lie at the lower bound of a share, and where unanimous
+// votes stand beside split ones.
+const ShareSlack = 0.05
+
+// sharing returns the worlds of a share.
+func (p Public) sharing(queries int) ([]world, error) {
+	var worlds []world
+	add := func(w world, c cases, err error) error {
+		w.cases = c
+		worlds = append(worlds, w)
+		return err
+	}
+	least := max(p.LeastShare, 1/float64(p.Classes))
+	for _, w := range []struct {
+		share, correlation float64
+		world
+	}{
+		{p.Share, DefaultCorrelation, world{}}, {p.Share, smallCorrelation, world{only: true}},
+		{least, DefaultCorrelation, world{slack: ShareSlack}}, {least, smallCorrelation, world{slack: ShareSlack, only: true}},
+	} {
+		s := p.simulation(queries)
+		s.Correlation = w.correlation
+		c, err := s.withShare(w.share)
+		if err := add(w.world, c, err); err != nil {
+			return nil, err
+		}
+	}
+	for _, split := range []float64{0.5, 0.6, 0.7, 0.8, least} {
+		if split > least {
+			continue
+		}
+		c, err := p.split(least, split)
+		if err := add(world{slack: ShareSlack, only: split != 0.5}, c, err); err != nil {
+			return nil, err
+		}
+	}
+	return worlds, nil
+}
+
+// withShare returns simulated votes of teachers whose accuracy gives the largest class at most this mean share.
+func (s Simulation) withShare(share float64) (c cases, err error) {
+	low, high := 1/float64(s.Classes), 0.999
+	for range 9 {
+		s.Accuracy = (low + high) / 2
+		if c, err = s.pluralities(); err != nil {
+			return c, err
+		}
+		if c.share() > share {
+			high = s.Accuracy
+		} else {
+			low = s.Accuracy
+		}
+	}
+	s.Accuracy = low
+	return s.pluralities()
+}
+
+// share returns the mean share of the largest count.
+func (c cases) share() float64 {
+	votes := 0.0
+	for _, n := range c.largest {
+		votes += float64(n)
+	}
+	return votes / float64(len(c.largest)) / float64(c.teachers)
+}
+
+// split returns unanimous votes beside votes of which the largest class has a share of split and one other
+// class has the rest.
+func (p Public) split(share, split float64) (cases, error) {
+	const queries = 100
+	unanimous := queries
+	if split < 1 {
+		unanimous = int(math.Floor(queries * (share - split) / (1 - split)))
+	}
+	examples := make([]Example, queries)
+	for i := range examples {
+		votes := make([]int, p.Classes)
+		first, second := i%p.Classes, (i+1)%p.Classes
+		votes[first] = p.Teachers
+		if i >= unanimous {
+			votes[first] = int(math.Ceil(split * float64(p.Teachers)))
+		}
+		votes[second] = p.Teachers - votes[first]
+		h, err := aggregate.NewHistogram(votes)
+		if err != nil {
+			return cases{}, err
+		}
+		examples[i] = Example{Votes: h, Label: first}
+	}
+	return newCases(examples)
+}
