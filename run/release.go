@@ -46,7 +46,7 @@ func (s *Session) charge(ctx context.Context) (err error) {
 	if !s.Recorded {
 		// Check before any write, because a failed attempt must not leave a key file.
 		for _, stage := range s.run.Stages {
-			if err := stage.clear(); err != nil {
+			if err := stage.Clear(); err != nil {
 				return err
 			}
 		}
@@ -249,8 +249,8 @@ func (s Stage) there() (bool, error) {
 	return durable.Exists(s.Out)
 }
 
-// clear returns an error if the file exists or cannot be created.
-func (s Stage) clear() error {
+// Clear returns an error if the file exists or cannot be created.
+func (s Stage) Clear() error {
 	there, err := s.there()
 	if there {
 		return s.errExists()

@@ -181,7 +181,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	planned := false
 	if fresh && !r.own() {
 		for _, stage := range r.Stages {
-			if err := stage.clear(); err != nil {
+			if err := stage.Clear(); err != nil {
 				return nil, err
 			}
 		}

@@ -23,12 +23,14 @@ type job struct {
 	Config
 	predictions string // hash of the predictions file
 	account     ledger.Config
+	pilot       *Pilot  // nil without one
 	s           setting // with all noise, once there is a plan
 	calibrated  bool
 	count       counts
 }
 
-func (j *job) run(ctx context.Context) run.Run {
+// file returns the ledger of the run.
+func (j *job) file() run.File {
 	file := run.File{Path: j.Ledger, New: j.Account, Expect: j.Expect, Warn: j.Warn}
 	file.New.Run, file.New.Data = "", ""
 	if file.New.Mode == ledger.Reserved && file.New.Accountant == "" {
@@ -37,9 +39,15 @@ func (j *job) run(ctx context.Context) run.Run {
 	if j.mayFail() && file.New.Mode == ledger.Filter && file.New.FailureDelta == 0 {
 		file.New.FailureDelta = file.New.Delta / 2
 	}
+	return file
+}
+
+func (j *job) units() run.Units { return run.Units{N: j.Votes.Teachers(), Noun: "teachers"} }
+
+func (j *job) run(ctx context.Context) run.Run {
 	asked := j.Config
 	return run.Run{
-		File: file, Kind: kind, Units: run.Units{N: j.Votes.Teachers(), Noun: "teachers"}, Seed: j.Seed,
+		File: j.file(), Kind: kind, Units: j.units(), Seed: j.Seed,
 		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
 			j.Config, j.account = asked, before.Config()
 			p, err := j.plan(ctx, before)
@@ -56,7 +64,7 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	if err := j.fits(); err != nil {
 		return p, err
 	}
-	runs, err := recordedRuns(before)
+	runs, _, err := recordedRuns(before)
 	if err != nil {
 		return p, err
 	}
@@ -187,7 +195,7 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	result := Result{
 		Asked: j.count.asked, Answered: j.count.answered, Declined: j.count.asked - j.count.answered, NotAsked: j.s.s.Queries - j.count.asked,
 		Setting: j.s.s, Calibrated: j.calibrated, Delta: j.account.Delta, Account: j.account, Left: book.Left(),
-		Releasable: !j.withheld(), Votes: j.Votes,
+		Releasable: !j.withheld(), Votes: j.Votes, Pilot: j.pilot,
 		Resumed: done.Recorded, Complete: done.Complete, Entry: done.Entry, SHA256: done.SHA256,
 	}
 	e, err := j.s.event()

@@ -61,6 +61,7 @@ type Result struct {
 	Setting                   aggregate.Setting // with all noise
 	Calibrated                bool              // the noise was chosen to fit the budget
 	Epsilon                   float64           // privacy cost of these labels alone, at Delta, rounded up
+	Pilot                     *Pilot            // released before the plan; nil without one
 	Delta                     float64
 	Releasable                bool
 	Resumed                   bool              // an earlier call charged this run
@@ -83,6 +84,11 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {
 		return Result{}, err
+	}
+	if j.Plan != nil && j.Plan.Pilot != nil {
+		if err := j.piloted(ctx); err != nil {
+			return Result{}, sealed(err)
+		}
 	}
 	err = j.run(ctx).Do(ctx, func(s *run.Session, done []run.Done) error {
 		result, err = j.result(ctx, s.Ledger, done[0])
@@ -200,7 +206,11 @@ func Describe(name string) string {
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
 		return ""
 	}
-	return fmt.Sprintf("labels of queries %d:%d of %s", id.Queries[0], id.Queries[1], id.Pool)
+	what := "labels of"
+	if id.Mechanism == pilotName {
+		what = "mean largest count of the votes on"
+	}
+	return fmt.Sprintf("%s queries %d:%d of %s", what, id.Queries[0], id.Queries[1], id.Pool)
 }
 
 // recorded is a run of labels in a ledger.
@@ -209,20 +219,24 @@ type recorded struct {
 	id identity
 }
 
-func recordedRuns(before *run.Before) ([]recorded, error) {
-	var runs []recorded
+// recordedRuns returns the runs that released labels, and the pilots.
+func recordedRuns(before *run.Before) (labels, pilots []recorded, err error) {
 	for i := range before.Recorded {
 		r := recorded{Recorded: &before.Recorded[i]}
 		err := r.Read(&r.id)
+		if err == nil && r.id.Mechanism == pilotName {
+			pilots = append(pilots, r)
+			continue
+		}
 		if err == nil {
 			_, err = mechanisms.Find(r.id.Mechanism)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("label: %w", err)
+			return nil, nil, fmt.Errorf("label: %w", err)
 		}
-		runs = append(runs, r)
+		labels = append(labels, r)
 	}
-	return runs, nil
+	return labels, pilots, nil
 }
 
 // at returns the run that labelled a query of a pool, or nil.

@@ -125,6 +125,9 @@ type Planning struct {
 	// Ask, if set, returns the votes on this number of queries. The default is the first queries of
 	// Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
+	// Pilot, if set, makes [Run] release one noisy number first, on a ledger of mode Filter, from which the
+	// plan follows. Pilot is called before the charge, which it may refuse, and with what was released.
+	Pilot func(p Pilot, released bool) error
 }
 
 // planned returns c with the mechanism, noise and queries of a recorded run or of a new plan.
@@ -156,9 +159,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 
 // On plans a new run of at most this number of queries with the ledger's remaining budget.
 func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
-	account := before.Config()
-	p.Public.Queries = queries
-	p.Goal.Epsilon, p.Goal.Delta, p.Goal.Accountant = account.Epsilon, account.Delta, account.Method()
+	p.prepare(before, queries)
 	a, err := plan.ForLabels(ctx, p.Public, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
 		return before.LeastNoise(ctx, event)
 	})
@@ -167,4 +168,21 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 		err = errors.Join(err, p.Public.Remedy(ctx, none))
 	}
 	return a, err
+}
+
+// possibleAfter reports whether On is likely to find a plan on what an event leaves of the rest.
+func (p Planning) possibleAfter(ctx context.Context, before *run.Before, first accountant.Event, queries int) (bool, error) {
+	p.prepare(before, queries)
+	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
+		return before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
+			e, err := event(noise)
+			return accountant.Composed{Events: []accountant.Event{first, e}}, err
+		})
+	})
+}
+
+func (p *Planning) prepare(before *run.Before, queries int) {
+	account := before.Config()
+	p.Public.Queries = queries
+	p.Goal.Epsilon, p.Goal.Delta, p.Goal.Accountant = account.Epsilon, account.Delta, account.Method()
 }

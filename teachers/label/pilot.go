@@ -1,0 +1,221 @@
+package label
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
+)
+
+// Pilot is one noisy number that is released before a plan: the mean over queries of the largest vote count,
+// rounded down, plus discrete Gaussian noise. Nothing in it is private.
+type Pilot struct {
+	Sigma      float64 // parameter of the noise, in votes
+	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger
+	Released   int64   // 0 before the release, like the following
+	Share      float64 // estimated mean share of the teachers who vote for the largest class of a query
+	LeastShare float64 // lower bound of that mean, which holds with a probability of 95 %
+}
+
+// PilotBudget is the part of what is left of a budget that a pilot takes. A Rényi divergence, and with it the
+// number of labels, is proportional to the inverse square of the noise.
+const PilotBudget = 0.05
+
+// PilotBlind is what a pilot cannot see.
+const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
+
+// pilotQuantile is the standard normal quantile of 95 %.
+const pilotQuantile = 1.6449
+
+// pilotName is the mechanism in the identity of a pilot.
+const pilotName = "pilot"
+
+func pilotEvent(sigma float64) accountant.Event {
+	return accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}
+}
+
+// read fills in what follows from the released number. Without noise the mean lies in [Released, Released+1].
+func (p *Pilot) read(teachers, classes int) {
+	share := func(votes float64) float64 {
+		return min(max(votes/float64(teachers), 1/float64(classes)), 1)
+	}
+	p.Share, p.LeastShare = share(float64(p.Released)+0.5), share(float64(p.Released)-pilotQuantile*p.Sigma)
+}
+
+// draw releases the number. If one teacher's votes change, or a teacher comes or goes, each largest count
+// moves by at most 1, the mean too, and a whole number that is the mean rounded down too.
+func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
+	noise, err := rng.NewDiscreteGaussian(p.Sigma)
+	if err != nil {
+		return fmt.Errorf("label: %w", err)
+	}
+	if err := r.Begin(pilotEvent(p.Sigma), ledger.Use{Secret: key.Releasable()}); err != nil {
+		return fmt.Errorf("label: %w", err)
+	}
+	hash := j.Votes.Hash()
+	p.Released = noise.Sample(key.DeriveBytes("votes", hash[:]).Stream())
+	var all meanLargest
+	for ballot, err := range j.Votes.Histograms(ctx) {
+		if err != nil {
+			return err
+		}
+		all.add(ballot.Histogram.Reveal())
+	}
+	p.Released += all.mean()
+	return nil
+}
+
+// meanLargest is the mean of the largest counts, rounded down.
+type meanLargest struct{ largest, queries int64 }
+
+func (m *meanLargest) add(counts []int) {
+	m.largest, m.queries = m.largest+int64(slices.Max(counts)), m.queries+1
+}
+
+func (m meanLargest) mean() int64 { return m.largest / m.queries }
+
+// pilotFile is the file of a pilot, beside the ledger.
+type pilotFile struct {
+	Schema     string   `json:"schema"`
+	Meaning    string   `json:"meaning"`
+	Released   int64    `json:"released"`
+	Run        identity `json:"run"`
+	Releasable bool     `json:"releasable"`
+}
+
+// errPlanned ends a run of a pilot whose labels were planned before.
+var errPlanned = errors.New("label: the labels are planned already")
+
+// piloted releases the pilot, or reads the number that an earlier run released. It leaves j.pilot nil if the
+// labels were planned before and their pilot is not there.
+func (j *job) piloted(ctx context.Context) error {
+	var p Pilot
+	var id identity
+	stages := []run.Stage{{
+		Name: pilotName, Key: func(key rng.Key) rng.Key { return key.Derive(pilotName) },
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			if err := p.draw(ctx, j, r[0], key); err != nil {
+				return err
+			}
+			text, err := json.Marshal(pilotFile{"pate.pilot/1", "mean of the largest vote counts, rounded down, plus noise",
+				p.Released, id, !j.withheld()})
+			if err == nil {
+				_, err = out.Write(append(text, '\n'))
+			}
+			return err
+		},
+		Read: func(file io.Reader) error {
+			var is pilotFile
+			err := json.NewDecoder(file).Decode(&is)
+			p.Released = is.Released
+			return err
+		},
+	}}
+	r := run.Run{File: j.file(), Kind: kind, Units: j.units(), Seed: j.Seed, Stages: stages,
+		Plan: func(ctx context.Context, before *run.Before) (plan run.Plan, err error) {
+			j.account = before.Config()
+			plan.Same, err = j.samePilot(before, &id, &stages[0])
+			if err == nil && plan.Same == nil {
+				id, err = j.newPilot(ctx, before, stages[0])
+			}
+			if err != nil {
+				return plan, sealed(err)
+			}
+			hash := j.Votes.Hash()
+			p.Sigma = id.Parameters["sigma"]
+			plan.Settings, plan.Inputs, plan.Events = id, hash[:], [][]accountant.Event{{pilotEvent(p.Sigma)}}
+			own, err := accountant.Epsilon(ctx, accountant.ByAuto, j.account.Relation, j.account.Delta, pilotEvent(p.Sigma))
+			p.Epsilon = own.Upper
+			if err == nil && plan.Same == nil {
+				err = j.Plan.Pilot(p, false)
+			}
+			return plan, err
+		}}
+	if err := r.Do(ctx, nil); errors.Is(err, errPlanned) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p.read(j.Votes.Teachers(), j.Votes.Classes())
+	j.pilot = &p
+	planning := *j.Plan
+	planning.Public.Share, planning.Public.LeastShare = p.Share, p.LeastShare
+	j.Plan = &planning
+	return j.Plan.Pilot(p, true)
+}
+
+// samePilot returns the recorded pilot of these votes, nil if there is none, and sets its identity and file.
+// If the labels are planned already, and there is no such file, it returns errPlanned.
+func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
+	labels, pilots, err := recordedRuns(before)
+	if err != nil {
+		return nil, err
+	}
+	from, to := j.Votes.Range()
+	hash := j.Votes.Hash()
+	stage.Out = fmt.Sprintf("%s.pilot-%d.json", j.Ledger, len(pilots)+1)
+	for i, r := range pilots {
+		if is, err := r.Of(hash[:]); err != nil {
+			return nil, err
+		} else if is && r.id.Pool == j.Pool && r.id.Queries == [2]int{from, to} {
+			*id, same, stage.Out = r.id, r.Recorded, fmt.Sprintf("%s.pilot-%d.json", j.Ledger, i+1)
+		}
+	}
+	if at(labels, j.Pool, from) != nil {
+		if there, err := durable.Exists(stage.Out); err != nil || same == nil || !there {
+			return nil, errPlanned
+		}
+	}
+	return same, nil
+}
+
+// newPilot returns the identity of a pilot, or refuses the pilot. It is refused if the labels would be refused
+// whatever is released, also if all teachers always agreed.
+func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (identity, error) {
+	if j.account.Mode != ledger.Filter {
+		return identity{}, &fault.Error{What: "a pilot needs a ledger of mode filter",
+			Why: "the cost of the labels follows from what the pilot released, and in mode reserved all costs are fixed before the first release",
+			Fix: "declare how often a teacher is right, plan without a pilot, or choose a new ledger of mode filter"}
+	}
+	for _, path := range []string{stage.Out, j.Out} {
+		if err := (run.Stage{Out: path}).Clear(); err != nil {
+			return identity{}, err
+		}
+	}
+	whole, err := before.LeastNoise(ctx, func(sigma float64) (accountant.Event, error) { return pilotEvent(sigma), nil })
+	if errors.Is(err, accountant.ErrNoBracket) { // nothing is left
+		whole, err = math.MaxInt32, nil
+	}
+	if err != nil {
+		return identity{}, fmt.Errorf("label: the noise of a pilot: %w", err)
+	}
+	sigma := number.Up(whole/math.Sqrt(PilotBudget), 4)
+	from, to := j.Votes.Range()
+	id := identity{Pool: j.Pool, Queries: [2]int{from, to}, Mechanism: pilotName, Parameters: map[string]float64{"sigma": sigma},
+		Teachers: j.Votes.Teachers(), Classes: j.Votes.Classes()}
+	best := Pilot{Sigma: sigma, Released: int64(j.Votes.Teachers())}
+	best.read(id.Teachers, id.Classes)
+	planning := *j.Plan
+	planning.Public.Share, planning.Public.LeastShare = best.Share, best.LeastShare
+	possible, err := planning.possibleAfter(ctx, before, pilotEvent(sigma), to-from)
+	if err == nil && !possible {
+		none := &plan.NoPlanError{Goal: planning.Goal}
+		none.Goal.Epsilon, none.Goal.Delta = j.account.Epsilon, j.account.Delta
+		err = &fault.Error{What: fmt.Sprintf("a pilot with noise of %.3g votes would show too little of %d teachers, even if all agreed",
+			sigma, id.Teachers), Why: "no plan would hold at its lower bound; nothing was charged or written",
+			Fix: "declare how often a teacher is right, have more teachers, or raise epsilon", Err: none}
+	}
+	return id, err
+}
