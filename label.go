@@ -37,8 +37,11 @@ type LabelOptions struct {
 	Out string // path of the labels, as CSV
 	// TeacherAccuracy is the accuracy of one teacher; 0 if unknown. The released plan depends on it, so it
 	// must come from public data: from teachers of the same kind and size that were trained on public rows,
-	// and never from votes of the private teachers.
+	// and never from votes of the private teachers. If it is 0, a pilot is charged and released first, and a
+	// new ledger has mode Filter; see [label.Pilot].
 	TeacherAccuracy float64
+	// NoPilot plans for teachers that are right 88 % of the time if TeacherAccuracy is 0, without a pilot.
+	NoPilot bool
 	// MinAccuracy is the least share of labels that must equal the plurality; default 0.9.
 	MinAccuracy float64
 	// Teachers is the number of teachers. It is required for counts. For labels it confirms that a file with
@@ -50,9 +53,9 @@ type LabelOptions struct {
 
 // Label releases votes as labels and writes them to LabelOptions.Out. It first checks the votes: a finding
 // that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then it plans from
-// public numbers alone. If no plan within the budget gives labels that are correct often enough, nothing is
-// charged and the error is a [*fault.Error] with a remedy, which wraps a [*plan.NoPlanError]. Package label
-// describes the charge.
+// public numbers and a pilot. If no plan within the budget gives labels that are correct often enough, no
+// label is charged and the error is a [*fault.Error] with a remedy, which wraps a [*plan.NoPlanError]. Package
+// label describes the charges.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -67,7 +70,11 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	if err := o.check(ctx, v); err != nil {
 		return Labels{}, err
 	}
-	if !o.Shared { // the releases are fixed in advance, and both accountants support mechanisms on votes
+	piloted := o.TeacherAccuracy == 0 && !o.NoPilot
+	switch {
+	case piloted: // the cost of the labels follows from a release
+		file.New.Mode = ledger.Filter
+	case !o.Shared: // the releases are fixed in advance, and both accountants support mechanisms on votes
 		file.New.Accountant = accountant.ByAuto
 	}
 	planning := label.Planning{
@@ -75,6 +82,15 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 		Goal:   plan.Goal{MinAccuracy: cmp.Or(o.MinAccuracy, 0.9), MinLabels: plan.LeastPerClass * float64(v.Classes())},
 	}
 	planning.Public.Accuracy = o.TeacherAccuracy
+	var spent *label.Pilot
+	if piloted {
+		planning.Pilot = func(p label.Pilot, released bool) error {
+			if released {
+				spent = &p
+			}
+			return nil
+		}
+	}
 	var labels Labels
 	labels.Result, err = label.Run(ctx, label.Config{
 		Ledger: o.Ledger, Account: file.New, Expect: file.Expect, Out: o.Out, Pool: cmp.Or(o.Pool, "pool"), Votes: v,
@@ -84,7 +100,7 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 		},
 	})
 	if err != nil {
-		return Labels{}, explain(err)
+		return Labels{}, explain(err, spent)
 	}
 	return labels, nil
 }
@@ -131,10 +147,11 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	return nil
 }
 
-// explain adds a remedy to the error of a failed plan.
-func explain(err error) error {
+// explain adds a remedy to the error of a failed plan, after a pilot unless that is nil.
+func explain(err error, spent *label.Pilot) error {
 	var none *plan.NoPlanError
-	if !errors.As(err, &none) {
+	var refused *fault.Error // by the pilot
+	if !errors.As(err, &none) || errors.As(err, &refused) {
 		return err
 	}
 	fix := "have more teachers, or raise Epsilon"
@@ -149,7 +166,12 @@ func explain(err error) error {
 		what = fmt.Sprintf("epsilon %g carries %.1f labels that are right %.0f %% of the time, fewer than %d for each class",
 			none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
 	}
-	return &fault.Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
+	why := "nothing was charged"
+	if spent != nil {
+		why = fmt.Sprintf("only the pilot is spent, epsilon %s alone: of %.0f %% of the teachers, at least, one class has the votes",
+			number.DigitsUp(spent.Epsilon, 3), 100*spent.LeastShare)
+	}
+	return &fault.Error{What: what, Why: why, Fix: fix, Err: err}
 }
 
 // Budget is the privacy budget of a call and its ledger. Epsilon, Delta and Ledger are required.

@@ -81,13 +81,14 @@ func TestLabel(t *testing.T) {
 	// The noise is fresh. Votes like these are right nine times in ten at least, and 120 are answered:
 	// fewer than two thirds are right in less than one of 10^10 runs.
 	require.GreaterOrEqual(t, right, first.Answered*2/3)
-	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
+	require.EqualValues(t, 2, summary(t, o.Ledger).Commits, "of the pilot and the labels")
+	require.Greater(t, first.Pilot.LeastShare, 0.5)
 	require.True(t, says(o.Ledger))
 
 	again := testkit.Must(pate.Label(t.Context(), v, o))
 	require.True(t, again.Complete)
 	require.Equal(t, first.Labels, again.Labels)
-	require.EqualValues(t, 1, summary(t, o.Ledger).Commits, "nothing more was charged")
+	require.EqualValues(t, 2, summary(t, o.Ledger).Commits, "nothing more was charged")
 
 	o.Out += "2"
 	require.Error(t, testkit.Err(pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)), "the queries were answered")
@@ -108,7 +109,8 @@ func TestLabelRefuses(t *testing.T) {
 		"transposed":     {ensemble(20, 100), votes.Options{Classes: 3}, nil, "transposed"},
 		"other teachers": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Teachers = 30 }, "LabelOptions.Teachers says 30"},
 		"duplicates":     {"", votes.Options{Classes: 3}, nil, ""},
-		"a wasted one":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Epsilon = 1 }, "or raise Epsilon to"},
+		"a wasted one":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Epsilon, o.NoPilot = 1, true }, "or raise Epsilon to"},
+		"few teachers":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Epsilon = 1 }, "declare how often a teacher is right"},
 		"no ledger":      {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Ledger = "" }, "Budget.Ledger"},
 		"no file":        {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Out = "" }, "Out is empty"},
 		"a bad accuracy": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.MinAccuracy = 90 }, "MinAccuracy"},
@@ -129,7 +131,7 @@ func TestLabelRefuses(t *testing.T) {
 			}
 			_, err := pate.Label(t.Context(), open(t, c.votes, c.opt), o)
 			require.ErrorContains(t, err, c.want)
-			if name == "a wasted one" {
+			if name == "a wasted one" || name == "few teachers" {
 				testkit.ErrorAs[*plan.NoPlanError](t, err)
 			}
 			require.NoFileExists(t, o.Ledger)
@@ -328,7 +330,7 @@ func TestLabelsAndAModelOnOneLedger(t *testing.T) {
 	o := trainOptions(t)
 	o.Epsilon, o.Shared = 6, true
 	v := open(t, ensemble(200, 100), votes.Options{Classes: 3, To: 10})
-	require.NoError(t, testkit.Err(pate.Label(t.Context(), v, pate.LabelOptions{Budget: o.Budget, Out: o.Out})))
+	require.NoError(t, testkit.Err(pate.Label(t.Context(), v, pate.LabelOptions{Budget: o.Budget, Out: o.Out, NoPilot: true})))
 	spent := o
 	o.Out += "2"
 	require.Equal(t, o.Epsilon, testkit.Must(pate.Train(t.Context(), softmax(t), records(500), config(), o)).Epsilon)

@@ -88,7 +88,7 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	}
 	r, err := publish.Run(ctx, c)
 	if err != nil {
-		return Published{}, explain(err)
+		return Published{}, explain(err, nil)
 	}
 	p := Published{Method: r.Method, Teachers: r.Teachers, Mechanism: r.Mechanism, Asked: r.Asked, Labels: r.Released,
 		Student: r.Student, Classes: r.Classes, Epsilon: r.Epsilon, Delta: r.Delta, Releasable: r.Releasable}

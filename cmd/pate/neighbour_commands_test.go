@@ -126,18 +126,18 @@ func onVotes() []leaving {
 		rows = append(rows, leaving{name: "label, " + name, secret: waived, code: code, steps: lines("label v.csv --header no" + ledger + " --out " + out + flags), inputs: inputs, files: files, private: secrets, charged: []string{out}})
 	}
 	for flag, with := range map[string]string{
-		"a plan":             "--classes 3 --teachers 60 --yes",
-		"--min-accuracy":     "--classes 3 --teachers 60 --yes --min-accuracy 0.7",
+		"--pilot no":         "--classes 3 --teachers 60 --yes --pilot no",
+		"--min-accuracy":     "--classes 3 --teachers 60 --yes --pilot no --min-accuracy 0.7",
 		"--teacher-accuracy": "--classes 3 --teachers 60 --yes --teacher-accuracy 0.95 --correlation 0.2 --confusion 0.5",
-		"--class-names":      "--class-names a,b,c --first-class 0 --teachers 60 --yes",
-		"--teachers":         "--classes 3 --teachers 60 --yes --queries 2:",
-		"--mode":             "--classes 3 --teachers 60 --yes --mode filter",
-		"--accountant":       "--classes 3 --teachers 60 --yes --mode reserved --accountant rdp",
+		"--class-names":      "--class-names a,b,c --first-class 0 --teachers 60 --yes --pilot no",
+		"--teachers":         "--classes 3 --teachers 60 --yes --pilot no --queries 2:",
+		"--mode":             "--classes 3 --teachers 60 --yes --pilot no --mode filter",
+		"--accountant":       "--classes 3 --teachers 60 --yes --pilot no --mode reserved --accountant rdp",
 		"--calibrate-on":     "--classes 3 --teachers 60 --yes --calibrate-on known.csv,right.csv",
-		"--force":            "--classes 3 --teachers 60 --yes --min-accuracy 0.999999999 --force",
-		"--force=few":        "--classes 3 --teachers 60 --yes --queries 0:5 --force=few",
-		"--force=duplicates": "--classes 3 --teachers 60 --yes --force=duplicates",
-		"--force=checks":     "--classes 3 --teachers 60 --yes --force=checks",
+		"--force":            "--classes 3 --teachers 60 --yes --pilot no --min-accuracy 0.999999999 --force",
+		"--force=few":        "--classes 3 --teachers 60 --yes --pilot no --queries 0:5 --force=few",
+		"--force=duplicates": "--classes 3 --teachers 60 --yes --pilot no --force=duplicates",
+		"--force=checks":     "--classes 3 --teachers 60 --yes --pilot no --force=checks",
 		"gnmax":              "--classes 3 --teachers 60 --mechanism gnmax --sigma 8",
 		"confident":          "--classes 3 --teachers 60 --mechanism confident --threshold 20 --sigma1 8 --sigma2 8",
 		"interactive":        "--classes 3 --teachers 60 --mechanism interactive --threshold 20 --sigma1 8 --sigma2 8 --predictions predictions.csv",
@@ -150,10 +150,12 @@ func onVotes() []leaving {
 	} {
 		add(flag, " --epsilon 60 "+with, "labels.csv", ballots())
 	}
-	add("--counts", " --epsilon 60 --counts --teachers 60 --yes", "labels.csv", counted())
+	add("--counts", " --epsilon 60 --counts --teachers 60 --yes --pilot no", "labels.csv", counted())
 	add("JSON lines", " --epsilon 9 --classes 3 --teachers 60 --mechanism gnmax --sigma 20", "labels.jsonl", ballots())
 	add("NPY", " --epsilon 9 --classes 3 --teachers 60 --mechanism gnmax --sigma 20", "labels.npy", ballots())
 	rows = append(rows,
+		leaving{name: "label, a plan by a pilot", steps: lines("label v.csv --header no --classes 3 --teachers 60 --yes --epsilon 60 --out labels.csv" + ledger), inputs: ballots(),
+			private: []string{"l.jsonl.id", "l.jsonl.head"}, charged: []string{"labels.csv", "l.jsonl.pilot-1.json"}},
 		leaving{name: "label, --probabilities", steps: lines("label p/*.csv --probabilities --classes 3 --teachers 30 --mechanism gnmax --sigma 20 --epsilon 9 --out labels.csv" + ledger), inputs: probabilities(), private: secrets, charged: []string{"labels.csv"}},
 		leaving{name: "analyze release", steps: lines("votes analyze release v.csv --header no --classes 3 --teachers 60 --mechanism gnmax --sigma 20 --epsilon 9 --out cost.json" + ledger), inputs: ballots(), private: secrets, charged: []string{"cost.json"}},
 		leaving{name: "student", steps: lines("label v.csv --header no --classes 3 --teachers 60 --mechanism gnmax --sigma 1 --epsilon 5000 --out labels.csv"+ledger,

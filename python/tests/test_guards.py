@@ -38,7 +38,7 @@ def test_a_name_that_looks_like_a_flag_is_a_name(name: str, tmp_path: Path, monk
 def test_what_the_program_warns_of_is_a_warning(votes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for verbose in (False, True):
         with pytest.warns(pate_go.PateWarning, match="assumes that teachers are right 88 %") as found:
-            pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / f"{verbose}.jsonl", verbose=verbose)
+            pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / f"{verbose}.jsonl", verbose=verbose, pilot="no")
         assert len(found) == 1 and found[0].filename == __file__
         assert "right 88 %" not in capsys.readouterr().err  # once, not twice
     with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def test_warnings_of_a_refusal(votes, tmp_path: Path) -> None:
 
 def test_a_classifier_warns(tmp_path: Path) -> None:
     X, y = make_classification(5000, 10, n_informative=6, n_classes=3, class_sep=2, random_state=1)
-    model = PATEClassifier(classes=[0, 1, 2], n_teachers=80, epsilon=2, ledger=tmp_path / "run.jsonl")
+    model = PATEClassifier(classes=[0, 1, 2], n_teachers=80, epsilon=2, ledger=tmp_path / "run.jsonl", options={"pilot": "no"})
     with pytest.warns(pate_go.PateWarning, match="assumes that teachers are right 88 %") as found:
         model.fit(X[:4000], y[:4000], pool=X[4000:])
     assert {warning.filename for warning in found} == {__file__}

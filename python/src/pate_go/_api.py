@@ -88,11 +88,12 @@ def label(
     refusals by name, too; where epsilon may then not be true, releasable is False.
 
     Without mechanism the labels are planned, and nobody is asked before the plan is charged.
-    Give teacher_accuracy, known from public data: without it the plan takes teachers to be as
-    good as teachers often are, and a PateWarning says how good, and what becomes of the labels
-    if yours are worse.
+    Give teacher_accuracy, known from public data. Without it a pilot is charged first: a noisy
+    mean of the largest vote counts, from which the plan follows (report["pilot"]). pilot="no"
+    assumes a number instead, and a PateWarning says which.
 
-    Raises BudgetError where the budget carries too few good labels: nothing is charged then.
+    Raises BudgetError where the budget carries too few good labels: at most the pilot is charged
+    then, whose epsilon is error.spent.
     """
     ledger = Path(ledger)
     out = Path(out) if out is not None else ledger.with_name(ledger.stem + ".labels.csv")

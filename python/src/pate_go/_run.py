@@ -44,7 +44,11 @@ class InputError(PateError):
 
 
 class BudgetError(PateError):
-    """The budget does not carry this. Nothing was charged; `would_work` says what would do."""
+    """The budget does not carry this. `spent` is the epsilon of a pilot; nothing else was charged. `would_work` says what would do."""
+
+    @property
+    def spent(self) -> float:
+        return float(self.report.get("spent") or 0)
 
     @property
     def would_work(self) -> dict[str, Any]:

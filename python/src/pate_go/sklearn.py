@@ -47,7 +47,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     pool: "uniform" asks n_queries random points of feature_range where fit is given no
     public rows; a model learned on such points is rarely good.
     options: flags of `pate label`, as {"teacher_accuracy": 0.8}: how often a teacher is right,
-    known from public data. Without it the plan assumes a number, and a PateWarning says which.
+    known from public data. Without it a pilot is charged and released before the plan.
 
     Scaling and encoding go into teacher and student, as pipelines: a step before this one in a
     pipeline is fitted to private rows, which epsilon does not cover. It changes the pool only if

@@ -29,7 +29,9 @@ type labelFlags struct {
 	shell.ParameterFlags
 	shell.AgreementFlags
 	minAccuracy, epsilon, failure    float64
-	yes                              bool
+	yes, piloted                     bool
+	pilot                            string
+	spent                            *label.Pilot // released by this command
 	force                            waivers
 	predictions, ledger, out, pool   string
 	unit, relation, mode, accountant string
@@ -46,7 +48,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.force.addTo(cmd)
 	shell.Declare(cmd.Flags(), "label", shell.To{"predictions": &f.predictions, "epsilon": &f.epsilon, "ledger": &f.ledger, "out": &f.out,
 		"pool": &f.pool, "unit": &f.unit, "relation": &f.relation, "mode": &f.mode, "accountant": &f.accountant,
-		"failure-delta": &f.failure, "min-accuracy": &f.minAccuracy, "yes": &f.yes})
+		"failure-delta": &f.failure, "min-accuracy": &f.minAccuracy, "pilot": &f.pilot, "yes": &f.yes})
 	return cmd
 }
 
@@ -54,6 +56,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	given := cmd.Flags().Changed
 	var d aggregate.Description
 	var s aggregate.Setting
+	f.piloted = f.Mechanism == "" && f.pilot == "yes" && !f.AgreementGiven(cmd)
 	err := f.checkPlanning(cmd, f.Mechanism == "")
 	if f.Mechanism != "" && err == nil {
 		d, s, err = f.Setting(cmd, false)
@@ -73,7 +76,10 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 		return s, shell.Usagef("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
 		return s, shell.Usagef("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
-	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode")):
+	case f.piloted && given("mode") && f.mode == "reserved":
+		return s, shell.Usagef("mechanisms", "--mode reserved: a pilot needs --mode filter, because the labels are charged after its "+
+			"release; give --teacher-accuracy, or --pilot no")
+	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode") || f.piloted):
 		return s, shell.Usagef("privacy", "--accountant pld: privacy loss distributions are no filter; they claim with --mode reserved")
 	case f.pool == "":
 		return s, shell.Usagef("votes", "--pool is empty: it names the public data set that the queries come from")
@@ -120,7 +126,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	shell.Put(given("delta"), &c.Expect.Delta, g.Delta)
 	_, fresh, err := (run.File{Path: f.ledger}).Look() // opening the ledger reports any error
 	fresh = fresh && err == nil
-	if f.Mechanism == "" && !given("mode") && !given("failure-delta") && fresh {
+	if f.Mechanism == "" && !f.piloted && !given("mode") && !given("failure-delta") && fresh {
 		// A plan spends the whole budget, so nothing could be charged later, and a fixed list of charges buys
 		// more labels than a filter does.
 		c.Account.Mode = ledger.Reserved

@@ -28,6 +28,8 @@ func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 		return shell.Usagef("mechanisms", "--min-accuracy %v: must be in [0, 1)", f.minAccuracy)
 	case !planned && f.yes:
 		return shell.Usagef("mechanisms", "--yes is for plans, without --mechanism")
+	case cmd.Flags().Changed("pilot") && f.pilot == "yes" && !f.piloted:
+		return shell.Usagef("mechanisms", "--pilot yes is for plans without --teacher-accuracy: a declared accuracy needs no pilot")
 	}
 	if err := f.CheckAgreement(cmd); err != nil || f.CalibrateOn == "" || f.force.has(waiveCalibration) {
 		return err
@@ -45,11 +47,16 @@ type refusalRemedies struct {
 	accuracy          float64 // accuracy that epsilon and teachers assume
 }
 
-// refuse returns an error with the reason why nothing was charged, and a budget that would work.
-func refuse(g *shell.Globals, why string, would refusalRemedies) error {
+// refuse returns an error with the reason why no label was charged, and a budget that would work.
+func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies) error {
+	spent := 0.0
+	if f.spent != nil {
+		spent = f.spent.Epsilon
+	}
 	if g.ParsedFormat() == table.JSON {
-		if err := shell.WriteJSON(g.Stdout, shell.Object{"schema", "pate.refusal/1", "why", why, "would_work", shell.Object{
-			"epsilon?", would.epsilon, "queries?", would.queries, "teachers?", would.teachers, "teacher_accuracy?", would.accuracy}}); err != nil {
+		if err := shell.WriteJSON(g.Stdout, shell.Object{"schema", "pate.refusal/1", "why", why, "spent", spent,
+			"pilot?", pilotObject(f.spent), "would_work", shell.Object{
+				"epsilon?", would.epsilon, "queries?", would.queries, "teachers?", would.teachers, "teacher_accuracy?", would.accuracy}}); err != nil {
 			return err
 		}
 	}
@@ -64,18 +71,30 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 		ways = append(ways, fmt.Sprintf("%d queries", would.queries))
 	}
 	fix := "use more teachers or a larger budget; or stop here: the rest of a ledger need not be used"
+	charged := "nothing was charged or written"
+	switch {
+	case f.piloted && f.spent == nil:
+		fix = "give --teacher-accuracy, known from public data; or use more teachers or a larger --epsilon"
+	case f.spent != nil:
+		charged = fmt.Sprintf("only the pilot is spent, epsilon %s alone; no label was charged, and the same command charges nothing again",
+			shell.FormatUp(spent, false))
+	}
 	if ways != nil {
 		fix = "this would do: " + strings.Join(ways, ", or ")
 		if would.accuracy > 0 {
 			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --teacher-accuracy declares", 100*would.accuracy)
 		}
 	}
-	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix,
+	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: charged, Fix: fix,
 		Topic: "mechanisms"}
 }
 
 func (f *labelFlags) public(v *votes.Source) plan.Public {
-	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
+	p := plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
+	if f.spent != nil {
+		p.Share, p.LeastShare = f.spent.Share, f.spent.LeastShare
+	}
+	return p
 }
 
 // plan chooses mechanism, noise and queries from public numbers, or repeats an earlier choice.
@@ -90,19 +109,52 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	first, _ := c.Votes.Range()
 	c.Plan.Accept = func(ctx context.Context, a plan.Alternative) error {
 		from := "public numbers alone"
-		if f.CalibrateOn != "" {
+		switch {
+		case f.CalibrateOn != "":
 			from = "public numbers and the three private numbers above"
+		case f.spent != nil:
+			from = "public numbers and the pilot"
+		case f.Accuracy == 0:
+			g.Warn(fmt.Sprintf("the plan assumes that teachers are right %.0f %% of the time, which nobody declared or measured",
+				100*plan.UsualAccuracy))
 		}
 		g.Logf("plan for %d teachers, computed from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "),
 			shell.LabelFlags(a.Setting, first))
 		g.Logf("the plan spends the rest of the budget on %d of %d queries, for about %s labels, %.0f %% of them equal to the plurality",
 			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
-		if err := f.tellAssumption(ctx, g, c, a); err != nil {
-			return err
+		if f.spent != nil {
+			g.Logf("at the lower bound of the pilot, and however the votes are split, at least %.0f %% of them would be", 100*a.Least)
 		}
-		return f.confirm(cmd)
+		return f.confirm(cmd, "charge all that is left of the budget for it?")
+	}
+	if f.piloted {
+		c.Plan.Pilot = func(p label.Pilot, released bool) error { return f.tellPilot(cmd, g, c, p, released) }
 	}
 	return nil
+}
+
+// tellPilot describes a pilot before its charge, and what it released.
+func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
+	teachers := c.Votes.Teachers()
+	if released {
+		f.spent = &p
+		g.Logf("pilot: the largest class of a query has the votes of %d of %d teachers in the mean, with noise of %s votes; "+
+			"at least %.0f %% of them, with 95 %% confidence", p.Released, teachers, shell.FormatUp(p.Sigma, false), 100*p.LeastShare)
+		g.Logf("%s", label.PilotBlind)
+		return nil
+	}
+	g.Logf("no accuracy of the teachers is declared: first a pilot releases the mean of the largest vote counts, with noise of %s of %d votes; "+
+		"it takes %.0f %% of what is left of the budget, epsilon %s alone; --teacher-accuracy, from public data, saves it and plans more labels",
+		shell.FormatUp(p.Sigma, false), teachers, 100*label.PilotBudget, shell.FormatUp(p.Epsilon, false))
+	return f.confirm(cmd, "charge the pilot?")
+}
+
+func pilotObject(p *label.Pilot) shell.Object {
+	if p == nil {
+		return nil
+	}
+	return shell.Object{"released", p.Released, "sigma", p.Sigma, "share", p.Share, "least_share", p.LeastShare, "epsilon", p.Epsilon,
+		"part_of_budget", label.PilotBudget, "cannot_see", label.PilotBlind}
 }
 
 // noPlan explains why no plan is worth the budget, and suggests a plan that is.
@@ -111,7 +163,7 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
 		would.epsilon = none.Epsilon
 	}
-	if f.Accuracy == 0 {
+	if f.Accuracy == 0 && !f.piloted {
 		would.accuracy = plan.UsualAccuracy
 	}
 	why := fmt.Sprintf("no plan gives labels that equal the plurality %.0f %% of the time with %d teachers and the rest of epsilon %g",
@@ -122,44 +174,28 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 			none.Goal.Epsilon, shell.FormatExpected(none.Best.ExpectedCorrect,
 				false), 100*f.minAccuracy, c.Votes.Teachers(), plan.LeastPerClass, c.Votes.Classes())
 	}
-	return refuse(g, why, would)
-}
-
-// tellAssumption warns about the accuracy that a plan assumes if none is declared.
-func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *label.Config, a plan.Alternative) error {
-	if f.Accuracy != 0 {
-		return nil
+	if f.piloted && f.spent == nil {
+		why, would = "a pilot of this budget would show too little of so few teachers, even if all always agreed", refusalRemedies{}
 	}
-	const weak = 0.6
-	p := f.public(c.Votes)
-	p.Accuracy, p.Correlation = weak, 0.1
-	e, err := p.Expect(ctx, a.Setting)
-	if err != nil {
-		return err
-	}
-	g.Warn(fmt.Sprintf(
-		"the plan assumes that teachers are right %.0f %% of the time; if they are right %.0f %% of the time, %.0f %% of these labels "+
-			"will equal the plurality: give the accuracy of your teachers on public data as --teacher-accuracy",
-		100*plan.UsualAccuracy, 100*weak, 100*e.Accuracy()))
-	return nil
+	return f.refuse(g, why, would)
 }
 
 // confirm asks before budget is spent, which cannot be undone.
-func (f *labelFlags) confirm(cmd *cobra.Command) error {
+func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	if f.yes {
 		return nil
 	}
 	in, ok := cmd.InOrStdin().(*shell.Input)
 	if !ok || !in.Terminal() {
-		return shell.Usagef("mechanisms", "--yes is needed: the plan above spends budget that cannot be had back; or give its --mechanism")
+		return shell.Usagef("mechanisms", "--yes is needed: what is described above spends budget that cannot be had back; or give a --mechanism")
 	}
-	fmt.Fprint(cmd.ErrOrStderr(), "charge all that is left of the budget for it? [y/N] ")
+	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil { // Ctrl-C or Ctrl-D leaves the line unfinished
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
-		return shell.Usagef("mechanisms", "nothing was charged")
+		return shell.Usagef("mechanisms", "not charged")
 	}
 	return nil
 }
@@ -193,13 +229,13 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		chosen := f.Mechanism != "" && !d.Settled(c.Setting)
 		switch {
 		case clear.Unanimous < least:
-			return refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered correctly only %.0f %% of the time",
+			return f.refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered correctly only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
 		case clear.Answered < leastAnswered:
-			return refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered only %.0f %% of the time",
+			return f.refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
 		case chosen && clear.Right < f.minAccuracy:
-			return refuse(g, fmt.Sprintf(
+			return f.refuse(g, fmt.Sprintf(
 				"with %s, a clear vote (%.0f %% of %d teachers for one class) would be answered correctly only %.0f %% of the time",
 				describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
 		}

@@ -51,7 +51,7 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 		"mechanism", r.Setting.Mechanism, "noise", v, "threshold?", threshold, "sigma?", v["sigma"], "sigma1?", v["sigma1"],
 		"sigma2?", v["sigma2"], "scale?", v["scale"], "answers?", int(v["answers"]), "lambda?", v["lambda"], "b1?", v["b1"],
 		"b2?", v["b2"], "failures?", int(v["failures"]), "calibrated", r.Calibrated, "resumed", r.Resumed, "complete", r.Complete,
-		"accountant", r.By, "expected?", expected, "ledger_entry", r.Entry, "sha256", hex.EncodeToString(r.SHA256[:]),
+		"accountant", r.By, "pilot?", pilotObject(r.Pilot), "expected?", expected, "ledger_entry", r.Entry, "sha256", hex.EncodeToString(r.SHA256[:]),
 		"ledger", shell.Object{"unit", a.Unit, "relation", a.Relation, "mode", a.Mode, "budget", a.Epsilon, "claim", r.Claim,
 			"left_rho", r.Left.Rho},
 	}
