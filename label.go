@@ -54,8 +54,8 @@ type LabelOptions struct {
 // Label releases votes as labels and writes them to LabelOptions.Out. It first checks the votes: a finding
 // that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then it plans from
 // public numbers and a pilot. If no plan within the budget gives labels that are correct often enough, no
-// label is charged and the error is a [*fault.Error] with a remedy, which wraps a [*plan.NoPlanError]. Package
-// label describes the charges.
+// label is charged and the error is a [*fault.Error] with a remedy, which wraps a [*plan.NoPlanError].
+// Package label describes the charges.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// A mean share of the largest class does not show how the queries differ: all may be alike, difficulties may
-// vary, or unanimous votes may stand beside votes that are split in two. A plan for a share must hold in all of
-// these. For a given mean, unanimous votes beside others are the hardest: they leave the fewest good queries,
-// and the worst runner-up has all votes that the largest class lacks. If the mean may be one half or less, all
-// queries may be tied, and no plan holds.
+// A mean share of the largest class does not show how the queries differ: all may be alike, difficulties
+// may vary, or unanimous votes may stand beside votes that are split in two. A plan for a share must hold
+// in all of these. For a given mean, unanimous votes beside others are the hardest: they leave the fewest
+// good queries, and the worst runner-up has all votes that the largest class lacks. If the mean may be one
+// half or less, all queries may be tied, and no plan holds.
 
-// ShareSlack is how far below the goal the accuracy may lie at the lower bound of a share, and where unanimous
-// votes stand beside split ones.
+// ShareSlack is how far below the goal the accuracy may lie at the lower bound of a share, and where
+// unanimous votes stand beside split ones.
 const ShareSlack = 0.05
 
 // sharing returns the worlds of a share.
@@ -51,7 +51,8 @@ func (p Public) sharing(queries int) ([]world, error) {
 	return worlds, nil
 }
 
-// withShare returns simulated votes of teachers whose accuracy gives the largest class at most this mean share.
+// withShare returns simulated votes of teachers whose accuracy gives the largest class at most this mean
+// share.
 func (s Simulation) withShare(share float64) (c cases, err error) {
 	low, high := 1/float64(s.Classes), 0.999
 	for range 9 {

@@ -27,16 +27,17 @@
 //
 // # Pilot
 //
-// With [Planning].Pilot a run releases one noisy number before it plans: the mean over queries of the largest
-// vote count. A teacher whose votes change, or who comes or goes, moves each largest count by at most 1, hence
-// the mean by at most 1, and the mean rounded down by at most 1. It is charged as discrete Gaussian noise of
-// sensitivity 1, at [PilotBudget] of what is left. The number lies in LEDGER.pilot-N.json, whose hash the
-// ledger commits to; a repeated run reads it there and draws none. Mechanism, noise and number of queries of
-// the labels are a function of that number and of public ones, and so is a refusal, which leaves the rest of
-// the budget. The cost of the labels follows from a release, so the ledger must have mode Filter, whose
-// guarantee covers costs that are chosen by earlier outcomes (package ledger). In mode Reserved all costs are
-// fixed before the first release: there the accuracy must be declared. A privacy loss distribution charged in
-// advance would have to dominate every plan, of all mechanisms; no such event is known here.
+// With [Planning].Pilot a run releases one noisy number before it plans: the mean over queries of the
+// largest vote count. A teacher whose votes change, or who comes or goes, moves each largest count by at
+// most 1, hence the mean by at most 1, and the mean rounded down by at most 1. It is charged as discrete
+// Gaussian noise of sensitivity 1, at [PilotBudget] of what is left. The number lies in
+// LEDGER.pilot-N.json, whose hash the ledger commits to; a repeated run reads it there and draws none.
+// Mechanism, noise and number of queries of the labels are a function of that number and of public ones,
+// and so is a refusal, which leaves the rest of the budget. The cost of the labels follows from a release,
+// so the ledger must have mode Filter, whose guarantee covers costs that are chosen by earlier outcomes
+// (package ledger). In mode Reserved all costs are fixed before the first release: there the accuracy must
+// be declared. A privacy loss distribution charged in advance would have to dominate every plan, of all
+// mechanisms; no such event is known here.
 //
 // A plan for a share must hold at its lower bound, and however the queries differ for that mean (package
 // plan). A pilot cannot see a majority for a wrong class, and its mean is over all queries that are offered:
@@ -44,13 +45,13 @@
 //
 // # Guarantee
 //
-// The labels alone are (Epsilon, Delta)-differentially private for the ledger's unit and relation, under the
-// conditions of package aggregate. For all charges to the ledger together, see package ledger. Missing noise
-// is chosen from public values: the remaining budget, the number of queries and the caps. Without a pilot, the
-// caller of [Planning] states how good the teachers are, and must know this from public data. An accuracy
-// measured with private teachers, on any rows, is private, and the plan reveals it. Such a measurement, or
-// votes that fail [votes.Source.Check], must be recorded in Account.Waived. Then nothing from the run may be
-// released.
+// The labels alone are (Epsilon, Delta)-differentially private for the ledger's unit and relation, under
+// the conditions of package aggregate. For all charges to the ledger together, see package ledger. Missing
+// noise is chosen from public values: the remaining budget, the number of queries and the caps. Without a
+// pilot, the caller of [Planning] states how good the teachers are, and must know this from public data. An
+// accuracy measured with private teachers, on any rows, is private, and the plan reveals it. Such a
+// measurement, or votes that fail [votes.Source.Check], must be recorded in Account.Waived. Then nothing
+// from the run may be released.
 //
 // # Caveats
 //

@@ -181,8 +181,8 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns the identity of a pilot, or refuses the pilot. It is refused if the labels would be refused
-// whatever is released, also if all teachers always agreed.
+// newPilot returns the identity of a pilot, or refuses the pilot. It is refused if the labels would be
+// refused whatever is released, also if all teachers always agreed.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (identity, error) {
 	if j.account.Mode != ledger.Filter {
 		return identity{}, &fault.Error{What: "a pilot needs a ledger of mode filter",

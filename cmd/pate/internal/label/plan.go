@@ -56,7 +56,8 @@ func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies)
 	if g.ParsedFormat() == table.JSON {
 		if err := shell.WriteJSON(g.Stdout, shell.Object{"schema", "pate.refusal/1", "why", why, "spent", spent,
 			"pilot?", pilotObject(f.spent), "would_work", shell.Object{
-				"epsilon?", would.epsilon, "queries?", would.queries, "teachers?", would.teachers, "teacher_accuracy?", would.accuracy}}); err != nil {
+				"epsilon?", would.epsilon, "queries?", would.queries, "teachers?", would.teachers,
+				"teacher_accuracy?", would.accuracy}}); err != nil {
 			return err
 		}
 	}
