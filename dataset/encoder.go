@@ -193,16 +193,6 @@ func (e *Encoder) needed() []string {
 
 func (e *Encoder) Dim() int { return e.dim }
 
-// Numeric returns the number of features that are numbers of a column.
-func (e *Encoder) Numeric() (n int) {
-	for _, f := range e.columns {
-		if f.sd > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // Columns returns the names of the columns that the encoder was fitted on.
 func (e *Encoder) Columns() []string {
 	names := make([]string, len(e.columns))

@@ -1,49 +1,101 @@
 package publish
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Numbers are the public numbers from which a method is chosen.
 type Numbers struct {
-	Units, Classes, Pool int // Units as declared; Pool is the number of public rows
-	Features             int
-	Numeric              float64 // share of features that come from number columns
-	Image                bool    // rows are images
-	Epsilon, Delta       float64
+	Units, Classes int     // Units as declared
+	Directions     float64 // in which public rows vary, see directions; 0 for images
+	Epsilon        float64
 }
 
 // Choice is what a method would likely give.
 type Choice struct {
 	Method string
-	// Share is the expected share of the gap in accuracy between the most frequent class and a model without
-	// privacy that the method closes.
+	// Share is the expected share of the gap in accuracy between the most frequent class and a model
+	// without privacy that the method closes.
 	Share  float64
 	Reason string
 }
 
-// Bounds of the choice.
+// Bounds of the choice. They and the shares were fitted on seventeen tables (experiments/peers/tables.py,
+// FIT) at epsilon 1, 2 and 8.
 const (
-	nearNumeric = 0.9  // least share of features from number columns for which distances mean something
-	nearClasses = 5    // least number of classes
-	nearUnits   = 2000 // least number of units
+	manyDirections = 5   // for each class: more make all rows equally far from each other
+	votesOfClass   = 700 // least units of a class times epsilon for votes at near rows
 )
 
 // Choose returns all methods with what they would likely give, the best first. It is a function of public
-// numbers alone.
+// numbers alone. A linear model has one direction for each class. It separates more classes than
+// directions badly, and distances in few directions mean much. So near rows vote if there are at least as
+// many classes as directions and each class has enough units for the noise.
 func Choose(n Numbers) []Choice {
-	dpsgd := Choice{DPSGD, 0.85, "one linear model learns from all rows"}
-	nearest := Choice{Nearest, 0.7, "distances mean little here, or a linear model does as well"}
-	sample := Choice{Sample, 0.65, "the nearest rows of a sample answer few questions well"}
-	votes := Choice{PATE, 0.35, fmt.Sprintf("%d units are shared out among many weak teachers", n.Units)}
-	if !n.Image && n.Numeric >= nearNumeric && n.Classes >= nearClasses && n.Units >= nearUnits {
-		nearest.Share, nearest.Reason = 0.9, "distances between numbers mean something"
-		dpsgd.Share, dpsgd.Reason = 0.75, fmt.Sprintf("one linear model separates %d classes badly", n.Classes)
-		return []Choice{nearest, dpsgd, sample, votes}
+	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
+	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)
+	linear, near, sample, teachers := 0.95, 0.85, 0.7, 0.7
+	suits, distances := "a linear model is enough", "distances add little"
+	switch {
+	case n.Directions == 0: // images
+		shape = "images: "
+	case n.Directions > manyDirections*classes:
+		linear, near, sample, teachers = 0.85, 0.6, 0.5, 0.3
+		distances = "distances mean little"
+	case n.Directions <= classes:
+		linear, near, sample, teachers = 0.85, 0.95, 0.85, 0.85
+		suits, distances = "a linear model separates them badly", "distances mean much"
 	}
-	return []Choice{dpsgd, nearest, sample, votes}
+	if votes < votesOfClass {
+		near, sample, teachers = min(near, 0.8), sample-0.2, teachers-0.2
+		distances = fmt.Sprintf("%.0f units of a class are few votes", votes/n.Epsilon)
+	}
+	choices := []Choice{
+		{DPSGD, linear, shape + suits},
+		{Nearest, near, shape + distances},
+		{Sample, sample, "a sample votes, and few questions can be asked"},
+		{PATE, teachers, fmt.Sprintf("%d units are shared out among many weak teachers", n.Units)},
+	}
+	slices.SortStableFunc(choices, func(a, b Choice) int { return cmp.Compare(b.Share, a.Share) })
+	return choices
+}
+
+// directions returns the effective number of directions in which rows vary: the squared sum of the
+// eigenvalues of the covariance over the sum of their squares. It reads at most a thousand rows.
+func directions(x dense.Matrix) float64 {
+	const most = 1000
+	picked := make([]int, min(most, x.Rows))
+	for i := range picked {
+		picked[i] = i * x.Rows / len(picked)
+	}
+	x = dense.Pick(x, picked)
+	mean := make([]float64, x.Cols)
+	for i := range x.Rows {
+		for j, v := range dense.Row(x, i) {
+			mean[j] += float64(v) / float64(x.Rows)
+		}
+	}
+	for i := range x.Rows {
+		for j := range mean {
+			x.Data[i*x.Stride+j] -= float32(mean[j])
+		}
+	}
+	gram := dense.New(x.Rows, x.Rows)
+	dense.MulBT(gram, x, x)
+	var trace, squares float64
+	for i := range gram.Rows {
+		trace += float64(dense.Row(gram, i)[i])
+		for _, v := range dense.Row(gram, i) {
+			squares += float64(v) * float64(v)
+		}
+	}
+	return trace * trace / max(squares, math.SmallestNonzeroFloat64)
 }
 
 // choose reads the public rows, sets the method, and describes all methods.
@@ -52,10 +104,9 @@ func (j *job) choose() error {
 	if err != nil {
 		return err
 	}
-	n := Numbers{Units: j.Size, Classes: len(schema.Classes), Pool: pool.Len(), Features: schema.Features, Numeric: 1,
-		Image: schema.Image.Rows > 0, Epsilon: j.Epsilon, Delta: j.Delta}
-	if schema.Encoder != nil {
-		n.Numeric = float64(schema.Encoder.Numeric()) / float64(schema.Features)
+	n := Numbers{Units: j.Size, Classes: len(schema.Classes), Epsilon: j.Epsilon}
+	if schema.Image.Rows == 0 {
+		n.Directions = directions(pool.X)
 	}
 	choices := Choose(n)
 	if j.Method = choices[0].Method; j.Method != PATE { // whose teachers read the rows themselves
