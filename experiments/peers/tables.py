@@ -58,6 +58,7 @@ def read(path, label, drop, most):
         d = d.head(most)
     if most < 0 and len(d) > -most:
         d = d.sample(-most, random_state=1)
+    d[label] = d[label].str.strip("[)-")  # "-10.000)" would be a formula in a spreadsheet
     d = d.reset_index(drop=True)
     return d.rename(columns={label: "class"})
 
