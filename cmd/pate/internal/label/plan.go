@@ -119,8 +119,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 			g.Warn(fmt.Sprintf("the plan assumes that teachers are right %.0f %% of the time, which nobody declared or measured",
 				100*plan.UsualAccuracy))
 		}
-		g.Logf("plan for %d teachers, computed from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "),
-			shell.LabelFlags(a.Setting, first))
+		g.Logf("plan for %d teachers, computed from %s: %s", c.Votes.Teachers(), from, f.command(cmd, c, args, a, first))
 		g.Logf("the plan spends the rest of the budget on %d of %d queries, for about %s labels, %.0f %% of them equal to the plurality",
 			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
 		if f.spent != nil {
@@ -132,6 +131,16 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 		c.Plan.Pilot = func(p label.Pilot, released bool) error { return f.tellPilot(cmd, g, c, p, released) }
 	}
 	return nil
+}
+
+// command returns the command that carries out a plan on a ledger of the same mode.
+func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
+	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
+	if force := cmd.Flag("force"); force.Changed { // its value is optional
+		words = append(words, "--force="+force.Value.String())
+	}
+	return shell.Repeats(cmd, words, strings.Fields("accountant failure-delta epsilon delta unit relation pool min-accuracy seed ledger out"),
+		shell.Given, nil)
 }
 
 // tellPilot describes a pilot before its charge, and what it released.
