@@ -200,6 +200,22 @@ func TestPublishMarginals(t *testing.T) {
 	require.Equal(t, p, testkit.Must(pate.Publish(t.Context(), o)))
 }
 
+// By default public numbers choose a method, which the result names; a method that is named is taken.
+func TestPublishByAMethod(t *testing.T) {
+	for name, want := range map[string]string{"": "dpsgd", "nearest": "nearest"} {
+		o := publishing(t)
+		o.Method, o.Size, o.Teachers, o.Learner, o.MinAccuracy, o.Epsilon = name, 150, 0, "", 0, 8
+		p := testkit.Must(pate.Publish(t.Context(), o))
+		require.Equal(t, want, p.Method)
+		require.Equal(t, 24, p.Labels)
+		require.Zero(t, p.Teachers)
+		require.InDelta(t, 8, p.Epsilon, 0.1)
+		require.Equal(t, p, testkit.Must(pate.Publish(t.Context(), o)))
+		o.Method = "sample"
+		require.ErrorIs(t, testkit.Err(pate.Publish(t.Context(), o)), run.ErrOtherRun)
+	}
+}
+
 // With a seed nothing is releasable, and nothing lies in the public half.
 func TestPublishWithASeed(t *testing.T) {
 	o := publishing(t)
@@ -223,6 +239,8 @@ func TestPublishRefuses(t *testing.T) {
 		"pools":     {func(o *pate.PublishOptions) { o.Ranges = "r.csv" }, "Ranges"},
 		"marginals": {func(o *pate.PublishOptions) { o.Marginals = true }, "Ranges"},
 		"size":      {func(o *pate.PublishOptions) { o.Method = "dpsgd" }, "Size"},
+		"no method": {func(o *pate.PublishOptions) { o.Teachers, o.Learner, o.MinAccuracy = 0, "", 0 }, "Method auto needs Public, and Size"},
+		"too few":   {func(o *pate.PublishOptions) { o.Method, o.Size, o.Epsilon = "nearest", 30, 0.5 }, "nothing was charged"},
 		"accuracy":  {func(o *pate.PublishOptions) { o.MinAccuracy = 1 }, "MinAccuracy"},
 		"column":    {func(o *pate.PublishOptions) { o.Reading.CSV.Label = "nope" }, "nope"},
 		"ledger":    {func(o *pate.PublishOptions) { o.Ledger = "l.jsonl" }, "Ledger"},
