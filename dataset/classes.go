@@ -10,28 +10,27 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// DropOther, as [ClassRule].Other, drops rows whose label is not a class.
+// DropOther, as the value of [ClassRule].Other, drops rows whose label is not a class.
 const DropOther = "drop"
 
-// maxClasses is the largest number of classes: a label with more values is a measurement.
+// maxClasses is the largest number of classes. A label with more values is assumed to be a measurement.
 const maxClasses = 1000
 
-// ClassRule defines the classes, and the treatment of rows whose label is not a class. Names of classes are
-// released with every model and every label, so they never come from private rows. The zero value takes the
-// classes from public rows and refuses a private row with another label.
+// ClassRule defines the classes and the treatment of rows whose label is not a class. Class names are
+// released with every model and every label, so they never come from private rows. The zero ClassRule takes
+// the classes from public rows and refuses a private row with another label.
 type ClassRule struct {
-	// Names are the classes. For a table they are values of its label column. For images they are names of
-	// the numbers 0, 1, and so on. If Names is nil, the classes are the sorted labels of the public rows of a
-	// table, or for images the numbers from 0 to the largest in the test file, at least ten.
+	// Names are the class names. For a folder of idx files, Names[i] is the name of label i. For other data,
+	// each name is a label. If Names is nil, the classes are the sorted labels of the public rows. For a
+	// folder of idx files they are then 0 to the largest test label, at least ten classes.
 	Names []string
-	// Other is the class of rows whose label is missing or is not a class; it is an additional class if Names
-	// does not contain it. [DropOther] drops such rows. If Other is empty, such rows are refused: one private
-	// row then decides whether there is a result at all, which only the owner of the data may see.
+	// Other is the class of rows whose label is missing or not a class. Other becomes an additional class if
+	// Names does not contain it. [DropOther] drops such rows. If Other is empty, such rows are refused. Then
+	// one private row decides whether there is a result, and only the owner of the data may see the outcome.
 	Other string
 }
 
-// Validate reports the first class name that is empty, repeated or unsafe to print, and too few or too many
-// names.
+// Validate reports a class name that is empty, repeated or unsafe to print, and too few or too many names.
 func (r ClassRule) Validate() error {
 	if r.Names == nil {
 		return nil
@@ -63,7 +62,7 @@ func (r ClassRule) declared() map[string]bool {
 	return set
 }
 
-// withOther returns classes with the class for other labels appended, if it is an additional class.
+// withOther appends Other to the classes if Other is an additional class.
 func (r ClassRule) withOther(classes []string) []string {
 	if r.Other == "" || r.Other == DropOther || slices.Contains(classes, r.Other) {
 		return classes
@@ -71,8 +70,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of labels that are not a class, -1 to drop their rows; known is false if such rows
-// are refused.
+// other returns the class of labels that are not a class, or -1 to drop such rows. known is false if such
+// rows are refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":
@@ -89,7 +88,7 @@ const (
 	fixRefused = "list all classes in --class-names, or choose with --other-labels what happens to other labels"
 )
 
-// Numbers returns "0", "1" and so on, the names of n classes that are numbers.
+// Numbers returns the names "0", "1" and so on of n classes.
 func Numbers(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -98,8 +97,8 @@ func Numbers(n int) []string {
 	return names
 }
 
-// sortClasses sorts by value if all are whole numbers, so that 10 follows 9; otherwise, and between "1" and
-// "01", by bytes.
+// sortClasses sorts by value if all names are whole numbers, so 10 follows 9. Otherwise, and for names of
+// equal value such as "1" and "01", it sorts by bytes.
 func sortClasses(classes []string) {
 	value := make(map[string]int64, len(classes))
 	for _, c := range classes {
@@ -180,7 +179,7 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 
 const fixMissing = "fill in the label, or choose with --other-labels what happens to such rows"
 
-// label returns the label of a row as written in the file, "" if there is none.
+// label returns the label of a row as written in the file, or "" if there is none.
 func (t *Table) label(i int) string {
 	if t.Y[i] < 0 {
 		return ""

@@ -13,16 +13,15 @@ import (
 	"unicode"
 )
 
-// ColumnNote describes a column, based on the public rows or the declaration, and its features. It contains
-// nothing from private rows.
+// ColumnNote describes a column and its features. It depends only on public rows or the declaration.
 type ColumnNote struct {
 	Name    string `json:"name"`
 	Is      string `json:"is"`      // "numeric", "category, 9 levels", "free text"
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// minJudged is the least number of public rows for which a column may be treated as ids or free text: in
-// fewer rows, all values of any column may differ.
+// minJudged is the least number of public rows for which a column may be treated as ids or free text. In
+// fewer rows, the values of any column may all differ.
 const minJudged = 20
 
 type columnKind int
@@ -33,16 +32,16 @@ const (
 	isText  // left out
 	isNames // left out: names, addresses or numbers of persons
 	isID    // left out
-	isIndex // left out: the row numbers that pandas writes
-	isEmpty // left out: all are missing
+	isIndex // left out: row numbers that pandas or R wrote
+	isEmpty // left out: all values are missing
 )
 
 type numberForm struct {
 	comma bool   // 1.234,5
-	date  string // a layout of package time: days
+	date  string // layout of package time; a date becomes days
 }
 
-// dateLayouts are the accepted date layouts. The first that fits all public values is used.
+// dateLayouts are the accepted date layouts. The first layout that fits the public values is used.
 var dateLayouts = []string{
 	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04", "2006/01/02",
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
@@ -50,21 +49,21 @@ var dateLayouts = []string{
 
 type columnUse struct {
 	is      columnKind
-	form    numberForm // form of the numbers
+	form    numberForm
 	levels  int
-	numbers bool           // all values are numbers, whatever they mean
-	odd     map[string]int // count of each value of a numeric column that is no number; such values are missing
-	repeat  bool           // ids that occur more than once: possibly rows of one unit
+	numbers bool           // all values are numbers or dates
+	odd     map[string]int // counts of values that are not numbers, in a numeric column; such values are missing
+	repeat  bool           // ids repeat, so several rows may belong to one unit
 }
 
-// personName matches names of columns that identify persons.
+// personName matches the names of columns that identify persons.
 var personName = regexp.MustCompile(`(?i)(^|[^a-z])((first|last|full|sur|family|patient|user|customer)?[ _-]?names?|(nach|vor|familien)name|` +
 	`e-?mail|(tele)?phone|telefon|address|adresse|street|stra(ss|ß)e)$`)
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether pandas or R gave a column of a text file its name. In Parquet pandas names its
-// row numbers __index_level_0__, and leaves them out if they ascend.
+// isIndexName reports whether the name of a CSV column is typical of row numbers written by pandas or R. In
+// Parquet, pandas names row numbers __index_level_0__, and does not write row numbers that ascend.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
@@ -129,7 +128,7 @@ func isWhole(cell string) bool {
 	return err == nil
 }
 
-// ascending reports whether the non-missing values ascend strictly.
+// ascending reports whether the values, without missing values, are strictly ascending whole numbers.
 func ascending(values []string) bool {
 	last, seen := int64(0), false
 	for _, v := range values {
@@ -145,8 +144,8 @@ func ascending(values []string) bool {
 	return true
 }
 
-// mostly returns the form of number that at least 19 of 20 cells have, and counts the other values; nil if
-// there is none. Among few cells, all must have the form.
+// mostly returns a number form that at least 19 of 20 cells have, or nil. If there are few cells, all must
+// have the form. The map counts the values that the form cannot parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {
@@ -171,21 +170,21 @@ func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 
 var decimalComma = regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?$`)
 
-// reads reports whether a cell is a number of this form, if only a number beyond float64.
+// reads reports whether the form can parse a cell, perhaps as a number too large for float64.
 func (n numberForm) reads(cell string) bool {
 	_, err := n.parse(cell)
 	return !errors.Is(err, strconv.ErrSyntax)
 }
 
-// fits reports whether a cell is a number that has been written in this form.
+// fits reports whether a cell is written in this form. A cell with a comma fits only the form with a comma.
 func (n numberForm) fits(cell string) bool {
 	return n.reads(cell) && (n != numberForm{} || !strings.Contains(cell, ","))
 }
 
 var thousands = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+$`)
 
-// parse reads a number. A limit of measurement such as <0.6 is the number after its sign. A form without a
-// comma also reads a number with a decimal comma, unless the comma may separate thousands.
+// parse reads a number. A bound such as <0.6 is read as 0.6. The form without comma also reads a decimal
+// comma, unless the comma may separate thousands.
 func (n numberForm) parse(cell string) (float64, error) {
 	if n.date == "" {
 		cell = strings.TrimLeft(cell, "<>≤≥= ")
@@ -267,7 +266,7 @@ func (j columnUse) leftOut() bool {
 	return j.is == isText || j.is == isNames || j.is == isID || j.is == isIndex
 }
 
-// shownOdd lists the most frequent values that are no numbers, with their counts.
+// shownOdd lists the three most frequent values with their counts.
 func shownOdd(odd map[string]int) string {
 	var texts []string
 	for _, v := range frequent(odd, 3) {
@@ -286,8 +285,8 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows refuses rows as units if a column of public rows has ids that repeat: several rows may be of one
-// person, and epsilon would hold for one row alone.
+// ownRows refuses rows as units if ids repeat in a column of the public rows. Several rows may then belong to
+// one person, and epsilon would protect only one row.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil
@@ -297,13 +296,13 @@ func (e *Encoder) ownRows(name string) error {
 		fmt.Sprintf("give --unit %s, or --unit none if rows are units although ids repeat", e.repeated[0]))
 }
 
-// Notes describes each column and its features. It is nil for an encoder read from JSON.
+// Notes describes each column and its features. Notes is nil for an encoder read from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }
 
-// labelNames are the names under which a label column is searched if none is given.
+// labelNames are the usual names of a label column.
 var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}
 
-// obviousLabel returns the only column that can be the label, -1 if there is none.
+// obviousLabel returns the index of the only column with a usual label name, or -1.
 func obviousLabel(names []string) int {
 	is := func(name string) bool { return slices.Contains(labelNames, strings.ToLower(name)) }
 	at := slices.IndexFunc(names, is)

@@ -20,39 +20,39 @@ import (
 type Header string
 
 const (
-	// headerAuto: the first row is a header if Label or Unit is given by name, or if the row contains one of
-	// Expect. It is not a header if Names are given, or if the row contains none of Expect. Otherwise it is
-	// an error: nothing is guessed from rows, which may be private.
+	// headerAuto derives the answer from the options. With Names, the first row is not a header. Otherwise
+	// the first row is a header if Label or Unit is a name, or if the row contains a name of Expect. With
+	// Expect and no such name, the first row is not a header. Any other case is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// CSVOptions controls how a table is read. Columns are given by name or 1-based number.
+// CSVOptions controls how a table is read. Columns are given by name or by number from 1.
 type CSVOptions struct {
 	Label    string   // column of the class; default: the last column
-	Unit     string   // column of the privacy unit (a patient, a user); default: each row is a unit, identified by its content
-	RowUnits bool     // each row is a unit although ids repeat in a column; not with Unit
+	Unit     string   // column of the privacy unit (a patient, a user); default: each row is a unit, named by its content
+	RowUnits bool     // each row is a unit even if ids repeat in a column; not with Unit
 	Drop     []string // columns that are not features
-	Header   Header   // default headerAuto
+	Header   Header
 	Names    []string // names of all columns, in place of a header
-	Expect   []string // names that a header would contain, for headerAuto
-	// Comma separates cells. By default it is a comma or, if the first line is a header without a comma, a
-	// semicolon or a tab.
+	Expect   []string // names of which a header contains at least one
+	// Comma separates cells. By default it is the first of comma, semicolon and tab that occurs in the first
+	// line, or a comma. If the first line cannot be a header, the default is a comma.
 	Comma   rune
-	Missing []string  // cells of features that stand for a missing value, besides the usual ones
+	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Rule    ClassRule // determines which labels are classes
-	// AskLabel uses, if Label is empty, the only column with a name such as label, class or target. It is an
-	// error if no such column exists.
+	// AskLabel uses the only column with a name such as label, class or target if Label is empty. It is an
+	// error if no column or several columns have such a name.
 	AskLabel bool
-	// Optional ignores a Label, Unit or Drop column that the file does not have: for public rows. A label
-	// that is missing or not a class becomes -1.
+	// Optional is for public rows. A Label, Unit or Drop column that the file lacks is ignored. A label that
+	// is missing or not a class becomes -1.
 	Optional bool
-	// Unlabelled treats every column as a feature and none as a label: for rows that a model is to predict.
-	// The table has no Classes, and Y is -1. With Label it is an error.
+	// Unlabelled is for rows that a model is to predict. Every column becomes a feature, the table has no
+	// Labels, and Y is -1. Unlabelled and Label together are an error.
 	Unlabelled bool
 
-	needed []string // features that are used, nil for all; columns of other features may have a type that cannot be read
+	needed []string // features that are used, nil for all; other columns may have a type that cannot be read
 	public []string // columns of the public rows, if the file is private
 }
 
@@ -62,8 +62,8 @@ func (o CSVOptions) isZero() bool {
 }
 
 const (
-	maxRecord = 1 << 20 // bytes of one row
-	maxTable  = 1 << 30 // bytes that a table takes in memory, apart from its names
+	maxRecord = 1 << 20 // bytes of a row in the file
+	maxTable  = 1 << 30 // bytes of memory of a table, apart from its names
 	cellBytes = 16      // memory of a cell, without its text
 	rowBytes  = 144     // memory of a row, without its cells
 )
@@ -102,7 +102,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	return b.table(rows.next)
 }
 
-// row is one record and the line on which it begins. A row without cells means no record.
+// row is one record and the line on which the record begins.
 type row struct {
 	line  int
 	cells []string
@@ -111,7 +111,7 @@ type row struct {
 type rowReader struct {
 	path  string
 	csv   *csv.Reader
-	width int // number of cells that every row must have; 0: not known yet
+	width int // required number of cells of a row; 0 before the first row
 }
 
 func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, error) {
@@ -125,7 +125,7 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	switch {
 	case comma != 0:
 	case opt.Header == HeaderNo || len(opt.Names) > 0:
-		comma = ',' // the first line may be a private row: nothing is derived from it
+		comma = ',' // the first line may be a private row, so nothing is derived from it
 	default:
 		comma = separator(b)
 	}
@@ -135,13 +135,12 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	c := csv.NewReader(b)
 	c.Comma = comma
 	c.FieldsPerRecord = -1
-	// Spaces before an opening quote are common. But where white space separates cells, trimming would remove
-	// empty cells.
+	// Spaces before an opening quote are common. If spaces separate cells, trimming would remove empty cells.
 	c.TrimLeadingSpace = comma != '\t' && comma != ' '
 	return &rowReader{path: path, csv: c}, nil
 }
 
-// separator guesses from the buffered part of the first line. A read error recurs at the first row.
+// separator guesses the separator from the buffered part of the first line. The next read reports any error.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(1 << 16)
 	head, _, _ = bytes.Cut(head, []byte("\n"))
@@ -179,8 +178,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit fails when a record is longer than maxRecord, before a parser has to hold it: for a row of
-// separators a parser needs several times the memory of the row.
+// recordLimit fails at a record longer than maxRecord. Without this limit, a parser would need several times
+// the memory of the record if the record consists of separators.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -230,7 +229,7 @@ func nameColumns(names []string) {
 	}
 }
 
-// header reports whether the first row is a header, from the options and the first row only.
+// header reports whether the first row is a header. It uses only the options and the first row.
 func (o CSVOptions) header(path string, first []string) (bool, error) {
 	named := func(column string) bool {
 		_, err := strconv.Atoi(column)
@@ -264,8 +263,8 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// findColumn resolves a name or a 1-based number. A name takes precedence over a number. If the file is
-// private, public are the columns of the public rows, if any.
+// findColumn returns the index of a column, given by name or by number from 1. A name takes precedence over a
+// number. If the file is private, public holds the columns of the public rows, for error messages.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

@@ -10,19 +10,18 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// usual holds the common values of public rows in a column: the middle 98 % of the numbers, or the values of
-// a category.
+// usual holds the categories of a column in public rows, or the range of the middle 98 % of the numbers.
 type usual struct {
 	name      string
 	low, high float64
 	form      numberForm
-	known     map[string]bool // values of a category
-	missing   bool            // values may be missing
+	known     map[string]bool // categories
+	missing   bool            // public values may be missing
 }
 
 const (
 	minCompared = 20   // least number of private rows for which columns are compared
-	maxUsual    = 5000 // largest number of public rows, from the first on, whose numbers are used
+	maxUsual    = 5000 // number of leading public rows whose numbers are used
 )
 
 // middle sorts the values and returns the range of the middle 98 %.

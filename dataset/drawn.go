@@ -12,18 +12,19 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// The number of drawn questions grows with the number of test rows, which are public, within these bounds:
-// more questions make a student slower and hardly better.
+// The number of drawn queries is drawnForTest for each test row, which is public, within these bounds. More
+// queries make a student slower and hardly better.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
 	mostDrawn    = 6000
 )
 
-// Drawn returns the task, which must have declared ranges, with a drawn pool. Columns are drawn one by one,
-// bins with probabilities proportional to their weights, and scaled by the same weights. Nil weights are
-// equal. Weights are finite and not negative; a column whose weights are all 0 is drawn uniformly. Weights
-// must be public, or paid for. The same weights give the same pool, whose labels are unknown.
+// Drawn returns the task with a drawn pool. The task must have declared ranges. Each column is drawn
+// independently of the other columns, with probabilities of bins proportional to their weights. Numbers are
+// scaled by the same weights. Nil weights are equal. A column whose weights are all 0 is drawn uniformly.
+// Weights must be finite, not negative, and either public or charged to the ledger. Equal weights give equal
+// pools. The labels of the pool are unknown.
 func (t Task) Drawn(weights [][]float64) (Task, error) {
 	r := t.Ranges
 	if r == nil {
@@ -55,8 +56,8 @@ func (r *Ranges) checkWeights(weights [][]float64) error {
 	return nil
 }
 
-// Schema returns a schema made from the declaration alone, for tasks without public rows. Private rows that
-// do not resemble the declaration are refused unless Reading.Accept.
+// Schema returns a schema made only from the declaration, for tasks without public rows. Private rows that
+// differ from the declaration are refused unless Reading.Accept is set.
 func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	if err := reading.Rule.Validate(); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	return s, nil
 }
 
-// Draw writes the given number of rows as CSV with a header, drawn like [Task.Drawn].
+// Draw writes rows as CSV with a header, drawn like the pool of [Task.Drawn].
 func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
 	if err := r.checkWeights(weights); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
 	return nil
 }
 
-// draw returns the given number of rows of independent columns, a public function of the weights.
+// draw returns rows whose columns are independent. The result is a public function of weights and rows.
 func (r *Ranges) draw(weights [][]float64, rows int) *Table {
 	out := &Table{Name: "drawn", Y: slices.Repeat([]int{-1}, rows), Units: make([]string, rows)}
 	for j, d := range r.columns {
@@ -131,7 +132,7 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// rescale converts rows encoded by the declared encoder to another encoder of the same columns.
+// rescale converts rows encoded with equal weights to the encoding of another encoder with the same columns.
 func (r *Ranges) rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {

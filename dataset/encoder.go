@@ -16,22 +16,23 @@ import (
 
 const (
 	clipAt        = 3       // standard deviations
-	maxEncoded    = 1 << 29 // numbers in one encoded matrix, 2 GiB
-	maxCategories = 100     // of one column; the most frequent are kept
+	maxEncoded    = 1 << 29 // numbers in one encoded matrix: 2 GiB
+	maxCategories = 100     // features of one categorical column
 )
 
-// Encoder turns the columns of a table into features. It is fitted on public rows and never changes
-// afterwards, so encoding is row by row and costs no privacy.
+// Encoder turns the columns of a table into features. It is fitted on public rows and then never changes. So
+// each row is encoded separately, and encoding has no privacy cost.
 //
-// A column is numeric if all its non-missing public values are numbers (including integer codes), numbers
-// with a decimal comma, or dates, which become days; otherwise it is categorical. Ids, free text and the row
-// numbers that pandas writes are left out unless they are kept by name: they do not help a model. A numeric
-// column becomes (value - mean)/sd with the public mean and standard deviation, clipped to [-3, 3], also if
-// infinite; a missing value, and a value that is not a number, becomes 0 and is marked as missing, if the
-// column has a feature for that. A categorical column becomes one
-// feature per public category, 1 for the category of the row and otherwise 0; a value that is missing or not
-// in public rows is 0 in all. A column with missing public values gets one more feature, 1 where the value is
-// missing. A column that is constant in public rows is left out.
+// A column is numeric if its public values are numbers, numbers with a decimal comma, or dates, which become
+// days. With at least 20 public values, up to 5 % of the values may be something else and then count as
+// missing. Other columns are categorical. Ids, names of persons, free text and the row numbers that pandas
+// writes are left out unless the user keeps them.
+//
+// A numeric column becomes one feature: (value - mean)/sd with public mean and standard deviation, clipped to
+// [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
+// feature for each of the 100 most frequent public categories. The feature of the row's category is 1, and
+// all other features are 0. If public values are missing, the column gets one more feature, which is 1 for a
+// missing value. A column that is constant in public rows has no other feature.
 type Encoder struct {
 	columns  []encodedColumn
 	dim      int
@@ -43,14 +44,14 @@ type encodedColumn struct {
 	name       string
 	at         int            // index of the first feature
 	width      int            // number of features, 0 if the column is left out
-	categories map[string]int // value -> feature, from at on; nil if numeric
+	categories map[string]int // feature index of each category, nil if numeric
 	mean, sd   float64        // if numeric
-	missing    int            // feature that marks missing values, -1 if there is none
+	missing    int            // index of the feature that marks missing values, -1 if there is none
 	form       numberForm     // if numeric
 }
 
-// fitEncoder fits an encoding to public rows. It does not read their labels. Columns named in keep become
-// features even if they look like ids or free text.
+// fitEncoder fits an encoder to public rows without their labels. Columns named in keep become features even
+// if they look like ids or free text.
 func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	e := &Encoder{}
 	for i, c := range public.Columns {
@@ -70,7 +71,7 @@ func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	return e, nil
 }
 
-// add appends a column whose feature indices count from 0.
+// add appends a column. The feature indices of f must count from 0.
 func (e *Encoder) add(f encodedColumn) {
 	f.at = e.dim
 	for v := range f.categories {
@@ -119,7 +120,7 @@ func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, e
 		f.width = len(f.categories)
 	}
 	if f.sd == 0 {
-		f.form = numberForm{} // no number is parsed
+		f.form = numberForm{} // no number has to be parsed
 	}
 	if missing > 0 {
 		f.markMissing()
@@ -155,7 +156,7 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	if len(weight) < 2 {
 		return false, nil
 	}
-	values := slices.Sorted(maps.Keys(weight)) // fixes the order of summation, which the order of the map would change
+	values := slices.Sorted(maps.Keys(weight)) // sums in a fixed order, not in the order of the map
 	for _, v := range values {
 		f.mean += v * (weight[v] / float64(n))
 	}
@@ -170,7 +171,7 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	return true, nil
 }
 
-// frequent returns the most frequent values, sorted; of equally frequent values those that sort first.
+// frequent returns the most frequent values, sorted. Ties are decided by the order of sorting.
 func frequent(count map[string]int, most int) []string {
 	values := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
@@ -180,7 +181,6 @@ func frequent(count map[string]int, most int) []string {
 	return values
 }
 
-// needed returns the names of the columns that become features.
 func (e *Encoder) needed() []string {
 	names := make([]string, 0, len(e.columns))
 	for _, c := range e.columns {
@@ -193,7 +193,7 @@ func (e *Encoder) needed() []string {
 
 func (e *Encoder) Dim() int { return e.dim }
 
-// Columns returns the names of the columns that the encoder was fitted on.
+// Columns returns the names of the fitted columns.
 func (e *Encoder) Columns() []string {
 	names := make([]string, len(e.columns))
 	for i, f := range e.columns {
@@ -202,7 +202,7 @@ func (e *Encoder) Columns() []string {
 	return names
 }
 
-// Names returns a name for each feature: "age", "sex=Female", "job missing".
+// Names returns the name of each feature: "age", "sex=Female", "job missing".
 func (e *Encoder) Names() []string {
 	names := make([]string, e.dim)
 	for _, f := range e.columns {
@@ -219,8 +219,7 @@ func (e *Encoder) Names() []string {
 	return names
 }
 
-// Encode returns a row of Dim features for each row of t, whose columns must be the columns the encoder was
-// fitted on.
+// Encode returns a row of Dim() features for each row of t. The columns of t must be the fitted columns.
 func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	if len(t.Columns) != len(e.columns) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d",
@@ -246,8 +245,7 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	return x, nil
 }
 
-// encode writes the features of one cell. No cell is an error: a private row must not decide whether there is
-// a result.
+// encode writes the features of one cell. No cell is an error, because errors could reveal private rows.
 func (f *encodedColumn) encode(dst []float32, v string) {
 	switch missing := isMissing(v); {
 	case missing && f.missing >= 0:
@@ -265,7 +263,7 @@ func (f *encodedColumn) encode(dst []float32, v string) {
 			}
 			return
 		}
-		dst[f.at] = clip((number - f.mean) / f.sd) // a number beyond float64 is infinite
+		dst[f.at] = clip((number - f.mean) / f.sd) // a number too large for float64 is infinite and is clipped
 	}
 }
 

@@ -18,11 +18,10 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DirFS reads a folder that holds MNIST-shaped files: {train,t10k}-images-idx3-ubyte and
-// {train,t10k}-labels-idx1-ubyte, each plain or with .gz or .zst. Images may have any size. The classes come
-// from the rule, or from the test file, whose rows are public. Path is the name of the file system in
-// messages, and its last element is the name of the sets. A file that is missing or malformed is an
-// [*fault.Error].
+// DirFS reads a folder of MNIST-shaped files: {train,t10k}-images-idx3-ubyte and
+// {train,t10k}-labels-idx1-ubyte. Each file may end in .gz or .zst. Images may have any size. The classes
+// come from the rule or from the test file, whose rows are public. Path names the folder in messages, and its
+// last element names the sets. A missing or malformed file is an [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
@@ -49,7 +48,7 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 		return Set{}, Set{}, wrong(f.path, what, "all images of a data set have one size", "")
 	}
 	names := f.rule.Names
-	if names == nil { // the test file is public, the training file is not
+	if names == nil { // the test file is public, the training file is private
 		names = Numbers(max(slices.Max(test.Y)+1, 10))
 	}
 	for _, s := range sets {
@@ -60,7 +59,7 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 	return train, test, nil
 }
 
-// classify assigns classes to a set. Its labels are indices into names.
+// classify turns the labels of a set, which are indices into names, into classes of the rule.
 func (f folder) classify(s Set, names []string) (Set, error) {
 	s.Classes = f.rule.withOther(names)
 	other, known := f.rule.other(s.Classes)
@@ -85,7 +84,7 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 	return s.rows(kept), nil
 }
 
-// readPair reads the images and labels with one prefix; units are named part/i.
+// readPair reads images and labels with one prefix. The units are part/0, part/1 and so on.
 func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	images, err := readFile(files, f.path, prefix+"-images-idx3-ubyte", 3)
 	if err != nil {
@@ -118,7 +117,7 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	return s, nil
 }
 
-// readFile reads one idx file, plain or with .gz or .zst at the end of its name.
+// readFile reads one idx file, whose name may end in .gz or .zst.
 func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) {
 	found := name
 	info, err := fs.Stat(files, found)
@@ -128,7 +127,7 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 			info, err = fs.Stat(files, found)
 		}
 	}
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe would block until there is a writer
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would block until a writer opens it
 		err = errors.New(found + " is no regular file")
 	}
 	var r fs.File
@@ -147,16 +146,16 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 	return a, nil
 }
 
-// idxArray is the content of an idx file of unsigned bytes, the format of MNIST: two zero bytes, type 0x08,
-// the number of dimensions, each dimension as a big-endian uint32, then the bytes in row-major order. With
-// three dimensions it is a [rowSource] of images.
+// idxArray is the content of an idx file of unsigned bytes, which is the format of MNIST. The file holds two
+// zero bytes, type 0x08, the number of dimensions, each dimension as a big-endian uint32, and the bytes in
+// row-major order. A three-dimensional array is a [rowSource] of images.
 type idxArray struct {
 	dims []int
 	data []byte
 }
 
-// readIDX reads an array of the given number of dimensions, plain or compressed. The header is not trusted:
-// memory grows with the bytes that arrive, and the size of the data must equal the size in the header.
+// readIDX reads an array from a plain or compressed file. The header is not trusted: memory grows with the
+// bytes that are read. Errors: other dimensions, or more or less data than the header gives.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -179,7 +178,7 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 		if d == 0 {
 			return idxArray{}, fmt.Errorf("dimension %d is 0", i+1)
 		}
-		// size <= unpack.MaxBytes < 2^31 and d < 2^32, so the product fits.
+		// The product fits: size <= unpack.MaxBytes < 2^31 and d < 2^32.
 		if size *= d; size > unpack.MaxBytes {
 			return idxArray{}, fmt.Errorf("the header claims more than %d bytes", unpack.MaxBytes)
 		}
@@ -189,8 +188,7 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	return a, err
 }
 
-// readExactly reads size bytes, which the end of the stream must follow. It never holds more than about twice
-// the bytes that have arrived.
+// readExactly reads size bytes and then expects the end of the stream. Memory is about twice the bytes read.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {

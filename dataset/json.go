@@ -15,25 +15,24 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// columnJSON is a column of an encoder in JSON. A column is numeric if it has a deviation, categorical if it
-// has categories, and otherwise has no feature except the one that marks missing values.
+// columnJSON is a column of an encoder in JSON. A numeric column has a deviation. A categorical column has
+// categories. Any other column has no feature, except for missing values.
 type columnJSON struct {
 	Name       cell    `json:"name"`
 	Mean       float64 `json:"mean,omitempty"`
 	SD         float64 `json:"sd,omitempty"`
 	Comma      bool    `json:"decimal_comma,omitempty"`
-	Date       string  `json:"date,omitempty"`       // layout of dates, as in package time
+	Date       string  `json:"date,omitempty"`       // layout of package time
 	Categories []cell  `json:"categories,omitempty"` // in the order of their features
-	Missing    bool    `json:"missing,omitempty"`    // whether a feature marks missing values
+	Missing    bool    `json:"missing,omitempty"`    // a feature marks missing values
 }
 
 const (
-	maxLayout   = 64      // bytes of the layout of a date
+	maxLayout   = 64      // bytes of a date layout
 	maxFeatures = 1 << 24 // features of a schema read from JSON
 )
 
-// cell is the bytes of a table cell. JSON holds only Unicode, but files in other encodings are also read:
-// such cells become an object with base64.
+// cell is the text of a table cell. A cell that is not UTF-8 becomes an object with base64 in JSON.
 type cell string
 
 type otherCell struct {
@@ -65,7 +64,7 @@ func texts[To, From ~string](in []From) (out []To) {
 }
 
 // MarshalJSON returns everything that encoding depends on: means, deviations and frequent values of public
-// rows, and nothing of private rows.
+// rows. The output contains nothing of private rows.
 func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
 	for i, f := range e.columns {
@@ -81,7 +80,7 @@ func (e *Encoder) MarshalJSON() ([]byte, error) {
 	return json.Marshal(columns)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Anything else is an error and leaves e unchanged.
+// UnmarshalJSON reads the output of MarshalJSON. Any other input is an error and does not change e.
 func (e *Encoder) UnmarshalJSON(text []byte) error {
 	const notEncoder = "dataset: not an encoder"
 	var columns []columnJSON
@@ -131,9 +130,8 @@ func (c columnJSON) column() (encodedColumn, error) {
 	return f, nil
 }
 
-// pick returns the columns that the encoder was fitted on, from a table with any order of columns and other
-// columns; and the names, quoted, of columns that the table lacks or has twice. A column without features may
-// be missing.
+// pick returns the fitted columns from a table, which may hold other columns and any order. It also returns
+// the quoted names of fitted columns that t lacks or has twice. A column without features may be missing.
 func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	out := *t
 	out.Columns = make([]Column, len(e.columns))
@@ -153,8 +151,8 @@ func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	return &out, missing, twice
 }
 
-// EncodeByName is [Encoder.Encode] for a table that has the columns of the encoder in any order, among other
-// columns. A table that does not fit is an [*fault.Error].
+// EncodeByName is [Encoder.Encode] for a table with the fitted columns in any order and possibly more
+// columns. A table that lacks a column is an [*fault.Error].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	picked, missing, twice := e.pick(t)
 	for i, f := range e.columns {
@@ -173,7 +171,7 @@ func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	return e.Encode(picked)
 }
 
-// schemaJSON is everything that reading new rows depends on. It is public, like a Schema.
+// schemaJSON holds everything that reading new rows depends on. It is public, like a Schema.
 type schemaJSON struct {
 	Kind     Kind     `json:"kind"`
 	Image    Shape    `json:"image,omitzero"`
@@ -186,11 +184,11 @@ type schemaJSON struct {
 	Unit     string   `json:"unit,omitempty"`
 	Header   Header   `json:"header,omitempty"`
 	Comma    string   `json:"separator,omitempty"`
-	Missing  []cell   `json:"missing,omitempty"` // cells that stand for a missing value, besides the usual ones
+	Missing  []cell   `json:"missing,omitempty"` // cells that are missing values, in addition to the usual cells
 }
 
-// MarshalJSON returns means, deviations and frequent values of public rows, the names of columns and classes,
-// and nothing of private rows.
+// MarshalJSON returns means, deviations and frequent values of public rows, and names of columns and classes.
+// The output contains nothing of private rows.
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	csv := s.reading.CSV
 	out := schemaJSON{Kind: s.Kind, Features: s.Features, Encoder: s.Encoder, Label: csv.Label, Unit: csv.Unit, Header: csv.Header,
@@ -201,7 +199,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Anything else is an error and leaves s unchanged.
+// UnmarshalJSON reads the output of MarshalJSON. Any other input is an error and does not change s.
 func (s *Schema) UnmarshalJSON(text []byte) error {
 	var in schemaJSON
 	if err := json.Unmarshal(text, &in); err != nil {

@@ -17,20 +17,19 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// array is an NPY file whose elements are read on demand. With two dimensions it is a [rowSource].
+// array is an NPY file whose elements are read on demand. A two-dimensional array is a [rowSource].
 type array struct {
 	file  *os.File
 	path  string
 	typ   npy.Type
-	chars int // characters of a text element, 0 for numbers
+	chars int // characters of a text element; 0 for numbers
 	width int // bytes of an element
 	start int64
 	shape []int
 	fort  bool
 }
 
-// openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must agree with its
-// header.
+// openArray opens a one- or two-dimensional NPY file of numbers or texts. The file size must fit the header.
 func openArray(path string) (_ *array, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -77,7 +76,7 @@ func openArray(path string) (_ *array, err error) {
 
 const (
 	maxText        = 1 << 12 // characters of a text element
-	blockBytes     = 4 << 20 // approximate number of bytes read at a time
+	blockBytes     = 4 << 20 // approximate number of bytes per read
 	rowsAndColumns = "rows are examples, columns are features"
 	reshape        = "save x.reshape(len(x), -1)"
 )
@@ -126,8 +125,8 @@ func openRows(path string) (*array, error) {
 func (a *array) size() (rows, cols int) { return a.shape[0], a.shape[1] }
 func (a *array) image() Shape           { return Shape{} }
 
-// blocks reads rows of cols elements in blocks, little-endian. In Fortran order a block is a piece of every
-// column.
+// blocks reads all rows of cols elements in blocks of little-endian bytes. If the file is in Fortran order, a
+// block holds n elements of every column, column by column.
 func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) error {
 	rows := a.shape[0]
 	block := max(1, min(rows, blockBytes/(cols*a.width)))
@@ -193,7 +192,7 @@ func (a *array) decode(dst []float64, raw []byte) {
 	}
 }
 
-// npy reads a name for every row from an NPY file of one dimension: texts, or whole numbers of any size.
+// npy reads one name for each row. The file holds one column of texts or whole numbers.
 func (l *nameList) npy() ([]string, error) {
 	a, err := openArray(l.path)
 	if err != nil {
@@ -257,11 +256,10 @@ func (a *array) name(raw []byte) (string, error) {
 	return strconv.FormatUint(unsigned, 10), nil
 }
 
-// ownerNotice ends every error about a private file.
 const ownerNotice = "this message may reveal private rows: show it to their owner alone"
 
-// forOwner marks an error of reading a private file as for the owner only, because it may quote a cell or
-// count rows. A file that cannot be opened is an exception: nothing was read.
+// forOwner adds ownerNotice to an error about a private file, because the error may quote a cell or count
+// rows. An error of opening a file is returned unchanged, because nothing was read.
 func forOwner(err error) error {
 	var path *fs.PathError
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {
@@ -272,7 +270,7 @@ func forOwner(err error) error {
 		return fmt.Errorf("%w; %s", err, ownerNotice)
 	}
 	marked := *e
-	if marked.Why == "" && marked.Err != nil { // the cause is printed in its place
+	if marked.Why == "" && marked.Err != nil { // Err is printed in the place of Why
 		marked.Why = marked.Err.Error()
 	}
 	if marked.Why != "" {
@@ -282,8 +280,8 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file in an error. A first line that contains a number, or none of the
-// columns of the public rows (if any), may be a private row, whose cells are not quoted.
+// columnsAre describes the columns of a file in an error. The names are not shown if the first line may be a
+// private row: if it contains a number, or no column of the public rows.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

@@ -10,26 +10,25 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// rowSource yields rows of numbers in order, any number of times, so that a large file is never in memory as
-// a whole before its rows have been scaled.
+// rowSource yields rows of numbers in order, any number of times. So scaling needs little memory.
 type rowSource interface {
 	size() (rows, cols int)
-	// each calls visit with every row in order. The row is valid during the call only.
+	// each calls visit with every row in order. The row is valid only during the call.
 	each(visit func(i int, row []float64) error) error
-	// image returns the shape of the rows as images with pixels in [0, 1], zero if they are not images.
+	// image returns the shape of images with pixels in [0, 1], or the zero Shape for other rows.
 	image() Shape
 }
 
-// maxNumbers is the largest number of entries of a matrix in memory: 4 GiB.
+// maxNumbers is the largest number of entries of a matrix, which then takes 4 GiB of memory.
 const maxNumbers = 1 << 30
 
-// contentNames identifies rows by their content and the number of equal rows before, like [ReadTable].
+// contentNames names rows by a hash of their content and the number of equal rows before.
 type contentNames struct {
 	copies map[[16]byte]int
 	raw    []byte
 }
 
-// unit returns the unit of a row, and the group of all rows equal to it.
+// unit returns the unit of a row and the group of all equal rows.
 func (c *contentNames) unit(row []float64, label string) (unit, group string) {
 	c.raw = c.raw[:0]
 	for _, v := range row {
@@ -40,7 +39,6 @@ func (c *contentNames) unit(row []float64, label string) (unit, group string) {
 	return c.name([16]byte(sum[:16]))
 }
 
-// name returns the unit and the group of a row with this hash.
 func (c *contentNames) name(hash [16]byte) (unit, group string) {
 	if c.copies == nil {
 		c.copies = map[[16]byte]int{}
@@ -50,7 +48,7 @@ func (c *contentNames) name(hash [16]byte) (unit, group string) {
 	return unit, unit[:len("content/")+2*len(hash)]
 }
 
-// nameUnits gives every labelled row a unit derived from its content, if it has none.
+// nameUnits names units by the content of rows, unless units were given. Rows without labels are an error.
 func (t *Table) nameUnits() error {
 	if len(t.Labels) == 0 {
 		return wrong(t.path, "has no labels", "a model is trained on labelled rows",
@@ -67,8 +65,7 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool resizes the images of a task to the size of the pool's images; for other numbers it fits the scale
-// to the pool.
+// fitPool sets the size of images to that of the pool's images, or fits the scale of other rows to the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {
 		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)
@@ -84,7 +81,6 @@ func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	return err
 }
 
-// some is a subsequence of the rows of a source.
 type some struct {
 	rowSource
 	kept []int // ascending
@@ -106,14 +102,14 @@ func (s some) each(visit func(i int, row []float64) error) error {
 	})
 }
 
-// scale brings columns of numbers to mean 0 and deviation 1 over public rows. The zero scale leaves numbers
-// unchanged, as for pixels.
+// scale shifts and scales columns to mean 0 and deviation 1 over public rows. The zero scale, which is used
+// for pixels, does not change numbers.
 type scale struct {
 	Mean []float64 `json:"mean,omitempty"`
-	SD   []float64 `json:"sd,omitempty"` // 0 for a column that is constant over public rows
+	SD   []float64 `json:"sd,omitempty"` // 0 if the column is constant over public rows
 }
 
-// fitScale fits a scale to public rows. It ignores numbers that are not finite.
+// fitScale fits a scale to public rows. It ignores numbers that are not finite or too large for float32.
 func fitScale(path string, public rowSource) (scale, error) {
 	_, cols := public.size()
 	s := scale{Mean: make([]float64, cols), SD: make([]float64, cols)}
@@ -144,11 +140,11 @@ func fitScale(path string, public rowSource) (scale, error) {
 	return s, nil
 }
 
-// numbersClip is the largest distance of a number from the mean, in deviations. Embeddings have longer tails
-// than the columns of a table.
+// numbersClip is the largest distance from the mean in deviations. It is larger than clipAt because
+// embeddings have longer tails than columns of a table.
 const numbersClip = 6
 
-// apply writes a scaled row. A NaN becomes the public mean.
+// apply writes the scaled row to dst. A NaN becomes the public mean.
 func (s scale) apply(dst []float32, row []float64) {
 	for j, v := range row {
 		switch {

@@ -10,22 +10,22 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Data is a data set before it is split: images in two published parts, or a table.
+// Data is a data set before the split: a table, images in a training and a test set, or other numeric rows.
 type Data struct {
 	Name        string
 	Kind        Kind
-	Train, Test Set    // images; empty for a table
-	Table       *Table // nil for images
+	Train, Test Set    // images with a published test set, otherwise empty
+	Table       *Table // nil if the data are not a table
 
-	Published bool    // all rows are public, whatever part they are in
-	Ranges    *Ranges // declared columns, if there are no public rows
+	Published bool    // all rows are public, in every part
+	Ranges    *Ranges // declared columns if there are no public rows
 
 	keep    []string // columns of the table to keep as features
-	numbers *Table   // rows of an NPY file, an idx file or a folder of images; nil otherwise
+	numbers *Table   // rows of an NPY file, an idx file or a folder of images, otherwise nil
 }
 
-// Task splits the data by the protocol. An error about rows that are not published is marked as being for
-// their owner alone.
+// Task splits the data by the protocol. If the data are not published, errors are marked as for the owner
+// alone.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
@@ -62,19 +62,19 @@ func (d Data) split(p Protocol) (Task, error) {
 // Options controls how [Open] reads data.
 type Options struct {
 	CSV  CSVOptions // for tables only
-	Rule ClassRule  // for folders and tables
-	Kind Kind       // for images: one of Kinds(); default Pictures
+	Rule ClassRule
+	Kind Kind // for images: one of Kinds(), Pictures by default
 
 	Labels, Units string   // files for the rows of an NPY or idx file, as in [Source]
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Ranges, if not nil, are the declared columns of a table without public rows: the pool of its task is
-	// drawn from them.
+	// Ranges, if not nil, declares the columns of a table without public rows. They define the drawn pool.
 	Ranges *Ranges
 }
 
-// mark marks an error of reading rows that may be private, which unlabelled rows (questions) are not.
+// mark marks an error as being for the owner of the rows alone. Errors about unlabelled rows are not marked,
+// because these rows are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err
@@ -82,7 +82,7 @@ func (o Options) mark(err error) error {
 	return forOwner(err)
 }
 
-// noTable refuses options that are for rows in a file.
+// noTable refuses options that apply only to the rows of a file.
 func (o Options) noTable(where string) error {
 	switch {
 	case o.Labels != "" || o.Units != "":
@@ -93,7 +93,7 @@ func (o Options) noTable(where string) error {
 	return nil
 }
 
-// OnlyRanges refuses all options but Ranges, for data whose classes and kind are known.
+// OnlyRanges refuses all options but Ranges, for a data set whose classes and kind are fixed.
 func (o Options) OnlyRanges(where string) error {
 	switch err := o.noTable(where); {
 	case err != nil:
@@ -106,14 +106,14 @@ func (o Options) OnlyRanges(where string) error {
 	return nil
 }
 
-// Open opens a folder of idx files ([DirFS]) or a table ([ReadTable]). Options that do not apply to the data
-// are an [*fault.Error].
+// Open opens a folder of idx files ([DirFS]), a table ([ReadTable]), an NPY or idx file, or a folder of
+// images. An option that does not apply to the data is an [*fault.Error].
 //
-// Most rows of a single labelled file will be private, and which ones is not yet known: every error of
-// reading it is marked as being for the owner alone.
+// Most rows of one labelled file will be private, and the private rows are not yet chosen. So every error of
+// reading the file is marked as being for the owner alone.
 func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
-	parted := true // whether the data are a table or images in two parts
+	parted := true // the data are a table or a folder of idx files
 	if missing == nil && info.IsDir() {
 		parted = !isPictureFolder(where)
 	} else if missing == nil {

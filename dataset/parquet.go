@@ -11,25 +11,23 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// ReadTable reads a table from a file: CSV, plain or compressed by gzip or Zstandard, or Parquet. A wrong
-// file is an [*fault.Error].
+// ReadTable reads a table from a CSV or Parquet file. An invalid file is an [*fault.Error].
 //
-// CSV is read by RFC 4180. Spaces around cells are trimmed; an empty cell, "?", "NA" and "NaN" are missing
-// values, allowed everywhere but in the columns of label and unit. The label column must have none missing
-// unless opt.Rule.Other defines the treatment of such rows. Time and memory are linear in the size of the
-// file, which unpacks to at most 1 GiB and, beyond 64 MiB, to at most 256 times the compressed size. A cell
-// takes 16 bytes and its text, a row another 144. A table that would take more than 1 GiB is refused before
-// it does; reading takes up to about twice that, however small the compressed file is. Splitting copies the
-// table once more. Repeated cell text is stored once.
+// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. An
+// empty cell, "?", "NA", and "nan", "n/a" or "null" in any case are missing values. A missing unit is an
+// error. A missing label is an error unless opt.Rule.Other is set. Time and memory are linear in the size of
+// the file. The unpacked file has at most 1 GiB, and above 64 MiB at most 256 times the compressed size. A
+// row takes 144 bytes, and a cell takes 16 bytes and its text. Repeated text is stored once. A table of more
+// than 1 GiB of memory is refused. Reading takes up to about twice that, and splitting copies the table.
 //
-// Parquet is read like CSV of the same table, with the same options; options about the text of a CSV file
-// have no effect. Package internal/parquet converts the cells: a table that pandas writes in both formats has
-// the same columns, labels and named units. Only whole numbers in a column of floats differ, 3 in place of
-// 3.0, and with them the names of units derived from content. So if one private row lacks an integer and
-// pandas therefore writes the column as floats, no other row is renamed. Row groups, compression and encoding
-// have no effect, and metadata of the file is not read. A column of an unsupported type, such as timestamps,
-// is an error unless it is dropped; values in a dropped column do not distinguish rows. Memory is bounded as
-// for CSV, and pages take at most another 512 MiB.
+// Parquet is read like a CSV file of the same table. Options about the text of a CSV file have no effect.
+// Package internal/parquet converts the cells. A table that pandas writes in both formats has the same
+// columns, labels and named units. Only whole numbers in a column of floats differ: they are 3 and not 3.0.
+// Units derived from content differ with them. So no row is renamed if pandas writes a column as floats
+// because a private row lacks an integer. Row groups, compression and encoding have no effect, and metadata
+// of the file is not read. A column of an unsupported type, such as timestamps, is an error unless it is
+// dropped. A dropped column of such a type does not distinguish rows. Memory is bounded as for CSV, plus 512
+// MiB for pages.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
 	return withFile(path, func(f *os.File) (*Table, error) {
 		head := make([]byte, len(parquet.Magic))
@@ -69,7 +67,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	var read []int // columns to read; the others are dropped or not needed, and may have unsupported types
+	var read []int // columns to read; all other columns are not needed and may have unsupported types
 	for i, c := range columns {
 		feature := slices.Contains(b.features, i) && (opt.needed == nil || slices.Contains(opt.needed, names[i]))
 		if c.Refused == "" || i == b.label || i == b.unit || feature {

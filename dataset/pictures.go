@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/gif"  // a format of images in folders
-	_ "image/jpeg" // likewise
-	_ "image/png"  // likewise
+	_ "image/gif" // images in folders may be GIF, JPEG or PNG
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"io/fs"
 	"os"
@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	maxPixels = 1 << 26 // of one image before it is made smaller
-	maxSide   = 256     // of the resized images
+	maxPixels = 1 << 26 // of one image before it is resized
+	maxSide   = 256     // of a resized image
 	maxImages = 1 << 22
 )
 
 type pictureFile struct {
-	name  string // path below the folder, with slashes: the unit of the image, and its id if public
-	class string // name of its folder, "" for the top
+	name  string // path below the folder, with slashes; unit of a private image, id of a public image
+	class string // name of the image's folder, "" if the image is not in a folder of its own
 }
 
-// pictureRows are the images of a folder, read one at a time and resized to one shape.
+// pictureRows reads the images of a folder one at a time, resized to one shape.
 type pictureRows struct {
 	dir   string
 	files []pictureFile
@@ -74,8 +74,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 	return files, nil
 }
 
-// shapeOfPictures returns the common shape of all images of a public folder. It has colour if one of the
-// images has.
+// shapeOfPictures returns the common shape of all public images. It has colour if any image has colour.
 func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
@@ -102,7 +101,8 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 	return shape, nil
 }
 
-// openPicture reads the size of an image and, with pixels, its pixels, whose memory is bounded by the size.
+// openPicture reads the size of an image and, if pixels is set, the pixels. An image that declares too many
+// pixels is an error, so memory is bounded.
 func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -142,8 +142,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes the planes of an image in [0, 1], grey or red, green and blue. Each pixel of the result is
-// the mean of the source pixels that it covers, or the nearest source pixel if it covers none.
+// resample writes the planes of an image with values in [0, 1]: one grey plane, or red, green and blue. Each
+// new pixel is the mean of the source pixels that it covers, or the nearest source pixel if it covers none.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

@@ -17,40 +17,39 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Ranges are the values that the columns of a table may have, as the owner declares them without looking at
-// any row. They replace public rows if there are none: columns are encoded by the ranges, and questions are
-// drawn from them.
+// Ranges declare the possible values of the columns of a table. The owner declares them without looking at
+// any row. Without public rows, columns are encoded by the ranges, and queries are drawn from them.
 type Ranges struct {
 	columns []declared
-	encoder *Encoder // for equally likely bins
+	encoder *Encoder // with equal weights of all bins
 }
 
-// declared is a column. Its bins are intervals of numbers, or categories, and one more bin if values may be
-// missing.
+// declared is a column with bins: intervals of numbers, or categories, and perhaps a bin for missing values.
 type declared struct {
 	name    string
-	edges   []float64 // edges of numeric bins, ascending: bin i holds edges[i] <= v < edges[i+1]
-	whole   bool      // the numbers are whole
-	values  []string  // categories
+	edges   []float64 // ascending edges of numeric bins: bin i holds edges[i] <= v < edges[i+1]
+	whole   bool      // all numbers are whole
+	values  []string
 	missing bool
 }
 
 const (
-	rangeBins     = 32   // for a range without inner edges
-	maxRangeBins  = 1000 // of a column
+	rangeBins     = 32   // bins of a range without inner edges
+	maxRangeBins  = 1000 // bins or categories of a column
 	maxRangeBytes = 1 << 20
 	aLineIs       = "a line is a column: its name, then a range LOW..HIGH or its categories"
 )
 
-// ReadRanges reads declarations from a file, a line of CSV for each column: its name, and then either
+// ReadRanges reads declarations from a CSV file. Each line holds the name of a column and then one of these:
 //
 //	age,17..90               a range of whole numbers, as no edge has a decimal point
 //	weight,0.5..250.0        a range of any numbers
 //	gain,0..1..5000..100000  a range with inner edges, for finer bins where values matter more
 //	sex,Female,Male          categories
 //
-// A final cell that is ? or empty declares that values may be missing. A range is divided at its edges, or
-// else into 32 bins of equal width. Lines that begin with # are comments. A wrong file is an [*fault.Error].
+// A cell that is ? or empty declares that values may be missing. A range with inner edges is divided at these
+// edges. Other ranges are divided into 32 bins of equal width. Lines that begin with # are comments. An
+// invalid file is an [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := unpack.Open(path)
 	if err != nil {
@@ -135,7 +134,7 @@ func (d *declared) setEdges(texts []string) error {
 	d.whole = true
 	for _, text := range texts {
 		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || math.Abs(v) > 1e15 { // small enough that float64 can still add one
+		if err != nil || math.Abs(v) > 1e15 { // float64 can still add 1 to such a number
 			return fmt.Errorf("has the edge %q, which is no number within 1e15", text)
 		}
 		if len(d.edges) > 0 && v <= d.edges[len(d.edges)-1] {
@@ -160,7 +159,7 @@ func (d *declared) setEdges(texts []string) error {
 	}
 	d.edges = nil
 	for i := 0.0; i <= bins; i++ {
-		edge := low + width*i/bins // bins of whole numbers, one for each number, divide the range exactly
+		edge := low + width*i/bins // exact for whole numbers if each number has a bin
 		if d.whole {
 			edge = math.Floor(edge)
 		}
@@ -169,7 +168,7 @@ func (d *declared) setEdges(texts []string) error {
 	return nil
 }
 
-// bins returns the number of bins. Missing values are in the last bin.
+// bins returns the number of bins. The last bin holds missing values, if they are declared.
 func (d declared) bins() int {
 	n := len(d.values)
 	if d.edges != nil {
@@ -181,7 +180,7 @@ func (d declared) bins() int {
 	return n
 }
 
-// place returns the bin of a number, or the nearest bin if the number is outside of all bins.
+// place returns the bin of a number. A number outside all bins is placed in the nearest bin.
 func (d declared) place(v float64) int {
 	at, found := slices.BinarySearch(d.edges, v)
 	if !found {
@@ -206,8 +205,8 @@ func (r *Ranges) Bins() []int {
 	return n
 }
 
-// pick returns the declared columns of a table, in the order of the table. Every column must be declared: the
-// encoding of an undeclared column would have to come from rows.
+// pick returns the declarations of a table's columns, in the order of the table. An undeclared column is an
+// error, because the encoding of such a column would depend on private rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	out := &Ranges{}
 	var undeclared []string
@@ -222,7 +221,7 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	}
 	if undeclared != nil {
 		what := "has columns of which no range is declared"
-		if out.columns != nil { // otherwise the first line may be a row
+		if out.columns != nil { // otherwise the first line may be a private row
 			what += ": " + shown(undeclared)
 		}
 		return nil, wrong(t.Name, what,
@@ -239,8 +238,8 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	return out, nil
 }
 
-// encode returns an encoder of the columns. Numbers are scaled to mean 0 and deviation 1, with the
-// probabilities of bins proportional to their weights (nil: all equal). Each category becomes a feature.
+// encode returns an encoder of the declared columns. Each category becomes a feature. Numbers are scaled to
+// mean 0 and deviation 1, with the weights as relative probabilities of the bins. Nil weights are equal.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {
@@ -268,7 +267,7 @@ func (r *Ranges) encode(weights [][]float64) *Encoder {
 	return e
 }
 
-// scale returns mean and deviation of a column of numbers whose bins have these weights.
+// scale returns mean and deviation of a numeric column whose bins have the given weights.
 func (d declared) scale(weights []float64) (mean, sd float64) {
 	total, square := 0.0, 0.0
 	for b := range len(d.edges) - 1 {
@@ -287,12 +286,12 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 	} else {
 		mean = (low + high) / 2
 	}
-	// All weight in one bin, or nearly all: a deviation that still separates the ends of the range.
+	// If nearly all weight is in one bin, this deviation still separates the ends of the range.
 	return mean, math.Max(sd, (high-low)/1000)
 }
 
-// Cells returns, for each row of x, which holds features of a task with these ranges, the bin of each column;
-// -1 for an undeclared category.
+// Cells returns the bin of each column for each row of x, or -1 for an undeclared category. The rows of x
+// must be encoded by the declaration with equal weights.
 func (r *Ranges) Cells(x blas32.General) [][]int {
 	cells := make([][]int, x.Rows)
 	for i := range cells {
@@ -324,7 +323,7 @@ func (d declared) number(f encodedColumn, encoded float32) float64 {
 	return v
 }
 
-// Describe returns the name of a column and a description of each of its bins.
+// Describe returns the name of a column and a description of each bin.
 func (r *Ranges) Describe(column int) (name string, bins []string) {
 	d := r.columns[column]
 	bins = slices.Clone(d.values)

@@ -10,39 +10,38 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Schema describes the rows of a task: classes, columns and their encoding as features. It is made from
-// public rows and user declarations, never from private rows, and is used to read private and new rows.
+// Schema describes how rows are read: classes, columns and the encoding of columns as features. A schema is
+// made from public rows and declarations, never from private rows. It is used to read private and new rows.
 type Schema struct {
 	Kind     Kind
 	Image    Shape    // zero if the rows are not images
-	Classes  []string // nil if given neither by public rows nor by the user
-	Encoder  *Encoder // of tables; nil for numbers and images
+	Classes  []string // nil if neither public rows nor the user give classes
+	Encoder  *Encoder // for tables; nil for NPY rows and images
 	Features int      // number of columns of every matrix read with this schema
 
 	scale   scale
 	reading Reading
-	bare    []string // columns of a table without a header; nil otherwise
-	usual   []usual  // common values of public rows, column by column; nil if read from JSON
+	bare    []string // columns of a table without a header, otherwise nil
+	usual   []usual  // common values of each column in public rows; nil if the schema was read from JSON
 }
 
-// Pool holds public rows, in the order of their files.
+// Pool holds public rows in the order of their files.
 type Pool struct {
 	Name string
 	X    blas32.General
-	IDs  []string // a public name of each row: the file of an image, otherwise the index of the row
-	// Truth is the class of each row, -1 if unknown; nil if the rows have no labels. It is for evaluation
-	// only.
+	IDs  []string // public name of each row: the file of an image, otherwise the index of the row
+	// Truth is the class of each row, only for evaluation. It is -1 if unknown, and nil without labels.
 	Truth []int
 	Image Shape
 }
 
 func (p Pool) Len() int { return p.X.Rows }
 
-// ReadPublic reads public rows and makes the schema for reading the private rows. Label and unit columns may
-// be missing. An invalid file is an [*fault.Error].
+// ReadPublic reads public rows and makes the schema for reading private rows. Label and unit columns may be
+// missing. An invalid file is an [*fault.Error].
 //
-// A table is encoded as documented at [Encoder]. Numbers are scaled to mean 0 and deviation 1 over the public
-// rows, and clipped to at most 6 deviations from the mean. Pixels are in [0, 1].
+// A table is encoded as documented at [Encoder]. Numbers of an NPY file are scaled to mean 0 and deviation 1
+// over the public rows, and clipped to 6 deviations. Pixels are in [0, 1].
 func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	if err := r.Rule.Validate(); err != nil {
 		return nil, Pool{}, err
@@ -66,7 +65,7 @@ func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	return s, pool, err
 }
 
-// publicClasses returns the classes given by the rule or found in public rows, nil if there are none.
+// publicClasses returns the classes of the rule or of the public rows, or nil if there are none.
 func (t *Table) publicClasses() ([]string, error) {
 	if t.Rule.Names != nil {
 		return t.Rule.withOther(t.Rule.Names), nil
@@ -101,7 +100,7 @@ func (s *Schema) fit(t *Table) error {
 	return nil
 }
 
-// fitDeclared encodes public rows as their columns are declared, scaled by the rows.
+// fitDeclared makes an encoder for the declared columns and scales numbers by the bins of the public rows.
 func (s *Schema) fitDeclared(t *Table) error {
 	ranges, err := s.reading.Ranges.pick(t)
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *Schema) pool(in *Table) (p Pool, err error) {
 	return p, nil
 }
 
-// matrix reads all rows, scaled, and passes each row before scaling to visit, unless visit is nil.
+// matrix returns all rows, scaled. If visit is not nil, visit gets each row before scaling.
 func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
 	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {
@@ -184,14 +183,14 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 	})
 }
 
-// ReadPrivate reads labelled rows with a schema. Every row gets a privacy unit, derived from its content if
-// none is given.
+// ReadPrivate reads labelled rows with a schema. Without given units, each row is its own unit, named by its
+// content. An image of a folder is then named by its file.
 //
-// Rows without units are refused if ids repeat in a column of the public rows, unless RowUnits is set.
-// Columns are found by name. Private rows are refused if most values in some column are outside of the public
-// rows' values, unless Reading.Accept is set: probably one of the two files has other units of measure, or
-// other names of categories. Such an error, and every other error about a private file, may reveal private
-// rows and is for their owner alone.
+// Columns are found by name. Errors: an [*fault.Error] if no units are given and ids repeat in a column of
+// the public rows, unless RowUnits is set. Likewise if at least 20 private rows are read and most values of a
+// column are outside the common values of the public rows, unless Reading.Accept is set. Probably one of the
+// two files then has other units of measure or other category names. Every error about a private file may
+// reveal private rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "list all classes in --class-names, or give their number as --classes"
@@ -210,8 +209,8 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	return set, forOwner(err)
 }
 
-// ReadTask reads labelled rows like [Schema.ReadPrivate], into a task for one private model that is trained
-// on all of them. With an error, the task has the fields that follow from the schema.
+// ReadTask reads labelled rows like [Schema.ReadPrivate] and returns a task for one private model of all
+// rows. If ReadTask fails, the returned task still has the fields that depend only on the schema.
 func (s *Schema) ReadTask(src Source) (Task, error) {
 	set, err := s.ReadPrivate(src)
 	return Task{Name: set.Name, Kind: s.Kind, Private: set, Classes: s.Classes, Image: s.Image,
@@ -286,7 +285,7 @@ func (s *Schema) header() []string {
 	return append(s.Encoder.Columns(), s.reading.CSV.Label, s.reading.CSV.Unit)
 }
 
-// align finds the columns of the schema in a table by name.
+// align picks the columns of the schema from a table by name.
 func (s *Schema) align(t *Table) (*Table, error) {
 	if (s.bare != nil || t.bare) && (!t.bare || !slices.Equal(s.bare, t.header)) {
 		return nil, wrong(t.file(),
@@ -330,7 +329,7 @@ func (s *Schema) privateNumbers(t *Table) (blas32.General, error) {
 	return x, err
 }
 
-// fits gives images the shape of the schema and reports rows of another size.
+// fits sets the shape of images to the schema's shape, and reports rows of a different size.
 func (s *Schema) fits(t *Table) error {
 	if pictures, ok := t.numbers.(*pictureRows); ok && s.Image != (Shape{}) {
 		pictures.shape = s.Image
@@ -342,9 +341,9 @@ func (s *Schema) fits(t *Table) error {
 	return nil
 }
 
-// ReadNew reads rows with a schema, for predictions by a model. Label or unit columns of the file are not
-// features; labels become Truth. Columns that the schema lacks are ignored, even if their type cannot be
-// read.
+// ReadNew reads rows with a schema, for predictions by a model. Label and unit columns do not become
+// features. Labels become Truth. Columns that the schema lacks are ignored, even if their type is
+// unsupported.
 func (s *Schema) ReadNew(src Source) (Pool, error) {
 	reading := s.reading
 	if s.Encoder != nil {

@@ -20,31 +20,31 @@ import (
 // Shape is the size of an image in pixels. The zero Shape marks rows that are not images.
 type Shape struct {
 	Rows, Cols int
-	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: red, green and blue, one plane each
+	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: one plane each for red, green and blue
 }
 
-// Planes returns the number of colour planes, 1 for grey images.
+// Planes returns the number of colour planes, which is 1 for grey images.
 func (s Shape) Planes() int { return max(1, s.Channels) }
 
-// Pixels returns Rows times Cols times the planes: the length of an image's row.
+// Pixels returns the number of features of an image: Rows * Cols * Planes().
 func (s Shape) Pixels() int { return s.Rows * s.Cols * s.Planes() }
 
-// Set is labelled data, one row per example.
+// Set is labelled data with one row per example.
 type Set struct {
 	Name       string
 	X          blas32.General // features; images are row-major pixels in [0, 1]
 	Y          []int          // class of each row, an index into Classes
 	Units      []string       // privacy unit of each row; several rows may share a unit
 	LeftOut    []string       // units of rows that [DropOther] dropped; they still count as units
-	IDs        []string       // names of rows, such as "test/17" or "pool/17", that depend only on their part of the data
-	Classes    []string       // class names
-	Image      Shape          // zero if the rows are not images
-	Provenance string         // source of the data, in one line
+	IDs        []string       // names of rows, such as "pool/17"; a name depends only on the row's part of the data
+	Classes    []string
+	Image      Shape  // zero if the rows are not images
+	Provenance string // source of the data in one line
 }
 
 func (s Set) Len() int { return len(s.Y) }
 
-// Slice returns the rows from <= i < to. It shares memory with s.
+// Slice returns the rows from <= i < to. The result shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
@@ -59,10 +59,9 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample returns the rows of about this fraction of the units, in (0, 1]. A unit is kept if a hash of its
-// name, with a public constant that differs from the constant of splits, is below the fraction. Whether a
-// unit is kept does not depend on other rows, so removing one unit adds no other. The sample of a small set
-// may be empty. It shares no rows with s.
+// Sample returns all rows of about the given fraction of the units. The fraction is in (0, 1]. A unit is kept
+// if a hash of the unit's name is below the fraction. The hash uses a public constant that splits do not use.
+// So removing a unit does not change which other units are kept. The sample may be empty. It is a copy.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
@@ -79,8 +78,8 @@ func (s Set) Sample(fraction float64) (Set, error) {
 	return out, nil
 }
 
-// UnitCount returns the number of different units, including units whose rows were all dropped. The set of
-// units is assumed to be public; the number of rows of a unit and their labels are not.
+// UnitCount returns the number of distinct units, including units whose rows were all dropped. The set of
+// units is assumed to be public. The labels of a unit's rows and the number of these rows are private.
 func (s Set) UnitCount() int {
 	seen := make(map[string]bool, s.Len())
 	for _, u := range slices.Concat(s.Units, s.LeftOut) {
@@ -89,7 +88,7 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// leftOut returns the units of the rows that are not kept. Kept is a subsequence of rows.
+// leftOut returns the units of all rows that are not in kept. Kept must be a subsequence of rows.
 func leftOut(units []string, rows, kept []int) []string {
 	var names []string
 	for _, i := range rows {
@@ -103,8 +102,8 @@ func leftOut(units []string, rows, kept []int) []string {
 }
 
 // OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. The row of a
-// unit depends on that unit alone, so adding or removing a unit adds or removes one row. If every row is its
-// own unit, the result is s itself; otherwise it shares no rows with s.
+// unit does not depend on other units, so adding or removing a unit adds or removes one row. If every row is
+// its own unit, OnePerUnit returns s itself. Otherwise the result shares no rows with s.
 func (s Set) OnePerUnit() Set {
 	first := make([]int, 0, s.Len())
 	seen := make(map[string]bool, s.Len())
@@ -134,7 +133,6 @@ func (s Set) with(other Set) Set {
 	return all
 }
 
-// numbered returns the names part/0, part/1 to part/n-1.
 func numbered(part string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -143,8 +141,8 @@ func numbered(part string, n int) []string {
 	return names
 }
 
-// Validate reports the first invalid field: inconsistent lengths, labels out of range, an image shape that
-// does not equal the row length, or features that are NaN or infinite.
+// Validate reports the first invalid field. Errors: different lengths, a label out of range, an empty unit,
+// an image shape that does not equal the row length, a NaN or infinite feature, or fewer than 2 classes.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("dataset: set %q: %s", s.Name, fmt.Sprintf(format, a...))
@@ -177,25 +175,24 @@ func (s Set) Validate() error {
 	return nil
 }
 
-// Hash returns the SHA-256 of features, labels, units, class names and image shape. It does not depend on
-// Name, Provenance or the stride of X, so equal data have equal hashes however they were loaded. It is a key
-// for resuming from disk. It is a digest of private rows and must not be published.
+// Hash returns the SHA-256 of features, labels, units, LeftOut, class names and image shape. The hash does
+// not depend on Name, Provenance or the stride of X, so equal data have equal hashes. A run that is resumed
+// identifies its data by the hash. The hash is a digest of private rows and must not be published.
 func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
 
-// Hash returns the SHA-256 of the three sets of the task, as defined by [Set.Hash].
+// Hash returns the SHA-256 of the task's three sets, with the fields of [Set.Hash].
 func (t Task) Hash() [32]byte {
 	return hashSets("pate dataset task 1", t.Private, t.Pool, t.Test)
 }
 
-// Hash returns the SHA-256 of features, ids and image shape. It is public, like the rows.
+// Hash returns the SHA-256 of features, ids and image shape. The hash is public, like the rows.
 func (p Pool) Hash() [32]byte {
 	return hashSets("pate dataset pool 1", Set{X: p.X, Units: p.IDs, Image: p.Image})
 }
 
-// hashSets hashes lists, each preceded by its length, so that different data never give the same stream of
-// bytes.
+// hashSets writes the length of each list before the list, so different data never give the same bytes.
 func hashSets(kind string, sets ...Set) (out [32]byte) {
 	h := sha256.New()
 	w := bufio.NewWriterSize(h, 1<<15) // a hash.Hash never returns an error
@@ -229,14 +226,13 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 	return out
 }
 
-// PerUnit returns at most the given number of rows of every unit, rows of a unit together, and where each
-// unit ends: the rows of unit u are from ends[u-1] (0 for the first) to ends[u]. Units are in the order of
-// their first rows.
+// PerUnit returns at most the given number of rows of every unit, grouped by unit, in the order of first
+// rows. It also returns the end of each group: unit u has the rows from ends[u-1] (0 for u = 0) up to
+// ends[u].
 //
-// A unit with more rows keeps the rows whose features and label have the least hash under the key. All rows
-// of a unit are in the order of their hashes. So the rows of a unit and their order depend only on the
-// contents of its own rows and on the key, not on their positions or on other units: adding or removing a
-// unit adds or removes one run of rows.
+// Rows of a unit are sorted by a hash of label and features under the key. A unit with too many rows keeps
+// the rows with the smallest hashes. So the kept rows and their order depend only on the contents of the
+// unit's own rows and on the key. Adding or removing a unit adds or removes one group.
 func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 	type ranked struct {
 		row  int

@@ -17,34 +17,31 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Source gives the files of rows: a table as CSV or Parquet, an NPY matrix of features, an idx file of
-// images, or a folder of images with a folder for each class.
+// Source gives the path of a table (CSV or Parquet), of an NPY matrix of features, of an idx file of images,
+// or of a folder of images. A folder may hold one folder for each class.
 type Source struct {
 	Path   string
-	Labels string // for NPY and idx: the file with a label for each row; "" if none
-	Units  string // for NPY and idx: the file with the unit of each row
+	Labels string // file with a label for each row of an NPY or idx file; "" if none
+	Units  string // file with a unit for each row of an NPY or idx file, or for each image of a folder
 }
 
-// Reading controls how sources are read.
+// Reading controls how a [Source] is read.
 type Reading struct {
-	CSV  CSVOptions // for tables: columns by name, header, separator; its Rule is ignored
+	CSV  CSVOptions // for tables; CSV.Rule is ignored
 	Rule ClassRule
 	Keep []string // table columns to keep as features even if they look like ids or free text
 	Kind Kind     // for images: one of [Kinds]; default Pictures
-	// ImageSize is the size to which images of a folder are resized. By default it is the size of the public
-	// images, which must be the same for all.
+	// ImageSize is the size to which the images of a folder are resized. By default all public images must
+	// have the same size, which is used for all images.
 	ImageSize Shape
-	// Ranges, if not nil, declares the columns of a table. Public rows, which may be drawn from the ranges,
-	// are then encoded by the declaration and not by their own values.
+	// Ranges, if not nil, declares the columns of a table. Public rows are then encoded by the declaration.
 	Ranges *Ranges
-	Accept bool // also read private rows that do not resemble the public rows
+	Accept bool // also read private rows that differ from the public rows, see [Schema.ReadPrivate]
 }
 
-// Grouped reports whether a column or file gives the units of the rows of a source. Units may then have
-// several rows.
+// Grouped reports whether a column or file gives the units, so that a unit of src may have several rows.
 func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
 
-// close closes the file of the rows, if one is open.
 func (t *Table) close() {
 	if file, ok := t.numbers.(*array); ok {
 		file.Close()
@@ -57,7 +54,7 @@ const (
 	magicZip  = "PK\x03\x04"
 )
 
-// magicOf returns the magic bytes of a file that is not a table, "" for a table.
+// magicOf returns the magic bytes of an NPY, idx or zip file, and "" for a table.
 func magicOf(head []byte) string {
 	for _, magic := range []string{npy.Magic, magicIDX3, magicZip} {
 		if bytes.HasPrefix(head, []byte(magic)) {
@@ -67,7 +64,7 @@ func magicOf(head []byte) string {
 	return ""
 }
 
-// open opens a source. With optional, for public rows, label and unit may be missing from the file.
+// open opens a source. If optional is set, as for public rows, label and unit may be missing from the file.
 func (r Reading) open(src Source, optional bool) (*Table, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
@@ -112,7 +109,7 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	return ReadTable(src.Path, opt)
 }
 
-// withFile opens a regular file and returns the result of read.
+// withFile calls read with an open regular file.
 func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -122,7 +119,7 @@ func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err 
 	return read(f)
 }
 
-// firstBytes returns the first bytes of the unpacked file.
+// firstBytes returns up to 8 bytes from the start of the unpacked file.
 func firstBytes(path string) ([]byte, error) {
 	return withFile(path, func(f *os.File) ([]byte, error) {
 		plain, err := unpack.Reader(f)
@@ -137,7 +134,7 @@ func firstBytes(path string) ([]byte, error) {
 	})
 }
 
-// labelsBeside returns the labels file that belongs to an idx file of images by name, "" if there is none.
+// labelsBeside returns the existing labels file whose name matches an idx file of images, or "".
 func labelsBeside(path string) string {
 	beside := strings.Replace(path, "images-idx3", "labels-idx1", 1)
 	if beside != path {
@@ -181,7 +178,7 @@ func (r Reading) openNumbers(src Source, source rowSource, optional bool) (*Tabl
 	return t, nil
 }
 
-// setLabels sets a label for every row, by the rules for the label column of a table.
+// setLabels sets the label of every row, by the same rules as for the label column of a table.
 func (t *Table) setLabels(path string, labels []string, optional bool) (err error) {
 	b := tableBuilder{path: path, names: []string{"label"}, rule: t.Rule, declared: t.Rule.declared(), optional: optional,
 		labels: map[string]int{}, out: t}
@@ -193,8 +190,8 @@ func (t *Table) setLabels(path string, labels []string, optional bool) (err erro
 	return nil
 }
 
-// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, a Parquet file with
-// one column, or a text file with one name per line and an optional header.
+// readLines reads one name for each of n rows. The file is an NPY array, an idx file of labels, a Parquet
+// file with one column, or a text file with one name per line. A text file may have a header.
 func readLines(path string, n int) (names []string, err error) {
 	head, err := firstBytes(path)
 	if err != nil {
@@ -242,7 +239,6 @@ func (l *nameList) text(f *os.File) ([]string, error) {
 	return l.names, nil
 }
 
-// parquet reads the only column of a file.
 func (l *nameList) parquet(f *os.File) ([]string, error) {
 	file, err := openParquet(f, l.path)
 	if err != nil {
@@ -264,7 +260,7 @@ func (l *nameList) parquet(f *os.File) ([]string, error) {
 	return l.names, nil
 }
 
-// nameList holds the names in a file, each text once, within the memory limit of a table.
+// nameList collects the names in a file within the memory limit of a table. Equal names share memory.
 type nameList struct {
 	path     string
 	names    []string

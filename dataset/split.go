@@ -9,18 +9,17 @@ import (
 	"slices"
 )
 
-// splitTable splits a table by unit: 70 % of the units are private, 20 % are the pool and 10 % the test set,
-// each unit with all its rows. A hash of its name with a public constant decides the part of a unit, so the
-// split is the same on every run and for any order of rows. Equal rows that are their own units are in the
-// same part, too. The features are encoded by an [Encoder] fitted on the pool, which keeps the columns in
-// keep even if they look like ids or free text. Labels become classes by t.Rule. IDs count the rows of each
-// part in the order of the table, "pool/0", "pool/1" and so on, so that the ids of the pool, which are
-// released with its labels, do not depend on private rows. Rows of numbers are scaled by the pool's rows, and
-// images are resized to the size of the pool's images.
+// splitTable splits the units of a table: 70 % are private, 20 % are the pool and 10 % are for tests. A hash
+// of the unit's name with a public constant chooses the part of all rows of the unit. So another run or
+// another order of the rows gives the same split. Equal rows without given units are in the same part.
 //
-// With declared columns there are no public rows: the columns are encoded as declared, and the pool is drawn
-// from the declaration. Rows that would be in the pool are dropped, so that private and test rows are the
-// same as without a declaration.
+// The encoder is fitted on the pool. Columns in keep become features even if they look like ids or free text.
+// Rows of numbers are scaled by the pool, and images are resized to the size of the pool's images. t.Rule
+// defines the classes. IDs count the rows of each part in the order of the table: "pool/0", "pool/1" and so
+// on. So the ids of the pool, which are released with its labels, do not depend on private rows.
+//
+// With declared columns, columns are encoded as declared, and the pool is drawn from the declaration. Rows of
+// the pool's units are dropped, so private and test rows are the same as without a declaration.
 func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
 	switch {
 	case t.numbers != nil:
@@ -79,7 +78,7 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 	return task, task.validate()
 }
 
-// parts returns the rows of each part, private, pool and test, or an error if a part is empty.
+// parts returns the rows of the private part, the pool and the test set. An empty part is an error.
 func (t *Table) parts(p Protocol) (parts [3][]int, err error) {
 	keys := t.groups
 	if keys == nil {
@@ -113,7 +112,7 @@ func (t *Table) enough(parts [3][]int) error {
 		"each part must have rows", "give a table with more units")
 }
 
-// fill sets all fields but the features of the three sets, and returns the rows that are not dropped.
+// fill sets all fields of the three sets except features, and returns the rows that are not dropped.
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
 		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}
@@ -128,8 +127,8 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits distributes rows by their keys. The constant depends on the protocol, so that a second split of
-// one part is independent of the first.
+// splitUnits assigns rows to parts by a hash of their keys. The hash depends on the protocol, so a second
+// split of one part is independent of the first split.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {
@@ -144,7 +143,6 @@ func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	return parts
 }
 
-// placer maps names to [0, 1) by a hash with a public constant.
 type placer struct {
 	mac hash.Hash
 	sum []byte
@@ -158,5 +156,5 @@ func (p *placer) of(name string) float64 {
 	p.mac.Reset()
 	p.mac.Write([]byte(name)) // a hash never returns an error
 	p.sum = p.mac.Sum(p.sum[:0])
-	return float64(binary.BigEndian.Uint64(p.sum)>>11) / (1 << 53) // 53 bits: never 1
+	return float64(binary.BigEndian.Uint64(p.sum)>>11) / (1 << 53) // 53 bits, so never 1
 }

@@ -14,34 +14,32 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Table is labelled data as read from a file, before columns become features: the encoding is fitted on
-// public rows alone, by [Encoder].
+// Table is labelled data from a file, before an [Encoder] turns columns into features.
 type Table struct {
 	Name    string
-	Columns []Column // the features
-	Y       []int    // label of each row, an index into Labels; -1 if the table has none
-	// Labels are the different labels of the file, including labels of private rows: they must not be
-	// released, and are not the classes of a [Task]. An empty label means that the label is missing or not
-	// among the names of Rule.
+	Columns []Column
+	Y       []int // label of each row, an index into Labels; -1 if the label is missing or unknown
+	// Labels are the distinct labels of the file, also of private rows. They must not be released, and they
+	// are not the classes of a [Task]. An empty label is missing or not among the names of Rule.
 	Labels     []string
-	Rule       ClassRule // how labels become classes when the table is split
-	Units      []string  // unit of privacy of each row
+	Rule       ClassRule // how the split turns labels into classes
+	Units      []string  // privacy unit of each row
 	Provenance string
 
-	// groups are the keys by which rows are split, nil if these are Units. Equal rows are separate units but
-	// share a group: which of them are private must not depend on their number.
+	// groups are the keys for splitting the rows, or nil if Units are these keys. Equal rows are separate
+	// units but share a group. So the number of equal rows does not affect which of them are private.
 	groups   []string
-	lines    []int    // for each label, the line of the file where it first occurs
+	lines    []int    // line of the first row with each label
 	bare     bool     // the file has no header
 	rowUnits bool     // each row is declared to be a unit
 	header   []string // names of all columns of the file
-	path     string   // for messages: path of the file
+	path     string   // path of the file, for messages
 
-	numbers rowSource // rows of an NPY file, an idx file or a folder of images, in place of columns; nil otherwise
-	ids     []string  // public names of these rows, nil if they have none
+	numbers rowSource // rows of an NPY file, an idx file or a folder of images, otherwise nil; Columns is then empty
+	ids     []string  // public names of the rows in numbers, nil if there are none
 }
 
-// Column is one feature of all rows.
+// Column is a column of a table that becomes features.
 type Column struct {
 	Name   string
 	Values []string // trimmed cells
@@ -51,7 +49,7 @@ func (t *Table) file() string { return cmp.Or(t.path, t.Name) }
 
 func (t *Table) Len() int { return len(t.Y) }
 
-// Rows returns a new table of the rows with these indices, in this order.
+// Rows returns a new table of the rows with the given indices, in the order of indices.
 func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
 		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines}
@@ -75,16 +73,16 @@ func pickRows[T any](of []T, indices []int) []T {
 type tableBuilder struct {
 	path        string
 	names       []string
-	label, unit int // columns; label is -1 if there is none, unit if each row is a unit
+	label, unit int // indices of columns; label is -1 without labels, unit is -1 if each row is a unit
 	features    []int
 	out         *Table
 	rule        ClassRule
-	declared    map[string]bool // names of the rule; nil if it has none
+	declared    map[string]bool // names of the rule, nil if the rule has none
 	optional    bool            // a label may be missing
 	labels      map[string]int
 	missing     []string // cells that stand for a missing value
 	copies      contentNames
-	size        int // approximate memory of the table in bytes
+	size        int // approximate memory of the table in bytes, without the text of the cells
 	repeated    interner
 }
 
@@ -185,7 +183,7 @@ func (b *tableBuilder) add(r row) error {
 	return nil
 }
 
-// labelOf returns the index of a row's label, -1 if the table has no labels.
+// labelOf returns the index of a row's label, or -1 if the table has no labels.
 func (b *tableBuilder) labelOf(r row) (int, error) {
 	if b.label < 0 {
 		return -1, nil
@@ -214,9 +212,9 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	return y, nil
 }
 
-// contentUnit returns a unit name derived from the cells of a row and the number of equal rows before it. So
-// adding or removing a row renames no other row (any of several equal rows may count as the last). With line
-// numbers later rows would be renamed, and all teachers would change. The group is the same for equal rows.
+// contentUnit returns a unit name made from the cells of a row and the number of equal rows before. So adding
+// or removing a row renames no other row: among equal rows, the removed row counts as the last. Line numbers
+// as names would rename all later rows and change all teachers. Equal rows share the group.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
@@ -225,8 +223,8 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	return b.copies.name([16]byte(h.Sum(nil)))
 }
 
-// interner stores most equal strings only once: it remembers the last string of each hash. It returns copies:
-// a cell as read would keep its whole row in memory.
+// interner stores most equal strings only once, in a table of one recent string per hash. The strings are
+// copies, because a cell as read would keep the whole row in memory.
 type interner struct {
 	seed  maphash.Seed
 	known []string
@@ -246,7 +244,7 @@ func (n *interner) intern(s string) string {
 	return *known
 }
 
-// table adds all further rows and ends the reading.
+// table adds all remaining rows and returns the table.
 func (b *tableBuilder) table(next func() (row, error)) (*Table, error) {
 	for {
 		r, err := next()

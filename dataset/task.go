@@ -8,55 +8,55 @@ import (
 type Protocol string
 
 const (
-	// Literature is the split for reported results. Images: the training set is private; of the test set the
-	// first nine tenths are the pool, the last tenth the test set (MNIST: 60,000, test[0:9000],
-	// test[9000:10000], as in Papernot et al. 2017). Tables: 70 %, 20 % and 10 % of the units.
+	// Literature is the split for reported results. For images, the training set is private. The first nine
+	// tenths of the test set are the pool, and the last tenth is for tests. For MNIST these are 60,000
+	// private images, test[0:9000] and test[9000:10000], as in Papernot et al. 2017. For tables, 70 % of the
+	// units are private, 20 % are the pool and 10 % are for tests.
 	Literature Protocol = "literature"
-	// Development is the split for choosing hyper-parameters. It never uses a test row of Literature. Images:
-	// the training set alone, cut at 50/60 and 59/60 (MNIST: train[0:50000], [50000:59000], [59000:60000]).
-	// Tables: the private part of Literature, split again 70, 20 and 10 %.
+	// Development is the split for choosing hyper-parameters. It never uses a test row of Literature. For
+	// images, the training set is split at 50/60 and 59/60. For MNIST the parts have 50,000, 9,000 and 1,000
+	// images. For tables, the private part of Literature is split into 70 %, 20 % and 10 %.
 	Development Protocol = "development"
-	// FullTest tests on the whole test set of images: the training set is cut at 50/60, and its last sixth is
-	// the pool (MNIST: 50,000 private, 10,000 pool, 10,000 test). Data without a test set, such as a table,
-	// cannot be split this way.
+	// FullTest uses the whole test set of images for tests. The last sixth of the training set is the pool.
+	// For MNIST the parts have 50,000, 10,000 and 10,000 images. Data without a test set are an error.
 	FullTest Protocol = "full-test"
 )
 
 func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
-// Kind is the kind of rows, which determines how a model is best trained. It is declared, for known data sets
-// by this package, and never derived from rows.
+// Kind is the kind of rows, which determines how a model is best trained. The kind is declared and never
+// derived from rows. For known data sets the program declares the kind.
 type Kind string
 
 const (
-	Columns     Kind = "table"       // columns of a table
-	Handwriting Kind = "handwriting" // letters or digits: their slant carries no meaning
-	Pictures    Kind = "pictures"    // other images, of upright things
+	Columns     Kind = "table"
+	Handwriting Kind = "handwriting" // letters or digits, whose slant has no meaning
+	Pictures    Kind = "pictures"    // all other images, upright
 )
 
-// Kinds lists the kinds that images may have.
+// Kinds lists the possible kinds of images.
 func Kinds() []string { return []string{string(Handwriting), string(Pictures)} }
 
 // Task is a data set split for private learning.
 type Task struct {
 	Name     string
 	Protocol Protocol
-	Kind     Kind // determines how a model is best trained
-	Private  Set  // the rows to be protected
-	// Pool is public and unlabelled: its rows are the questions to teachers. Pool.Y holds the true labels for
-	// the baseline "student on true labels" only.
+	Kind     Kind
+	Private  Set // the rows to be protected
+	// Pool holds public rows, which are the queries to teachers. Pool.Y holds true labels only for the
+	// baseline of a student trained on true labels.
 	Pool    Set
-	Test    Set // for evaluation only: neither queries nor training rows
+	Test    Set // only for evaluation, not for queries or training
 	Classes []string
 	Image   Shape // zero if the rows are not images
-	// Grouped reports whether units were given by a column, so that a unit may have several rows. This is
-	// public; whether a unit really has several rows is not.
+	// Grouped reports whether a column or file gives the units, so that a unit may have several rows. Grouped
+	// is public. Whether a unit really has several rows is private.
 	Grouped    bool
 	Provenance string
-	Published  bool     // all rows are public, whatever part they are in
-	Encoder    *Encoder // encoder of a table's rows; nil for images
-	// Ranges are the declared columns if there are no public rows, otherwise nil. The pool is then drawn:
-	// Questions holds its rows as a table, and Pool.Y means nothing.
+	Published  bool     // all rows are public, also the rows of Private
+	Encoder    *Encoder // encodes rows of a table; nil for images and NPY rows
+	// Ranges are the declared columns if there are no public rows, otherwise nil. With Ranges, the pool is
+	// drawn, Questions holds the rows of the pool as a table, and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table
 }
@@ -66,13 +66,12 @@ var partNames = [3]string{"private", "pool", "test"}
 
 func (t *Task) sets() [3]*Set { return [3]*Set{&t.Private, &t.Pool, &t.Test} }
 
-// splitImages splits images as a protocol defines it. Their Kind is Pictures.
 func splitImages(train, test Set, p Protocol) (Task, error) {
 	n, cut := train.Len(), test.Len()*9/10
 	switch a, b := n*50/60, n*59/60; p {
 	case Development:
 		return newTask(p, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
-	case FullTest: // one public set, from which newTask cuts pool and test
+	case FullTest: // newTask cuts pool and test from one public set
 		public, err := train.Slice(a, n)
 		if err != nil {
 			return Task{}, err
@@ -82,10 +81,10 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 	return newTask(p, train, test, [3][2]int{{0, n}, {0, cut}, {cut, test.Len()}})
 }
 
-// WithoutPool returns the task for a method that needs no public queries: the rows of the pool become test
-// rows, before the rows of Test, and the pool is empty. MNIST then has 60,000 private and 10,000 test rows,
-// under Development 50,000 and 10,000. Under FullTest the rows of the pool are training rows and do not
-// become test rows, nor do drawn rows, which have no labels.
+// WithoutPool returns the task for a method that needs no public queries. The rows of the pool become test
+// rows, before the rows of Test, and the pool becomes empty. So MNIST has 60,000 private and 10,000 test rows
+// under Literature, and 50,000 and 10,000 under Development. Under FullTest the pool consists of training
+// rows, which do not become test rows. Drawn rows have no labels and do not become test rows either.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
@@ -97,9 +96,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// Withheld returns why nothing learned with this split may be released, whatever was charged for it; "" if it
-// may. If rows are public in one split and private in another, no ε of a run with the second covers what was
-// learned or chosen with the first.
+// Withheld returns the reason why nothing learned with this split may be released, or "" if releases are
+// allowed. With a split other than Literature, rows that Literature keeps private are treated as public. No
+// epsilon of a later run under Literature covers what was learned or chosen from these rows.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""
@@ -107,7 +106,7 @@ func (t Task) Withheld() string {
 	return "rows score that the default split keeps private; see pate tune"
 }
 
-// Waived returns the waiver that marks a ledger of this split as not releasable; nil if Withheld is "".
+// Waived returns the waiver that marks a ledger of this split as not releasable, or nil if Withheld is "".
 func (t Task) Waived() []string {
 	if t.Withheld() == "" {
 		return nil
