@@ -38,11 +38,11 @@ type NoBracketError struct {
 
 // Error implements error.
 func (e *NoBracketError) Error() string {
-	relation := "still above"
+	relation := "still"
 	if e.Epsilon <= e.Target.Epsilon {
-		relation = "still within"
+		relation = "only"
 	}
-	return fmt.Sprintf("accountant: no %s in the search range gives the target: even at %g epsilon is %g, %s %g (delta %g)",
+	return fmt.Sprintf("accountant: no %[1]s in the search range has epsilon %[5]g at delta %[6]g: with %[1]s %[2]g, epsilon is %[4]s %.6[3]g",
 		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
 }
 

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,13 +37,15 @@ func (r ClassRule) Validate() error {
 		return nil
 	}
 	if len(r.Names) < 2 || len(r.Names) > maxClasses {
-		return fmt.Errorf("dataset: %d classes, want 2 to %d", len(r.Names), maxClasses)
+		return fmt.Errorf("dataset: %d classes were given, but 2 to %d are possible", len(r.Names), maxClasses)
 	}
 	for i, name := range r.Names {
-		if name == "" || slices.Contains(r.Names[:i], name) {
-			return fmt.Errorf("dataset: class name %q is empty or listed twice", name)
-		}
-		if !table.Harmless(name) {
+		switch {
+		case name == "":
+			return errors.New("dataset: a class name is empty")
+		case slices.Contains(r.Names[:i], name):
+			return fmt.Errorf("dataset: class name %q is listed twice", name)
+		case !table.Harmless(name):
 			return fmt.Errorf("dataset: class name %q %s", name, harmful)
 		}
 	}
@@ -161,7 +164,7 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 			y = other
 		}
 		if !declared && !known {
-			e := &fault.Error{File: t.file(), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+			e := &fault.Error{File: t.file(), What: fmt.Sprintf("has label %q, which is not a class", label), Why: whyRefused, Fix: fixRefused}
 			if y := t.Y[i]; y >= 0 && y < len(t.lines) {
 				e.Row = t.lines[y]
 			}

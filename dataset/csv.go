@@ -247,8 +247,8 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 	case len(o.Expect) > 0:
 		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
-	return false, wrong(path, "may begin with a header or with a row of data", "the command does not guess from rows, because they may be private",
-		"give --header yes or --header no, or the name of the label column (--label; for pate student --label-column)")
+	return false, wrong(path, "begins with a line that may be a header or data", "the command does not guess, because the rows may be private",
+		"give --header yes or --header no, or name the label column with --label (in pate student with --label-column)")
 }
 
 func isMissing(cell string) bool {

@@ -112,9 +112,9 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 		"two of a name":  {"x,x,y\n1,2,3\n", CSVOptions{Label: "x", Header: HeaderYes}, 0, `more than one column "x"`},
 		"no label":       {"1,a\n2,?\n", CSVOptions{Header: HeaderNo}, 2, `row 2 has no label in column "column 2"`},
 		"no unit":        {"1,7,a\n1,,b\n", CSVOptions{Header: HeaderNo, Unit: "2"}, 2, `row 2 has no unit in column "column 2"`},
-		"no class":       {"1,a\n2,c\n", CSVOptions{Header: HeaderNo, Rule: ClassRule{Names: []string{"a", "b"}}}, 2, `row 2 has label "c", which is no class`},
-		"a header?":      {"x,y\n1,2\n", CSVOptions{}, 0, "may begin with a header or with a row of data"},
-		"a header? two":  {"x,y\n1,2\n", CSVOptions{Label: "2"}, 0, "may begin with a header or with a row of data"},
+		"no class":       {"1,a\n2,c\n", CSVOptions{Header: HeaderNo, Rule: ClassRule{Names: []string{"a", "b"}}}, 2, `row 2 has label "c", which is not a class`},
+		"a header?":      {"x,y\n1,2\n", CSVOptions{}, 0, "begins with a line that may be a header or data"},
+		"a header? two":  {"x,y\n1,2\n", CSVOptions{Label: "2"}, 0, "begins with a line that may be a header or data"},
 		"one column":     {"a\nb\n", CSVOptions{Header: HeaderNo}, 0, "none is left as a feature"},
 		"open quote":     {"1,a\n\"2,b\n3,c\n", CSVOptions{Header: HeaderNo}, 2, "row 2 is not valid CSV"},
 		"bare quote":     {"1,a\n2,b\n3\"4,c\n", CSVOptions{Header: HeaderNo}, 3, "row 3 is not valid CSV at line 3, character 2"},
@@ -291,7 +291,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 
 	_, err := classTask(t, more, where, ClassRule{})
 	require.Equal(t, 22, testkit.ErrorAs[*fault.Error](t, err).Row)
-	require.ErrorContains(t, err, `has label "rare", which is no class`)
+	require.ErrorContains(t, err, `has label "rare", which is not a class`)
 	require.ErrorContains(t, err, "to its owner alone")
 	require.ErrorContains(t, testkit.Err(classTask(t, more, where, ClassRule{Names: []string{"a", "b"}})), `row 22 has label "rare"`)
 

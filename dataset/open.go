@@ -149,7 +149,7 @@ func Open(where string, opt Options) (Data, error) {
 		return Data{}, err
 	case missing != nil:
 		return Data{}, &fault.Error{File: where, What: "is not a data set, folder or file",
-			Fix: "give one of them, a folder of idx files, or a table as CSV or Parquet", Err: missing}
+			Fix: "give one of these names, a folder of idx files, or a table as CSV or Parquet", Err: missing}
 	case opt.Kind != "" && !slices.Contains(Kinds(), string(opt.Kind)):
 		return Data{}, wrong(where, fmt.Sprintf("takes no kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "), "")
 	}

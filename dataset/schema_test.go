@@ -275,7 +275,7 @@ func TestFoldersOfImages(t *testing.T) {
 	require.Equal(t, []float32{0, 1, 0}, planes(set.X, 0), "made smaller")
 
 	put(t, private, "rare/1.png", picture(t, 12, color.Gray{1}))
-	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private})), `"rare", which is no class`)
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: private})), `"rare", which is not a class`)
 	put(t, private, "rare/1.png", []byte("no image"))
 	require.Error(t, testkit.Err(s.ReadPrivate(Source{Path: private})))
 	put(t, public, "3.png", picture(t, 13, color.Gray{51}))

@@ -199,7 +199,7 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
 			Why: "only features may be missing", Fix: "remove the row, " + fixMissing}
 	case other:
-		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is no class", label),
+		return 0, &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is not a class", label),
 			Why: whyRefused, Fix: fixRefused}
 	}
 	y, known := b.labels[label]

@@ -210,7 +210,7 @@ func within(field string, v, low, high float64) error {
 	if v >= low && v <= high {
 		return nil
 	}
-	return fmt.Errorf("dpsgd: %s is %g, must be in [%g, %g]", field, v, low, high)
+	return fmt.Errorf("dpsgd: %s is %g, but must be in [%g, %g]", field, v, low, high)
 }
 
 // MarshalJSON writes only the fields that affect the result. With key, data and model they determine a run. A

@@ -76,7 +76,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if err != nil {
 		if is := filekind.OfBytes(first); is != filekind.Unknown && is != filekind.Ledger && is != filekind.Binary {
 			return account, false, &fault.Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is),
-				Why: "nothing was written or charged", Fix: "choose a ledger, or a new file name to create one"}
+				Why: "nothing was written or charged", Fix: "choose a ledger, or a new file name for a new ledger"}
 		}
 		return account, false, fmt.Errorf("%w (%s)", err, f.Path)
 	}
@@ -108,7 +108,7 @@ func (f File) agrees(is ledger.Config) error {
 		field("accountant", is.Method(), ledger.Config{Mode: is.Mode, Accountant: want.Accountant}.Method(), true)
 	}
 	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != "")
-	field("list of waived refusals", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
+	field("list of skipped checks", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
 	if differ == nil {
 		return nil
 	}

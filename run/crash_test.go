@@ -228,7 +228,7 @@ func TestRefusalsOfEveryKind(t *testing.T) {
 				func(s *sample) { s.New.Run += "x" }, func(s *sample) bool { return s.New.Run != "" }, "another configuration",
 			},
 			"a large delta": {
-				func(s *sample) { s.Units.N = 1e6 }, func(*sample) bool { return true }, "one over the number of records",
+				func(s *sample) { s.Units.N = 1e6 }, func(*sample) bool { return true }, "is the number of records",
 			},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {

@@ -198,7 +198,7 @@ func Settings(path string, into any) (bool, error) {
 
 // another begins an error about a folder of another run. mixes is the reason why a folder has only one run.
 const another = "the folder holds another run: "
-const mixes = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
+const mixes = "its key, ledger and checkpoints belong to that run; a mix of two runs would spend budget unnoticed"
 
 // isRun returns an error if the configuration in the folder belongs to another run.
 func isRun(path string, config []byte, asked identity) error {

@@ -100,7 +100,7 @@ func readHead(path string) (ledger.Head, error) {
 		return ledger.Head{}, nil
 	}
 	if err != nil {
-		return ledger.Head{}, fmt.Errorf("run: the head of a ledger: %w", err)
+		return ledger.Head{}, fmt.Errorf("the head of the ledger cannot be read: %w", err)
 	}
 	defer f.Close()
 	text := make([]byte, 128)

@@ -262,7 +262,7 @@ func (s Stage) Clear() error {
 }
 
 func (s Stage) errExists() error {
-	return &fault.Error{What: s.Out + " exists already", Why: "this run did not write the file, and does not overwrite it",
+	return &fault.Error{What: s.Out + " exists already", Why: "the file is not from this run, so this run does not overwrite it",
 		Fix: "move the file away, or choose another file name"}
 }
 

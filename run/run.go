@@ -45,8 +45,8 @@ func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
 	}
-	return &fault.Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of %s", delta, u.N, u.Noun),
-		Why: "with such a delta, a method that publishes all data of one of them would still meet the guarantee",
+	return &fault.Error{What: fmt.Sprintf("delta %g must be below 1/%d, where %[2]d is the number of %s", delta, u.N, u.Noun),
+		Why: fmt.Sprintf("a method that publishes all data of one of the %s would meet such a guarantee", u.Noun),
 		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 

@@ -153,7 +153,7 @@ func (c *chain) tooMuch(epsilon float64) string {
 		return reason
 	}
 	return fmt.Sprintf("%s by no more than privacy loss distributions of two versions differ: %s, which made the file, "+
-		"may have found that they fit. It is not sealed, so nothing was released under it: "+
+		"may have found that they fit. It is not sealed, so nothing was released under this charge: "+
 		"start another ledger with a little more noise or budget, or use this one with that version, whose seal holds",
 		reason, c.header.Library)
 }

@@ -168,12 +168,12 @@ type BudgetError struct {
 // Error implements error.
 func (e *BudgetError) Error() string {
 	if math.IsInf(e.Epsilon, 1) {
-		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; epsilon %.6g is spent, and with this charge no epsilon would hold: "+
-			"it may fail with a chance that delta, or Config.FailureDelta, does not cover",
+		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g, and epsilon %.6g is spent; with this charge no epsilon would hold, "+
+			"because delta, or Config.FailureDelta, does not cover its probability of failure",
 			e.Budget, e.Delta, e.Spent)
 	}
-	text := fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; epsilon %.6g is spent, and this charge would raise the total to %.6g",
-		e.Budget, e.Delta, e.Spent, e.Epsilon)
+	text := fmt.Sprintf("ledger: this charge would raise epsilon from %.6g to %.6g; the budget is epsilon %.6g at delta %g",
+		e.Spent, e.Epsilon, e.Budget, e.Delta)
 	if e.Left > 0 {
 		text += fmt.Sprintf("; a release of epsilon %.6g still fits", e.Left)
 	}
@@ -183,7 +183,7 @@ func (e *BudgetError) Error() string {
 // Is makes errors.Is(err, ErrBudgetExceeded) hold.
 func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded }
 
-var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left",
+var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
 // count adds events to the balance and returns their charges and the total after each event. An error adds

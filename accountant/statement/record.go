@@ -234,7 +234,7 @@ func readRecord(page []byte) (record, int, error) {
 	}
 	at := digestAt(page)
 	if at < 0 {
-		return r, 0, errors.New("the file is no statement, or an earlier version wrote it without a digest")
+		return r, 0, errors.New("the file is not a statement, or an earlier version wrote the statement without a digest")
 	}
 	text, whole := page, struct{ Record *record }{&r}
 	into := any(&whole)

@@ -182,7 +182,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	}
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
-			return nil, &fault.Error{What: "no entry released this file: " + f.Name,
+			return nil, &fault.Error{What: "no ledger entry released " + f.Name,
 				Why: "a statement lists what was charged, and no given ledger contains the hash of this file",
 				Fix: "give the released file, or the ledger that was charged for it", Check: true, Err: errNotReleased}
 		}

@@ -75,9 +75,9 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	replace.Relation = accountant.ReplaceOne
 	file := ledgerFile(t, reserved("patient"), e)
 	for why, other := range map[string][]byte{
-		"the same ledger, or copies":                           file,
-		"the first protects one patient, the second one visit": ledgerFile(t, reserved("visit"), e),
-		"the first has relation add_remove, the second replac": ledgerFile(t, replace, e),
+		"the same ledger, or copies":                                    file,
+		"the first protects one patient, the second protects one visit": ledgerFile(t, reserved("visit"), e),
+		"the first has relation add_remove, the second replac":          ledgerFile(t, replace, e),
 	} {
 		require.ErrorContains(t, testkit.Err(New(Options{}, source("a", file), source("b", other))), why)
 	}

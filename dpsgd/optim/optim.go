@@ -61,7 +61,7 @@ func (c Config) Validate() error {
 		if v >= low && v <= high {
 			return nil
 		}
-		return fmt.Errorf("optim: Config.%s is %g, must be in [%g, %g]", field, v, low, high)
+		return fmt.Errorf("optim: Config.%s is %g, but must be in [%g, %g]", field, v, low, high)
 	}
 	unread := func(field string, set bool) error {
 		if !set {

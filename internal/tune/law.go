@@ -178,7 +178,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	}
 	noise, bound, err := accountant.CalibrateNoise(ctx, accountant.RDPConfig{Relation: relation}.NewAccount, target, search)
 	if err != nil {
-		return p, fmt.Errorf("tune: noise of a search: %w", err)
+		return p, fmt.Errorf("tune: %w", err)
 	}
 	p, err = PriceAt(ctx, l, relation, target, noise, event)
 	p.Epsilon = bound.Upper

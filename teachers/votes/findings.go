@@ -128,22 +128,22 @@ func (r *Report) duplicates() Finding {
 			fmt.Sprintf("nothing was compared: %d of %d teachers vote for more than one class", left, r.Teachers)}
 	}
 	if len(r.Duplicates) == 0 {
-		return Finding{"duplicates", LevelOK, "no two teachers vote the same on every query"}
+		return Finding{"duplicates", LevelOK, "no two teachers vote identically on every query"}
 	}
 	var groups []string
 	for _, g := range r.Duplicates[:min(len(r.Duplicates), maxListed)] {
-		groups = append(groups, r.list(g))
+		groups = append(groups, "["+r.list(g)+"]")
 	}
 	if len(r.Duplicates) > maxListed {
 		groups = append(groups, "...")
 	}
-	detail := "these teachers vote the same on every query: " + strings.Join(groups, "; ")
+	detail := "groups of teachers that vote identically on every query: " + strings.Join(groups, ", ")
 	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote,
-			detail + fmt.Sprintf(" (%.2g such pairs are expected by chance, because the teachers disagree on few queries)",
+			detail + fmt.Sprintf(" (%.2g identical pairs are expected by chance)",
 				r.ChanceDuplicates)}
 	}
-	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice moves two votes)"}
+	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice changes two votes)"}
 }
 
 // maxListed is the largest number of teachers or groups that a finding lists.

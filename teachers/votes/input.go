@@ -57,7 +57,7 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 		}
 		if len(found) == 0 {
 			return nil, false, &fault.Error{File: path, What: "cannot be read",
-				Why: "no file has this name or matches it as a pattern", Err: statErr}
+				Why: "no file has this name or matches this pattern", Err: statErr}
 		}
 		perTeacher = true
 		names = append(names, found...)

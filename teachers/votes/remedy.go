@@ -72,7 +72,7 @@ func (s *Source) remedy(f survey) string {
 	case s.opt.FirstClass > 0 && f.least < s.opt.FirstClass:
 		return fmt.Sprintf("the file has numbers below %d: leave --first-class out if its classes count from 0", s.opt.FirstClass)
 	}
-	return "state how many classes there are with --classes, or fix the vote"
+	return "give the number of classes as --classes, or fix the vote"
 }
 
 func (s *Source) withoutIndex() string {

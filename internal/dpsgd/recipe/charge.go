@@ -21,7 +21,7 @@ import (
 const relation = accountant.AddRemove
 
 // ErrBudget reports that no noise meets a plan's epsilon, because the statistics alone cost more.
-var ErrBudget = errors.New("recipe: no noise is enough")
+var ErrBudget = errors.New("recipe: the budget is too small")
 
 // ErrSpent reports that a shared ledger has no budget left for a plan.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")

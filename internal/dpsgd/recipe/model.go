@@ -138,7 +138,7 @@ const (
 const maxModelFile = 1<<32 + 1<<28
 
 // ErrModelFile matches every error about a file that is not a model in this format.
-var ErrModelFile = errors.New("recipe: not a model file")
+var ErrModelFile = errors.New("recipe: not a valid model file")
 
 func (m *Model) bytes() ([]byte, error) {
 	card, err := json.Marshal(m.Card)

@@ -132,7 +132,7 @@ func (p *labelParser) line(n int, text string) error {
 	class, named := p.number[label]
 	if !named {
 		if class, err = strconv.Atoi(label); err != nil || class < 0 || p.Classes != nil && class >= len(p.Classes) || class >= votes.MaxClasses {
-			return refuse("has label %.40q, which is no class", label)
+			return refuse("has label %.40q, which is not a class", label)
 		}
 	}
 	p.most = max(p.most, class)

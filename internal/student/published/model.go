@@ -279,7 +279,7 @@ const magic = "pate student 1\n"
 const maxFile = 1 << 29
 
 // ErrFile matches every error about a file that is not a student in this format.
-var ErrFile = errors.New("published: not the file of a student")
+var ErrFile = errors.New("published: not a valid file of a student")
 
 type document struct {
 	Card

@@ -48,7 +48,7 @@ func (s Salt) MarshalText() ([]byte, error) {
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
 	if !ok {
-		return fmt.Errorf("manifest: not a salt: it does not start with %q", saltText)
+		return fmt.Errorf("manifest: not a salt: the file does not start with %q", saltText)
 	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || len(secret) != sha256.Size {

@@ -86,7 +86,7 @@ func findParts(names []string) (paths []string, err error) {
 			var globErr error
 			if found, globErr = filepath.Glob(name); globErr != nil || len(found) == 0 {
 				return nil, &fault.Error{File: name, What: "cannot be read",
-					Why: "no file or folder has this name or matches it as a pattern", Err: err}
+					Why: "no file or folder has this name or matches this pattern", Err: err}
 			}
 		case info.IsDir(): // before patterns, because a folder name may contain pattern characters
 			if found, err = partsIn(name); err != nil {

@@ -85,7 +85,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	byEpsilon := cmd.Flags().Changed("epsilon")
 	if err := shell.Refuse("account", err, wrong,
 		shell.If(f.rdp && len(orders) == 0, "--rdp needs --orders"),
-		shell.If(byEpsilon && cmd.Flags().Changed("delta"), "give --delta or --epsilon, not both: the other one is computed"),
+		shell.If(byEpsilon && cmd.Flags().Changed("delta"), "give --delta or --epsilon, not both: the omitted value is computed"),
 		shell.If(byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)),
 			"--epsilon %v: must be a finite number, at least 0", f.epsilon)); err != nil {
 		return err
@@ -165,8 +165,8 @@ const maxEventsFile = 16 << 20
 func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {
 	in, err := shell.OpenInput(cmd, path)
 	if err != nil {
-		return accountant.Schedule{}, shell.InputError(err, "the events are read from this file",
-			"check its name, or give - and pipe them in", "account")
+		return accountant.Schedule{}, shell.InputError(err, "pate account reads the events from this file",
+			"check its name, or give - for standard input", "account")
 	}
 	defer in.Close()
 	schedule, err := parseScheduleFrom(in, from)
@@ -185,7 +185,7 @@ func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, e
 			return accountant.Schedule{}, wrong
 		}
 	}
-	why, fix := "an event must have all fields of its type, no others, and values in range",
+	why, fix := "an event must have exactly the fields of its type, with values in range",
 		"pate account --help lists the types of events and their fields"
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):

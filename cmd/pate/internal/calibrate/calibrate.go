@@ -109,7 +109,7 @@ type budgetFlags struct {
 
 func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 	return accountant.Target{Epsilon: f.epsilon, Delta: g.Delta}, shell.Refuse("calibrate",
-		shell.If(!(f.epsilon > 0) || math.IsInf(f.epsilon, 1), "--epsilon %v: a finite number above 0 is required", f.epsilon))
+		shell.Positive(true, "epsilon", f.epsilon))
 }
 
 func (f *budgetFlags) byRisk(cmd *cobra.Command) bool { return cmd.Flags().Changed("found") }

@@ -83,7 +83,7 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 		shell.If(f.without && (given("epsilon") || given("noise-multiplier") || f.ledger != ""),
 			"--no-privacy excludes --epsilon, --noise-multiplier and --ledger"),
 		shell.If(f.ledger != "" && len(targets) > 1, "--epsilon must be one number, the budget of the --ledger"),
-		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out: the model that the budget pays for must be saved"),
+		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out: a model that is charged must be saved"),
 		shell.If(given("mode") && f.ledger == "", "--mode needs --ledger"),
 	)
 }

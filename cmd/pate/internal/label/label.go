@@ -134,7 +134,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn
 	shell.Put(g.Seeded, &c.Seed, &g.Seed)
 	if fresh && f.epsilon == 0 {
-		return c, shell.Usagef("privacy", "--epsilon is required: %s is new", f.ledger)
+		return c, shell.Usagef("privacy", "--epsilon is required, because the ledger %s is new", f.ledger)
 	}
 	return c, nil
 }

@@ -42,7 +42,7 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 		}
 		h, err := aggregate.NewHistogram(counts)
 		if err != nil {
-			return shell.InputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "mechanisms")
+			return shell.InputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, such as 60,40,3", "mechanisms")
 		}
 		law, err := m.law(value, prediction, h)
 		if err != nil {

@@ -91,7 +91,7 @@ func (r report) footing() string {
 	fmt.Fprintf(&b, "%d reserved, %d committed", r.Entries, r.Commits)
 	switch {
 	case r.Exhausted:
-		b.WriteString("; nothing is left: a reservation was cut off before it said its cost\n")
+		b.WriteString("; nothing is left: a reservation was cut off before its cost was written\n")
 	case r.Sealed:
 		b.WriteString("; sealed: everything was reserved before the first use\n")
 	default:

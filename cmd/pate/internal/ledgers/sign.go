@@ -71,7 +71,7 @@ func readPrivateKey(path string) (key ed25519.PrivateKey, err error) {
 	if err != nil {
 		return nil, shell.InputError(fmt.Errorf("--key %s: %w", path, err),
 			"the file must hold an unencrypted Ed25519 private key (PEM, PKCS#8) that only you can read",
-			"create a key with (umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or protect yours with chmod 600", "ledger")
+			"create a key with (umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or protect your key with chmod 600", "ledger")
 	}
 	return key, nil
 }

@@ -117,7 +117,7 @@ func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, i
 	case out == "" && format == table.JSON, ending == ".json":
 		return (*statement.Statement).WriteJSON, nil
 	case out == "":
-		return nil, errors.New("--format: a statement is table (Markdown), md or json; for HTML give an --out that ends in .html")
+		return nil, errors.New("--format of a statement: must be table (Markdown), md or json; for HTML, --out must end in .html")
 	}
 	return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
 }

@@ -198,7 +198,7 @@ func (r *released) finish(ledgerPath string) error {
 				return err
 			}
 		case !file.Matches:
-			file.Says = "no entry of this ledger released the file: it was changed, or belongs to another ledger"
+			file.Says = "no entry of this ledger released the file: the file was changed, or belongs to another ledger"
 		default:
 			file.Says = fmt.Sprintf("entry %d released this file, byte for byte", file.Entry)
 			if file.Entries > 1 {
@@ -280,12 +280,12 @@ func (r *released) failure() error {
 	case 0:
 		return nil
 	case 1:
-		bad[0] += " is not"
+		bad[0] += " does not"
 	default:
-		bad[len(bad)-1] += " are not"
+		bad[len(bad)-1] += " do not"
 		why = "the ledger contains nothing about these files"
 	}
-	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s of this ledger", strings.Join(bad, ", ")),
-		Why: "the ledger itself is intact; " + why,
+	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s belong to this ledger", strings.Join(bad, ", ")),
+		Why: "the ledger is intact; " + why,
 		Fix: "restore the released file, or give the ledger that the file belongs to", Topic: "ledger"}
 }

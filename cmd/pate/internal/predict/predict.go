@@ -230,7 +230,7 @@ func (f *flags) checkOut(model string) error {
 	if !slices.Contains(namedsets.Names(), f.data.Data) {
 		inside, err := filepath.Glob(filepath.Join(f.data.Data, "*")) // files in a folder
 		if err != nil {
-			return shell.InputError(err, "nothing was asked", "name a file in a folder that is there", "")
+			return shell.InputError(err, "no prediction was made", "choose a file in an existing folder", "")
 		}
 		inputs = append(append(inputs, f.data.Data), inside...)
 	}
@@ -243,7 +243,7 @@ func modelError(path string, err error) error {
 	case errors.As(err, &ce):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return shell.InputError(err, "", "give a model: the --out of pate student, or a file in public/models of the --out of pate dpsgd", "predict")
+		return shell.InputError(err, "", "give a model file: from pate student --out, or in the folder public/models of pate dpsgd --out", "predict")
 	case errors.Is(err, published.ErrFile), errors.Is(err, recipe.ErrModelFile):
 		if wrong := shell.WrongKind(path, "a model", "predict", filekind.Model); wrong != nil {
 			return wrong
@@ -251,7 +251,7 @@ func modelError(path string, err error) error {
 		return shell.InputError(err, "nothing in a damaged file can be trusted",
 			"copy the file again, or repeat the command that made it: the same model results at no further cost", "predict")
 	case errors.Is(err, recipe.ErrRows):
-		return shell.InputError(err, "a model can be asked about rows of the kind it was trained on alone", "name data of that kind", "data")
+		return shell.InputError(err, "a model predicts only rows of the kind that it was trained on", "give data of this kind", "data")
 	}
 	return err
 }

@@ -34,12 +34,12 @@ func (f *AgreementFlags) AgreementGiven(cmd *cobra.Command) bool {
 func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	share := func(name string, v float64) error {
-		return cmp.Or(If(given(name) && !(v > 0 && v < 1), "--%s %v: must lie between 0 and 1, such as 0.85", name, v),
-			If(given(name) && f.CalibrateOn != "", "give --%s or --calibrate-on, not both: --calibrate-on estimates it", name))
+		return cmp.Or(If(given(name) && !(v > 0 && v < 1), "--%s %v: must lie strictly between 0 and 1", name, v),
+			If(given(name) && f.CalibrateOn != "", "give --%s or --calibrate-on, not both: --calibrate-on estimates this value", name))
 	}
 	return Refuse("mechanisms", share("teacher-accuracy", f.Accuracy), share("correlation", f.Correlation),
 		If(given("confusion") && !(f.Confusion > 0 && f.Confusion <= 1), "--confusion %v: must be above 0 and at most 1", f.Confusion),
-		If(given("confusion") && f.CalibrateOn != "", "give --confusion or --calibrate-on, not both: --calibrate-on estimates it"),
+		If(given("confusion") && f.CalibrateOn != "", "give --confusion or --calibrate-on, not both: --calibrate-on estimates this value"),
 		If(given("calibrate-on") && !strings.Contains(f.CalibrateOn, ","),
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }

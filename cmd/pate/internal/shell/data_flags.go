@@ -97,10 +97,10 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	case f.Classes > 0 && rule.Names == nil && f.Classes <= 1<<16:
 		rule.Names = dataset.Numbers(f.Classes)
 	case f.Classes > 0 && f.Classes != len(rule.Names):
-		return rule, errors.New("--classes, --class-names: give as many names as classes, or omit one of the two")
+		return rule, errors.New("--class-names must list as many names as --classes states; or omit --classes")
 	}
 	if err := rule.Validate(); err != nil {
-		return rule, fmt.Errorf("--classes, --class-names: %w", err)
+		return rule, fmt.Errorf("--classes or --class-names: %w", err)
 	}
 	return rule, nil
 }
@@ -143,7 +143,7 @@ func (f *DataFlags) wrongKind() error {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
 			return InputError(fmt.Errorf("%s: is not a data set, folder or file%s", f.Data, near),
 				"known data sets are "+strings.Join(namedsets.Names(), ", "),
-				"give one of them, a folder or a file", "data")
+				"give one of these names, a folder or a file", "data")
 		}
 	}
 	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.Zstandard, filekind.IDX,
@@ -243,7 +243,7 @@ func (f *PairFlags) CheckApart(private string) error {
 		what = "%s is a copy of the public file"
 	}
 	return InputError(fmt.Errorf(what, private),
-		"public rows are not protected: anybody may come to know them", "give a file of other rows as --public", "data")
+		"public rows are not protected, so anybody may learn them", "give a file of other rows as --public", "data")
 }
 
 func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }

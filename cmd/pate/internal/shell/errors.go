@@ -115,13 +115,13 @@ var remedies = []Remedy{
 	{ledger.ErrSealed, ExitInvalidInput, nil,
 		"the ledger is in mode reserved, which allows no charge after the first release; nothing was spent",
 		"choose another ledger, and add up the two budgets; several runs can charge a ledger of mode filter", "ledger"},
-	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under it",
+	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under this charge",
 		"free disk space or repair the disk, and run the same command again", ""},
 	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the charges are no longer known for certain, so nothing more may be released",
 		"restore the newest copy; release nothing under an older copy, because it lacks later charges", "ledger"},
 }
 
-const otherRun = "its key, ledger and checkpoints belong to that run; to mix two runs would spend budget unnoticed"
+const otherRun = "its key, ledger and checkpoints belong to that run; a mix of two runs would spend budget unnoticed"
 
 // Explain returns the exit code and the lines for stderr for an error of a command. Each part of the error
 // becomes one line. Control characters are escaped, because file names and replies of servers come from
@@ -178,7 +178,7 @@ func Remedied(err error, of []Remedy) error {
 
 // general lists fixes that are less specific than the fix for an error of the operating system.
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
-	"check its name, or give - and pipe them in"}
+	"check its name, or give - for standard input"}
 
 func (e *CommandError) advise() {
 	why, fix := adviceOn(cmp.Or(e.Cause, e.What))
@@ -215,7 +215,7 @@ func adviceOn(err error) (why, fix string) {
 	case errors.Is(err, syscall.EIO):
 		return "the disk or the network failed", "check the disk and the network, and run the same command again"
 	case errors.Is(err, fs.ErrNotExist):
-		return "no file or folder has this name", "check its name, and that its folder exists"
+		return "no file or folder has this name", "check the names of the file and of its folder"
 	}
 	return "", ""
 }
@@ -223,12 +223,21 @@ func adviceOn(err error) (why, fix string) {
 // unnamed matches the temporary name of a file being written.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
-var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|` +
-	`aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
+var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
+	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
+
+// calls matches the system call in an error about a file, and the path after a flag that names the file too.
+var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
+
+// fields are the flags for the fields of configurations.
+var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
+	"Config.Momentum", "--momentum", "Config.SamplingProbability", "the sampling probability of --batch", "Config.FailureDelta", "--failure-delta",
+	"Sigma (in", "--sigma (in", "Sigma1 (in", "--sigma1 (in", "Sigma2 (in", "--sigma2 (in", "Scale (in", "--scale (in")
 
 // plain removes package names and temporary file names, which users do not know.
 func plain(text string) string {
-	return unnamed.ReplaceAllString(packages.ReplaceAllString(text, "$1"), "$1")
+	text = packages.ReplaceAllString(text, "$1")
+	return fields.Replace(unnamed.ReplaceAllString(calls.ReplaceAllString(text, "$1$2"), "$1"))
 }
 
 // onWindows reports whether err is one of these Windows errors. Elsewhere the numbers have other meanings.

@@ -96,7 +96,7 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	if there {
 		holds, err := durable.Holds(t.Path, write)
 		if err == nil && !holds {
-			err = t.refused("this command did not write this content, and does not overwrite it",
+			err = t.refused("the content is not from this command, so the file is not overwritten",
 				"move the file away, or choose another file name", " exists already")
 		}
 		return err
@@ -192,7 +192,7 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
 		if account.Epsilon == 0 {
-			return account, true, Usagef("privacy", "--epsilon is required: %s is new", file.Path)
+			return account, true, Usagef("privacy", "--epsilon is required, because the ledger %s is new", file.Path)
 		}
 		err = Target{Flag: "--ledger", Path: file.Path, Topic: "ledger"}.CheckWritable()
 	}

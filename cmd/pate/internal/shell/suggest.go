@@ -122,15 +122,15 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	case strings.HasPrefix(text, "unknown command ") && cmd.HasSubCommands():
 		return SuggestCommand(cmd, cmd.Flags().Args())
 	case strings.HasPrefix(text, "unknown command "):
-		return fmt.Errorf("%s takes no arguments, but %q was given", cmd.CommandPath(), cmd.Flags().Args())
+		return fmt.Errorf("%s takes no arguments, but %q was given", cmd.CommandPath(), strings.Join(cmd.Flags().Args(), " "))
 	case !strings.Contains(text, " arg(s), "):
 		return err
 	}
-	given := "nothing was"
+	given := "no argument was given"
 	if n := cmd.Flags().NArg(); n > 0 {
-		given = fmt.Sprintf("%q was", cmd.Flags().Args())
+		given = fmt.Sprintf("%d arguments were given: %s", n, strings.Join(cmd.Flags().Args(), " "))
 	}
-	return fmt.Errorf("usage: %s; %s given", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
+	return fmt.Errorf("usage: %s; %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
 // UseOwnHelpCommand adds a help command for commands and topics to root.

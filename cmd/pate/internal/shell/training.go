@@ -87,7 +87,7 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	if f.between == dpsgd.Records.String() {
 		c.Between = dpsgd.Records
 	}
-	if err := Refuse("bayes", If(!(f.delta > 0 && f.delta < 1), "--bayes-delta %v: must lie between 0 and 1", f.delta),
+	if err := Refuse("bayes", If(!(f.delta > 0 && f.delta < 1), "--bayes-delta %v: must lie strictly between 0 and 1", f.delta),
 		If(f.most < 0 || f.most == 1, "--bayes-samples: must be at least 2")); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Set
 	}
 	switch {
 	case f.file != "" && len(grid) > 0:
-		return nil, shell.UsageError("tune", errors.New("--settings contains all settings: omit the flags that list values"))
+		return nil, shell.UsageError("tune", errors.New("--settings already lists all settings: omit flags such as --clip"))
 	case f.file != "":
 		return readSettings(f.file)
 	case len(grid) == 0:
@@ -63,7 +63,7 @@ func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Set
 func readSettings(path string) ([]tuned.Setting, error) {
 	in, err := durable.OpenRegular(path)
 	if err != nil {
-		return nil, shell.InputError(fmt.Errorf("--settings %s: %w", path, err), "", "name a file that can be read", "tune")
+		return nil, shell.InputError(fmt.Errorf("--settings %s: %w", path, err), "", "give a file that can be read", "tune")
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, 1<<23))

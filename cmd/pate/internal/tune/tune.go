@@ -54,7 +54,7 @@ func noStudents(cmd *cobra.Command, args []string) error {
 		return cobra.NoArgs(cmd, args)
 	}
 	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("pate tune does not tune students"),
-		Why: "to choose a student by released labels costs nothing; to score it on private rows would be one more release",
+		Why: "choosing a student by released labels costs nothing; scoring a student on private rows would be another release",
 		Fix: "use pate student PUBLIC --labels LABELS --out MODEL, which compares kinds of students by cross-validation", Topic: "tune"}
 }
 
@@ -73,10 +73,10 @@ func (f *flags) check(cmd *cobra.Command) error {
 		shell.If(f.score != "private" && (given("score-share") || given("score-noise")),
 			"--score-share and --score-noise need --score private; scores on public rows need no noise"),
 		shell.If(f.ledger == "" && (given("spend") || given("mode")),
-			"--spend and --mode need --ledger; without a ledger the search costs --epsilon"),
+			"--spend and --mode need --ledger; without a ledger --epsilon is the cost of the search"),
 		shell.If(f.plan && f.ledger != "", "--plan reads no ledger: give the budget of the search as --epsilon"),
 		shell.If(f.plan && f.out != "", "--plan writes nothing: omit --out"),
-		shell.If(!f.plan && f.out == "", "--out is required: the model that the budget pays for must be saved (--plan needs no --out)"),
+		shell.If(!f.plan && f.out == "", "--out is required: a model that is charged must be saved (--plan needs no --out)"),
 	)
 }
 
@@ -153,7 +153,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		runs = float64(max(2, len(cfg.Settings)))
 	}
 	if cfg.Law, err = parseLaw(f.law, runs); err != nil {
-		return shell.UsageError("tune", fmt.Errorf("--law %s, --runs %v: %w", f.law, runs, err))
+		return shell.UsageError("tune", fmt.Errorf("--law %s with %v runs: %w", f.law, runs, err))
 	}
 	if err := cfg.Validate(); err != nil {
 		return explain(err)
@@ -177,11 +177,11 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 func explain(err error) error {
 	return shell.TrainingError(shell.Remedied(err, []shell.Remedy{
 		{Of: tuned.ErrCostsDiffer, Code: shell.ExitInvalidInput, Topic: "tune",
-			Why: "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
+			Why: "every run must cost the same, because the ledger is charged before the settings are drawn",
 			Fix: "give settings with features that learn the same statistics"},
 		{Of: recipe.ErrBudget, Code: shell.ExitOverBudget, Topic: "tune",
 			Why: "no training noise brings the total within the budget; nothing was spent",
-			Fix: "raise --epsilon or --score-noise, or ask for fewer --runs"},
+			Fix: "raise --epsilon or --score-noise, or use fewer --runs"},
 		{Of: ledger.ErrBudgetExceeded, Code: shell.ExitOverBudget, Topic: "tune",
 			Why: "the whole search is charged before its first run; nothing was spent",
 			Fix: "omit --spend to use the rest of the budget, or choose another ledger"},
@@ -194,8 +194,8 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived
 	shell.Put(cmd.Flags().Changed("epsilon"), &epsilon, f.epsilon)
 	shared, err := g.ModelLedger(cmd, "tune", f.ledger, f.mode, unit, epsilon, waived)
 	if err == nil && shared.Account.Method() != accountant.ByRDP {
-		return nil, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, shared.Account.Accountant),
-			"a search is bounded by Rényi divergences alone", "name a ledger whose accountant is rdp", "ledger")
+		return nil, shell.InputError(fmt.Errorf("the accountant of %s is %s", f.ledger, shared.Account.Accountant),
+			"only Rényi divergences bound the cost of a search", "choose a ledger whose accountant is rdp", "ledger")
 	}
 	return shared, err
 }
