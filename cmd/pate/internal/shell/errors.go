@@ -117,7 +117,7 @@ var remedies = []Remedy{
 		"choose another ledger, and add up the two budgets; several runs can charge a ledger of mode filter", "ledger"},
 	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under this charge",
 		"free disk space or repair the disk, and run the same command again", ""},
-	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the charges are no longer known for certain, so nothing more may be released",
+	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the ledger is corrupt, so the charges are not known for certain; nothing more may be released",
 		"restore the newest copy; release nothing under an older copy, because it lacks later charges", "ledger"},
 }
 
