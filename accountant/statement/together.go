@@ -117,7 +117,8 @@ func differ(a, b *Statement) error {
 	case a.ID != "" && a.ID == b.ID, a.Head.Lines > 0 && a.Head == b.Head:
 		return mix("these are the same ledger, or copies of one ledger, so the charges count only once")
 	case a.Unit != b.Unit:
-		return mix("the first protects one %s, the second protects one %s; costs for different units cannot be added up", Plain(a.Unit), Plain(b.Unit))
+		return mix("the first protects one %s, the second protects one %s; costs for different units cannot be added up",
+			Plain(a.Unit), Plain(b.Unit))
 	case a.Relation != b.Relation:
 		return mix("the first has relation %v, the second %v; epsilons for different relations cannot be added up", a.Relation, b.Relation)
 	}
