@@ -207,7 +207,7 @@ func TestReadmeShowsMeasuredNumbers(t *testing.T) {
 	require.False(t, sameButSeconds(printed("mnist.json"), fieldsOfLines(strings.Replace(shown, "97.28", "97.29", 1))), "the check can fail")
 	require.Contains(t, string(page), "The first three cannot be told apart; all other pairs differ")
 	require.True(t, strings.HasPrefix(report.Verdicts(readResult(t, filepath.Join(root, "docs", "results", "readme", "mnist.json"))),
-		"cannot be told apart: pate/gnmax, pate/confident-gnmax, pknn/sampled.\n"))
+		"Cannot be told apart: pate/gnmax, pate/confident-gnmax, pknn/sampled.\n"))
 
 	page = testkit.Must(os.ReadFile(filepath.Join(root, "docs", "comparing.md")))
 	_, line, found := strings.Cut(string(page), "\nFashion-MNIST, one seed")

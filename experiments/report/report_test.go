@@ -361,16 +361,16 @@ func TestVerdicts(t *testing.T) {
 			r.Differences = append(r.Differences, d)
 		}
 	}
-	require.Equal(t, "cannot be told apart: a, b; b, c; c, d.\n"+Test+"\n", Verdicts(r))
+	require.Equal(t, "Cannot be told apart: a, b; b, c; c, d.\n"+Test+"\n", Verdicts(r))
 	r.Differences[0].Balanced = &scores.Interval{Mean: 0.2, Low: 0.1, High: 0.3}
-	require.Equal(t, "cannot be told apart: b, c; c, d.\n"+Test+"\n", Verdicts(r), "equal accuracy, another balanced accuracy")
+	require.Equal(t, "Cannot be told apart: b, c; c, d.\n"+Test+"\n", Verdicts(r), "equal accuracy, another balanced accuracy")
 	for i := range r.Differences {
 		r.Differences[i].Better = r.Differences[i].A
 	}
-	require.Equal(t, "all methods differ beyond chance.\n"+Test+"\n", Verdicts(r))
+	require.Equal(t, "All methods differ beyond chance.\n"+Test+"\n", Verdicts(r))
 	r.Differences = nil
 	require.Empty(t, Verdicts(r))
-	require.Contains(t, Verdicts(sweep()), "at ε 0.5: all methods differ beyond chance.\nat ε 2: cannot be told apart: pate/gnmax, dpsgd/linear.\n")
+	require.Contains(t, Verdicts(sweep()), "At ε 0.5: All methods differ beyond chance.\nAt ε 2: Cannot be told apart: pate/gnmax, dpsgd/linear.\n")
 }
 
 // TestAConstantDoesNotLead: a method that names one class only is not recommended beside one that does not.

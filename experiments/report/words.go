@@ -127,15 +127,14 @@ func Verdicts(r *experiments.Result) string {
 		if pairs == 0 {
 			continue
 		}
-		at := ""
 		if len(r.EpsilonTargets) > 1 {
-			at = "at ε " + number.Exact(e) + ": "
+			text += "At ε " + number.Exact(e) + ": "
 		}
 		if len(groups) == 0 {
-			text += at + "all methods differ beyond chance.\n"
+			text += "All methods differ beyond chance.\n"
 			continue
 		}
-		text += at + "cannot be told apart: " + strings.Join(groups, "; ") + ".\n"
+		text += "Cannot be told apart: " + strings.Join(groups, "; ") + ".\n"
 	}
 	if text != "" {
 		text += Test + "\n"
