@@ -64,7 +64,7 @@ func ensemble(queries, teachers int) string {
 }
 
 func TestLabel(t *testing.T) {
-	v := open(t, ensemble(120, 100), votes.Options{Classes: 3})
+	v := open(t, ensemble(320, 300), votes.Options{Classes: 3})
 	o := labelOptions(t)
 	first := testkit.Must(pate.Label(t.Context(), v, o))
 	require.True(t, first.Releasable)
