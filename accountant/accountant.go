@@ -31,8 +31,8 @@ type Bound struct {
 	FailureDelta float64    // part of delta used by failure probabilities
 	AtGridEdge   bool       // Order is the smallest or largest order tried; a wider grid may give a smaller Upper
 
-	// Floor is a lower bound of the cost of the dominating pairs. A mechanism may cost less than its pair. So
-	// Upper - Floor is the numerical error of Upper. Only privacy loss distributions set Floor.
+	// Floor is a lower bound for the dominating pairs, whereas Lower is one for the mechanisms, which may
+	// cost less. Upper - Floor bounds the numerical error. Only [PLD] sets Floor.
 	Floor      float64
 	GapReached bool // Upper - Floor is at most the configured gap
 	Points     int  // length of the longest window convolved; 0 for a closed form
@@ -66,14 +66,14 @@ func (r *Relation) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Conversion is a rule that converts a Rényi bound at one order to (epsilon, delta).
+// Conversion selects the formula that converts a Rényi divergence at one order to (epsilon, delta).
 type Conversion int
 
 const (
-	// Improved is the default: the tight rule of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh
-	// et al. 2020).
+	// Improved is the default, the formula of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et
+	// al. 2020).
 	Improved Conversion = iota
-	// Classic is the rule of Mironov 2017, Proposition 3. It reproduces results of older papers.
+	// Classic is the formula of Mironov 2017, Proposition 3. It reproduces results of older papers.
 	Classic
 )
 
@@ -86,7 +86,7 @@ func (n names[K]) marshal(k K, kind string) ([]byte, error) {
 	return []byte(n[k]), nil
 }
 
-// unmarshal looks up the value whose name is text and stores it in into. It reports whether the name exists.
+// unmarshal stores the value whose name is text in *into. It reports whether the name exists.
 func (n names[K]) unmarshal(text []byte, into *K) bool {
 	for k, name := range n {
 		if name == string(text) {
@@ -115,8 +115,8 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1). It uses
-// this one order only. An account minimises over many orders.
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1). An account
+// takes the minimum over many orders.
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:
@@ -131,9 +131,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. Both rules rest on a
-// pointwise inequality, which does not need masses that sum to one. So both rules also hold for a divergence
-// restricted to a good event, without renormalising.
+// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. The proofs of Improved and
+// Classic bound each outcome alone. So the masses need not sum to one. Both formulas also hold for a
+// divergence restricted to an event, without renormalising.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

@@ -15,9 +15,9 @@ type Method string
 const (
 	// ByAuto selects the smallest bound among the other methods that support the events.
 	ByAuto Method = "auto"
-	// ByPLD selects [PLD], which rejects events without a known dominating pair.
+	// ByPLD selects the accountant [PLD]. An event without a known dominating pair is an error.
 	ByPLD Method = "pld"
-	// ByRDP selects [RDP], which uses the best order.
+	// ByRDP selects the accountant [RDP].
 	ByRDP Method = "rdp"
 )
 
@@ -43,12 +43,12 @@ func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 // Auto accounts for a run whose events are all fixed before its first output. It uses the accountant with the
 // smallest bound. The choice does not depend on any output, so this bound holds.
 //
-// Auto is not a filter. A run may stop when its total by privacy loss distributions reaches a budget. That
-// budget does not cover the run. See the mode Filter of package ledger.
+// Auto is not a filter. If outputs decide when a run stops, the bound does not hold. Use the mode Filter of
+// package ledger for such runs.
 //
-// Auto uses only Rényi divergences if an event has no known dominating pair, or if there are more than 64
-// different releases. It also does so for a query that would transform or place more than 2^27 points (a few
-// seconds). A count of points is not a clock, so the same events have the same bound on every machine.
+// Auto uses only Rényi divergences if an event has no known dominating pair, or if more than 64 events
+// differ. It also does so if privacy loss distributions would need more than 2^27 grid points (a few
+// seconds). The limit counts points, not time. So the same events have the same bound on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
@@ -59,9 +59,9 @@ type Auto struct {
 var _ Accountant = (*Auto)(nil)
 
 const (
-	// maxTightPairs bounds the number of different pairs of an Auto account, because time grows with it.
+	// maxTightPairs bounds the number of different dominating pairs of an Auto account, to bound its time.
 	maxTightPairs = 64
-	// maxTightWork bounds the number of points that one query transforms or places.
+	// maxTightWork bounds the number of grid points that one query processes.
 	maxTightWork = 1 << 27
 )
 
@@ -109,7 +109,8 @@ func (t *Auto) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason why privacy loss distributions gave no bound. Nil means a bound, or no attempt.
+	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they gave a bound or were
+	// not tried.
 	Lack error
 }
 
@@ -118,7 +119,7 @@ func (t *Auto) Claim(ctx context.Context, delta float64) (Claim, error) {
 	return t.least(func(a Accountant) (Bound, error) { return a.Epsilon(ctx, delta) })
 }
 
-// least calls ask with both accountants and returns the result with the smaller upper end.
+// least calls ask with the RDP and the PLD account. It returns the result with the smaller Upper.
 func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	b, err := ask(t.rdp)
 	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}
@@ -154,7 +155,7 @@ func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return c.Bound, err
 }
 
-// Rough implements Rougher with an RDP account. It returns nil if the method is ByRDP.
+// Rough implements Rougher. It returns an RDP account, or nil if the method is ByRDP.
 func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// NewAccount returns an empty account for one trial of a calibration. An example is RDPConfig.NewAccount.
+// NewAccount returns an empty account for a trial of a calibration. An example is RDPConfig.NewAccount.
 type NewAccount func() (Accountant, error)
 
 // NewAccount returns an empty RDP account.
@@ -27,17 +27,17 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	return account.Epsilon(ctx, delta)
 }
 
-// A Rougher is a slow account that can create a fast account. The fast account never gives a smaller bound.
-// Calibrations search with the fast account first and continue from its result.
+// A Rougher is a slow account that can create a fast account with larger or equal bounds. Calibrations search
+// with the fast account first and then refine the result with the slow account.
 type Rougher interface {
 	// Rough returns an empty fast account, or nil if none exists.
 	Rough() Accountant
 }
 
-// roughTolerance is the tolerance of a calibration by a rough account. Rough bounds are off by 1 % or more.
+// roughTolerance is the relative tolerance of a search with an account of Rough, which is off by 1 % or more.
 const roughTolerance = 1e-3
 
-// upperEnds is an account with optional lower ends. leaveLowerEnds omits them and reports whether it could.
+// upperEnds is an account that can omit Bound.Lower. leaveLowerEnds reports whether it now does.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {
@@ -45,8 +45,8 @@ type cheaperAccount struct {
 	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
-// cheaper returns the accounts to search with before the real account. Each search begins where the previous
-// search ended. The second account omits lower ends, which halves the work and rarely changes the upper end.
+// cheaper returns the accounts to search with before the real account. Each search begins at the previous
+// result. The second account omits Bound.Lower, which halves the work and rarely changes Bound.Upper.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -62,7 +62,7 @@ func cheaper() []cheaperAccount {
 	}}}
 }
 
-// inTurn searches with the cheaper accounts, then with the real account, and returns the last result.
+// inTurn searches with the accounts of cheaper, then with the real account. It returns the last result.
 func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start, tolerance float64) (start, Bound, error)) (start, Bound, error) {
 	from := start{parameter: 1}
 	for _, cheap := range cheaper() {
@@ -88,8 +88,8 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns a function that maps a parameter to the epsilon of its event, by a new account. It computes
-// the bound of equal events once. Rounded noise gives equal events.
+// tried returns a function that maps a parameter to the epsilon of its event. The function caches results by
+// event, because different parameters may round to equal events.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -118,11 +118,11 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 }
 
 // CalibrateNoise returns the least noise for which the event meets the target, with its bound. Noise is any
-// parameter of the event whose growth lowers the privacy cost. The search covers [1e-6, 1e15]. The tolerance
-// is 1e-8 in relative noise, or the same effect on epsilon. It is 1e-6 where a bound jumps past the target.
-// The cost of a single release of small integer noise may rise slightly with the noise. The result still
-// meets the target. The error is a *NoBracketError if no noise in the range meets the target, or if 1e-6
-// does. An error of event ends the search and is returned unchanged.
+// parameter of the event whose growth lowers the privacy cost. The search covers [1e-6, 1e15]. The relative
+// tolerance of the noise is 1e-8, or 1e-6 at a jump of the bound. For small integer noise the cost may rise
+// slightly with the noise. The result then meets the target but may not be the least. The error is a
+// *NoBracketError if no noise in the range meets the target, or if 1e-6 does. An error of the function event
+// ends the search and is returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -197,7 +197,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err != nil {
 		return 0, Bound{}, err
 	}
-	// The formula has error 1e-12. The bound is raised by more than this, and then the noise if necessary.
+	// The formula has relative error 1e-12. The loop raises the noise until the outward bound meets the
+	// target.
 	for step := 1e-12; ; step *= 2 {
 		eps, err := GaussianEpsilon(noise, target.Delta)
 		if err != nil {
@@ -255,8 +256,8 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 	return math.Exp(mathx.Bisect(f, lo, hi)), nil
 }
 
-// RiskTarget is a limit on attacks. Every test with a false positive rate of at most FalseAlarms must have a
-// true positive rate of at most Found.
+// RiskTarget is a limit on membership attacks. Every attack with a false positive rate of at most FalseAlarms
+// must have a true positive rate of at most Found.
 type RiskTarget struct {
 	Found       float64 // in (FalseAlarms, 1)
 	FalseAlarms float64 // in (0, 1)
@@ -273,12 +274,13 @@ func (t RiskTarget) validate() error {
 	return nil
 }
 
-// riskTolerance is the relative amount of noise that a calibration by risk may waste.
+// riskTolerance is the relative tolerance of the noise in CalibrateRisk.
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise at which the event meets the target, with its true positive rate. The
-// relative tolerance is 1e-4. Upper is at most target.Found. Noise and errors are as in [CalibrateNoise]. The
-// Epsilon of a *NoBracketError belongs to the (epsilon, delta) at which the search began.
+// CalibrateRisk returns the least noise at which the event meets the target. The Interval bounds the attack's
+// true positive rate. Interval.Upper is at most target.Found. The relative tolerance of the noise is 1e-4.
+// The range and the errors are as in [CalibrateNoise]. The Epsilon of a *NoBracketError is the epsilon from
+// which the search began.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err
@@ -304,8 +306,8 @@ func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event
 		}
 		return r.TPR(target.FalseAlarms)
 	}
-	// (epsilon, delta) allows a true positive rate of e^epsilon FalseAlarms + delta. So noise for this pair
-	// is enough, except for the error of the curves.
+	// (epsilon, delta) allows a true positive rate of e^epsilon FalseAlarms + delta. So noise for this
+	// (epsilon, delta) suffices, except for numerical errors.
 	start := Target{Delta: (target.Found - target.FalseAlarms) / 10}
 	start.Epsilon = math.Log((target.Found - start.Delta) / target.FalseAlarms)
 	hi, _, err := CalibrateNoise(ctx, RDPConfig{Relation: cfg.Relation, Orders: cfg.Orders}.NewAccount, start, event)
@@ -329,7 +331,7 @@ func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event
 		}
 		hi, best = lo, v
 	}
-	// Invariant: hi was tried and meets the target with best. lo does not meet the target.
+	// Invariant: the noise hi meets the target with the rate best. The noise lo does not.
 	for err == nil && hi > lo*(1+riskTolerance) {
 		mid := math.Sqrt(lo * hi)
 		var v Interval

@@ -53,22 +53,22 @@ const (
 	minNoise = 1e-6
 	maxNoise = 1e15
 	maxCount = int64(1) << 53
-	// noiseTolerance is the relative amount of noise that a calibration may waste.
+	// noiseTolerance is the relative tolerance of CalibrateNoise.
 	noiseTolerance = 1e-8
 )
 
-// trial is a parameter that was tried. The field at is the log of the noise, or of 1/count, so the cost falls
-// as at grows. The field over is log(cost/target).
+// trial is one step of a search. Its position (at) is log(noise) or -log(count). So the cost falls as the
+// position grows. Its excess (over) is log(cost/target).
 type trial struct{ at, over float64 }
 
-// trials are the results of a search. The log of the cost is nearly linear in at. So a curve through the
-// trials nearest the target soon meets the target.
+// trials lists the trials of a search. The excess is nearly a linear function of the position. So
+// interpolation finds the target in few trials.
 type trials struct {
 	made  []trial
 	slope float64 // slope of over as a function of at, from an earlier search; 0 if unknown
 }
 
-// add returns a new trial, and stores it if over is finite.
+// add returns a new trial, and stores it if its excess is finite.
 func (t *trials) add(at, cost, target float64) trial {
 	made := trial{at, math.Log(cost / target)}
 	if !math.IsInf(made.over, 0) {
@@ -92,7 +92,7 @@ func (t *trials) nearest(n int, aim float64) []trial {
 	return sorted[:min(n, len(sorted))]
 }
 
-// falling returns the slope between two trials, or 0 if the cost does not fall as at grows.
+// falling returns the slope between two trials, or 0 if the slope is not negative.
 func falling(a, b trial) float64 {
 	if slope := (b.over - a.over) / (b.at - a.at); slope < 0 && !math.IsInf(slope, 0) {
 		return slope
@@ -107,7 +107,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns the point at which the curve through the (at most three) nearest trials has over = aim.
+// meets interpolates the nearest three or fewer trials. It returns the position whose excess is aim.
 func (t *trials) meets(aim float64) (at float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -125,13 +125,13 @@ func (t *trials) meets(aim float64) (at float64, ok bool) {
 	if len(near) == 2 || falling(a, near[2]) == 0 || falling(b, near[2]) == 0 {
 		return at, true
 	}
-	// at as a quadratic function of over (Newton's form)
+	// The position as a quadratic function of the excess, in Newton's form.
 	c := near[2]
 	second := (1/falling(b, c) - 1/falling(a, b)) / (c.over - a.over)
 	return at + second*(aim-a.over)*(aim-b.over), true
 }
 
-// improves reports whether last is at most half as far from aim as every earlier trial.
+// improves reports whether the excess of last is at most half as far from aim as in every earlier trial.
 func (t *trials) improves(last trial, aim float64) bool {
 	for _, x := range t.made[:max(0, len(t.made)-1)] {
 		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
@@ -141,15 +141,15 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is the parameter at which a search ended and the next search begins, and the slope there.
+// A start is the result of a search, from which the next search begins, and the slope there.
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is the relative noise tolerance where the cost jumps past the target. The upper end of an
-// interval jumps by a fraction of the interval's width where the grids change.
+// jumpTolerance is the relative tolerance of the noise at a jump of the cost. A bound jumps slightly where
+// the accountant changes its discretisation.
 const jumpTolerance = 1e-6
 
-// leastNoise returns the least noise that meets the target, to a relative tolerance, and its bound.
-// Invariant: hi was tried and meets the target with the bound best. lo was tried and does not meet it.
+// leastNoise returns the least noise that meets the target, and its bound. The tolerance is relative.
+// Invariant: the noise hi meets the target with the bound best. The noise lo does not.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until found
@@ -180,8 +180,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 		case lo == 0 && hi == minNoise, hi == 0 && lo == maxNoise:
 			return start{}, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
 		case lo == 0 || hi == 0:
-			// The curve may lead far away, so every step is bounded. Steps may also get tiny, so steps after
-			// the second trial grow.
+			// Extrapolation may be far off, so every step is bounded. From the third trial on, steps grow at
+			// least fourfold, so that they do not become tiny.
 			far, sign := math.Log(factor), 1.0
 			if hi > 0 {
 				sign = -1
@@ -216,8 +216,8 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and its bound. Invariant: lo is 0, or meets the
-// target with the bound best. hi is 0, or was tried and does not meet the target.
+// mostCount returns the largest count that meets the target, and its bound. Invariant: the count lo is 0, or
+// meets the target with the bound best. The count hi is 0, or does not meet the target.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi int64

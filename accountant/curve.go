@@ -21,7 +21,7 @@ func chord(a float64, moment func(order int) float64) float64 {
 	return (1-x)*moment(int(lo)) + x*moment(int(lo)+1)
 }
 
-// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. It is never zero.
+// gaussianCurve returns the curve of Gaussian noise with sensitivity/sigma = ratio > 0. It is above zero.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
@@ -168,7 +168,7 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny raises a divergence that underflows to 0. So a mechanism repeated many times is never free.
+// atLeastTiny raises a divergence that underflows to 0, so that many runs of a mechanism still have a cost.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
@@ -242,12 +242,12 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed, as a sum of about that many terms. At
-// larger orders the curve without sampling is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed. The moment is a sum with one term per
+// order. At larger orders the curve without sampling is used, which is a valid bound.
 const maxWithoutReplacement = 512
 
-// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. At an integer
-// order a, E <= 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019, Theorem 9).
+// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. The moment of
+// integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019, Theorem 9).
 type withoutReplacement struct {
 	logq    float64
 	inner   curve
@@ -273,8 +273,8 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns the log of a t_j that holds for any mechanism: e^{(j-1) eps(j)} min(2,
-// (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
+// generalTerm returns log t_j for any mechanism. t_j is e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j). For j =
+// 2, t_j is also at most 4 (e^{eps(2)} - 1).
 func generalTerm(inner curve, j int) float64 {
 	r := inner(float64(j))
 	if r == 0 {

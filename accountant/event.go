@@ -11,14 +11,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Event describes one run on the private data: the mechanism, its parameters and the number of runs. It is
+// An Event describes one private computation: the mechanism, its parameters and the number of runs. It is
 // plain data without behaviour. An accountant interprets it, and an auditor can interpret it again later. The
-// set of events is closed, and the meaning of a field never changes. An accountant never guesses. It returns
-// ErrUnsupportedEvent for an event that it does not support.
+// set of event types is closed, and the meaning of a field never changes. An accountant returns an error that
+// matches ErrUnsupportedEvent for an event that it does not support.
 //
 // A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
-// under the relation of the account. PATE events are per vote count. These events assume that one record
-// changes at most one teacher, and so at most one vote of a query. This holds for both relations.
+// under the relation of the account. The noise of PATE events is relative to one vote. PATE events assume
+// that one record changes at most one teacher, and so at most one vote of a query. This holds for both
+// relations.
 //
 // An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
@@ -27,41 +28,41 @@ type Event interface {
 
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are text for people. An event that contains other events appends its text to
-	// the text of each inner event. "{field}" stands for the field's value. "{^field}" stands for a value
-	// that is part of a guarantee and is rounded up. "{discrete}" stands for "discrete " or nothing.
+	// mechanism and parameters are templates for printed text. Text of an outer event follows the text of its
+	// inner event. "{field}" stands for the field's value. "{^field}" stands for a value of a guarantee,
+	// rounded up. "{discrete}" stands for "discrete " or nothing.
 	mechanism, parameters string
 	attained              bool // some mechanism that the event describes attains the dominating pair
 }
 
 const attained, bounded = true, false
 
-// Optional methods of an event. More are in flatten.go and properties.go. An accountant rejects an event that
-// lacks a method it needs. A new event is a type with methods and an entry in allEvents.
+// Optional methods of an event. More are in flatten.go and properties.go. A leaf is an event that flatten
+// does not split further. A new event type needs methods and an entry in allEvents.
 type (
-	// check reports values out of range that the range tags of the fields do not cover.
+	// check tests conditions on the parameters that the range tags of the fields cannot express.
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns the noise or the PureDP event that dominates a leaf, also on a sample. It reports
-	// whether this event costs no more than the leaf.
+	// sampledAs returns additive noise or a PureDP event that dominates a leaf, also on a sample. same
+	// reports whether this event costs exactly as much as the leaf.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
 	// sampledCurve returns the divergence curve of the noise on a Poisson sample.
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// group returns the event for neighbours that differ in n > 1 records. If the method is absent or returns
-	// nil, the event's guarantee is scaled.
+	// group returns the event for neighbours that differ in n > 1 records. Without the method or with a nil
+	// result, the event's (epsilon, delta) is scaled to the group.
 	groupable interface {
 		group(n int64) (Event, error)
 	}
 	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf. A leaf has pairs if pair alone does not suffice.
+	// pairs adds pairs that dominate n runs of a leaf. It exists if one run needs several pairs.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds a pair that some mechanism described by the leaf attains. If this pair is the dominating
-	// pair, the method adds nothing and returns true.
+	// attained adds a pair that some mechanism of this event type attains, as a lower bound. If the
+	// dominating pair is attained, the method adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}
@@ -104,7 +105,7 @@ func curveOf(e Event) curve {
 	return infiniteCurve
 }
 
-// sampledAs returns nil if no event is known to dominate e on a sample.
+// sampledAs returns nil if no such event is known for e.
 func sampledAs(e Event) (inner Event, same bool) {
 	if leaf, ok := e.(sampleable); ok {
 		return leaf.sampledAs()
@@ -130,7 +131,8 @@ func addPairs(s *pld.Sum, e Event, n int64) error {
 	return err
 }
 
-// addAttained adds nothing for an event without a known attained pair. Such an event gives no lower bound.
+// addAttained adds an attained pair of e, if one is known. It reports whether the dominating pair is
+// attained.
 func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	if leaf, ok := e.(attaining); ok {
 		return leaf.attained(s, n)
@@ -138,7 +140,7 @@ func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	return e.row().attained
 }
 
-// ErrInvalidEvent is wrapped by the error for a parameter out of range. The message contains the parameter.
+// ErrInvalidEvent is wrapped by every error for a parameter out of range.
 var ErrInvalidEvent = errors.New("accountant: invalid event")
 
 // maxDepth bounds the nesting depth of events, in memory and in JSON.
@@ -169,9 +171,9 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-// check reports the parameters of the event itself that are out of range. The tag "in" is a field's range, or
-// the minimum of an integer. The tag "atleast" raises this minimum to the value of another field. An error in
-// a field tagged "alone" hides the errors of the other fields.
+// check validates the parameters of the event, but not the inner events. The struct tag "in" is a field's
+// range, or the minimum of an integer. The tag "atleast" names another field whose value is also a minimum.
+// If a field tagged "alone" is invalid, the later fields are not checked.
 func check(e Event) error {
 	var wrong []error
 	v := reflect.ValueOf(e)

@@ -8,16 +8,16 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RandomAllocation runs Event (Gaussian noise) on Steps batches. Every record is in K of the batches. These
-// are a uniformly random subset of the steps, drawn independently for every record and every run of the event
-// (an epoch, for example). The output of a step may depend on earlier outputs.
+// RandomAllocation runs Event (Gaussian noise) on Steps batches. Every record is in K of the batches. The K
+// batches are chosen uniformly at random, independently for every record and every run of the event (an
+// epoch, for example). The computation of a step may depend on earlier outputs.
 //
-// In each of its steps a record shifts the output by a vector that earlier outputs choose. Its norm is at
-// most one sensitivity. This noisy vector is a randomised function of one noisy number with shift 0 or 1. So
-// the mean of N(1_S, sigma^2 I) over all K-subsets S, paired with N(0, sigma^2 I), dominates. A mechanism
-// attains this pair. It is accounted for K = 1 (Chua et al. 2024, balls and bins; Feldman, Shenfeld 2025;
-// Dong et al. 2025). A random subset of size K is one random step in each of K random blocks of the steps.
-// The divergence is convex. So K > 1 costs at most as much as K blocks with one random step each.
+// In each of its steps a record shifts the output by a vector, which may depend on earlier outputs. The norm
+// of the shift is at most one sensitivity. The noisy vector is post-processing of one noisy number with shift
+// 0 or 1. So the mean of N(1_S, sigma^2 I) over all K-subsets S, paired with N(0, sigma^2 I), dominates. A
+// mechanism attains this pair. The accountants use it for K = 1 (Chua et al. 2024, balls and bins; Feldman,
+// Shenfeld 2025; Dong et al. 2025). A random subset of size K is one random step in each of K random blocks
+// of the steps. By convexity K > 1 costs at most as much as K such blocks.
 type RandomAllocation struct {
 	K     int64 `json:"k" in:"1"`     // number of steps that use a given record, in [1, Steps]
 	Steps int64 `json:"steps" in:"1"` // >= 1
@@ -28,8 +28,8 @@ type RandomAllocation struct {
 // stays the same in all epochs, in contrast to a [RandomAllocation] in each epoch. Each of the Epochs epochs
 // runs Event (Gaussian noise) on every batch.
 //
-// The noisy outputs of a batch can be summed over the epochs without loss. So one random step of Bins
-// dominates, with a noise multiplier divided by the root of Epochs. A mechanism attains this pair.
+// The sum of a batch's noisy outputs over the epochs is a sufficient statistic. So a RandomAllocation of K =
+// 1 in Bins steps dominates, with a noise multiplier divided by sqrt(Epochs). A mechanism attains its pair.
 type BallsInBins struct {
 	Bins   int64 `json:"bins" in:"1"`   // >= 1
 	Epochs int64 `json:"epochs" in:"1"` // >= 1
@@ -79,8 +79,8 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns the Gaussian noise that costs as much as the event inner inside outer. exact reports
-// whether the noise is the same event. The noise multiplier is 0 if inner costs nothing or has no such noise.
+// gaussian returns the Gaussian noise that dominates the event inner. exact reports whether their costs are
+// equal. The noise multiplier is 0 if inner costs nothing. Errors name the event outer.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -100,7 +100,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks calls f for each size of the K blocks, with the number of such blocks. Sizes differ by at most 1.
+// blocks splits Steps into K blocks of one or two sizes. For each size it calls f with the number of blocks.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -109,13 +109,13 @@ func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	}
 }
 
-// sigma returns the noise multiplier of a leaf, or 0 for any other event.
+// sigma returns the noise multiplier of a flattened event, or 0.
 func (e RandomAllocation) sigma() float64 {
 	noise, _ := e.Event.(Gaussian)
 	return noise.NoiseMultiplier
 }
 
-// curve, pairs and attained apply only to the leaves that flatten creates.
+// curve, pairs and attained apply only to an event that flatten has created.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve
@@ -149,8 +149,8 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained reports the dominating pair if K is 1 and the noise is at least pld.LeastAllocated. Otherwise it
-// adds the attained pair of the sum over the steps. This sum reveals less than all outputs.
+// attained returns true if K is 1 and the noise is at least pld.LeastAllocated. Otherwise it adds the pair of
+// the sum over the steps. The sum is post-processing of the outputs, so its pair is a lower bound.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
@@ -195,12 +195,11 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 }
 
 // maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise
-// multipliers below 1/4, the record is assumed to be in the step. This bound is valid, because the divergence
-// is convex.
+// multipliers below 1/4, the curve of one Gaussian step is used. It is a valid bound by convexity.
 const maxAllocationOrder = 256
 
 // allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders. R is the likelihood ratio
-// of one random step of many. Both are convex in the order, so a chord bounds them between integers.
+// P/Q of a record in one random step. The log moments are convex in the order (see chord).
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
@@ -225,8 +224,9 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments adds up independent ratios by doubling. With c(j) = E S^j / j! the moments of a sum of
-// independent S and T are sum_j c_S(j) c_T(a-j). One ratio has E r^j = e^{j(j-1)/(2 sigma^2)}.
+// newAllocationMoments sums the steps' independent ratios by doubling. With c(j) = E S^j / j! the moments of
+// a sum of independent S and T are sum_j c_S(j) c_T(a-j). The ratio of one step has E r^j = e^{j(j-1)/(2
+// sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
 	block := make([]float64, maxAllocationOrder+1)
@@ -307,7 +307,7 @@ func (m *allocationMoments) inverse(b float64) float64 {
 const laplaceStep = 0.04
 
 // transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,
-// ratios far below 1/theta count as ratio 0, and ratios far above 1/theta do not contribute.
+// ratios far below 1/theta are replaced by 0, and ratios far above 1/theta are omitted.
 func (m *allocationMoments) transform() {
 	if m.laplace != nil {
 		return

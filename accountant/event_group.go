@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group is Event for neighbours that differ in up to Size records instead of one. It protects groups of this
-// size, such as all records of a family. Mechanisms are rewritten for a distance of Size. The sensitivity of
+// Group is Event for neighbours that differ in up to Size records. It protects groups of this size, such as
+// all records of a family. An accountant rewrites Event for neighbours at distance Size. The sensitivity of
 // additive noise and a pure epsilon grow Size-fold. A rho grows Size^2-fold (Bun, Steinke 2016, Proposition
 // 1.9). With g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
@@ -21,8 +21,8 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the leaves rewritten for a group. Noise of a scaled sensitivity is still attained. Other
-// rewritten leaves are only bounds.
+// flatten adds the events rewritten for the group. Noise with scaled sensitivity still has an attained pair.
+// Other rewritten events are only upper bounds.
 func (e Group) flatten(t *terms, count int64) {
 	inner, err := e.Expand()
 	t.check(err)
@@ -48,8 +48,7 @@ func (e Group) group(n int64) (Event, error) {
 	return grouped(e.Event, m)
 }
 
-// Expand returns the event rewritten for a group, without Group in it. The result has mechanisms of a larger
-// sensitivity, or bounds that only an account interprets.
+// Expand returns the inner event rewritten for neighbours that differ in Size records.
 func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
 func grouped(e Event, n int64) (Event, error) {
@@ -91,7 +90,7 @@ func (o guarantee) group(g float64) (Event, error) {
 	return WithFailure{PureDP{eps}, delta}, nil
 }
 
-// holdsGroup reports whether an event contains a Group at any depth. A sample would draw a group as a unit.
+// holdsGroup reports whether an event contains a Group at any depth. Sampling rejects such an event.
 func holdsGroup(e Event) bool {
 	if _, ok := e.(Group); ok {
 		return true
@@ -101,9 +100,8 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated is a leaf that replaces a rewritten event. The event by costs at least as much as the rewritten
-// event. alsoCurve is nil, or an event that also costs at least as much. Only its Rényi curve is used. The
-// rewritten event may cost less, so no lower bound exists.
+// dominated is an upper bound of another event, without a lower bound. Its field by is an event that costs at
+// least as much. Its field alsoCurve is nil, or an event whose Rényi curve is also an upper bound.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {

@@ -43,7 +43,7 @@ func (e Laplace) guarantee() (guarantee, bool) {
 func (e Laplace) sampledAs() (Event, bool) { return e, true }
 func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
-// sampledCurve uses that a sample costs no more than all records, because the divergence is convex.
+// sampledCurve also uses the curve without sampling, which is a bound by convexity.
 func (e Laplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }
@@ -64,7 +64,7 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve uses Canonne, Kamath, Steinke 2020, Theorem 4. It is tight where order times shift is an integer.
+// curve is from Canonne, Kamath, Steinke 2020, Theorem 4. It is tight where order times shift is an integer.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
@@ -83,10 +83,10 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 }
 
 // moved returns the number of coordinates that the worst neighbour changes by 1 each. An integer vector of L2
-// norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on there are two candidates: one
-// coordinate changes by 2, or four coordinates by 1. Neither is known to dominate.
+// norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on, one entry may be 2, or four
+// entries 1. Neither change is known to dominate, so this is an error.
 func (e DiscreteGaussian) moved() (int64, error) {
-	// A sensitivity given to a few digits means the nearest root. An integer function below 1 is constant.
+	// The tolerance accepts rounded roots such as 1.414. A sensitivity below 1 means a constant function.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {
 	case moved > 3:
@@ -114,7 +114,7 @@ func (e DiscreteLaplace) curve() curve                 { return discreteLaplaceC
 func (e DiscreteLaplace) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e DiscreteLaplace) sampledAs() (Event, bool)     { return e, true }
 
-// sampledCurve uses that a sample costs no more than all records, because the divergence is convex.
+// sampledCurve also uses the curve without sampling, which is a bound by convexity.
 func (e DiscreteLaplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, e.epsilon()), e.curve())
 }
@@ -160,8 +160,8 @@ func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.E
 func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
 // KaryResponse is one randomised response among Categories answers. The true answer is e^Epsilon times as
-// likely as each other answer. It is accounted under replace_one, because the input of this local mechanism
-// is replaced.
+// likely as each other answer. Only replace_one is supported, because every person of a local mechanism gives
+// an answer.
 type KaryResponse struct {
 	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
 	Categories int64   `json:"categories" in:"2"` // >= 2
@@ -187,7 +187,7 @@ func (e KaryResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon
 func (e KaryResponse) pair() (pld.Pair, error)      { return pld.Kary(e.Epsilon, e.Categories), nil }
 
 // ExponentialMechanism is one selection by the exponential mechanism (Gumbel noise). Its log-ratios lie in an
-// interval of length Epsilon (bounded range). Permute-and-flip violates this. Charge it as PureDP.
+// interval of length Epsilon (bounded range). Permute-and-flip has no bounded range, so charge it as PureDP.
 type ExponentialMechanism struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // pure epsilon of one selection, >= 0
 }
@@ -200,7 +200,7 @@ func (e ExponentialMechanism) curve() curve                 { return boundedRang
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
 
-// rho returns the smaller of the rho by bounded range (Cesar, Rogers 2021) and the rho by pure privacy.
+// rho returns the smaller zCDP bound: by bounded range (Cesar, Rogers 2021) or by pure privacy.
 func (e ExponentialMechanism) rho() float64 {
 	return math.Min(gaussianRho(e.Epsilon/2), pureRho(e.Epsilon))
 }
@@ -209,7 +209,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the choice between two candidates whose order one record reverses.
+// attained adds the pair of two candidates whose order one record reverses.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false
@@ -236,7 +236,7 @@ func (e ZCDP) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "zero-concentrated privacy bounds moments of the loss, not its distribution: no pair dominates it"}
 }
 
-// NonPrivate reveals its input. Accountants return an infinite epsilon. They refuse to sample it.
+// NonPrivate reveals its input. Accountants return an infinite epsilon. Sampling of NonPrivate is an error.
 type NonPrivate struct{}
 
 func (NonPrivate) row() row { return row{"non_private", "release without protection", "", attained} }

@@ -36,8 +36,8 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 }
 
 // form returns a sampled Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace or PureDP that dominates one
-// run of e. A mere upper bound is wrapped in dominated. If a pair (P, Q) dominates a mechanism, then ((1-q)Q
-// + qP, Q) and its reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
+// run of e. If e may cost less, the result is wrapped in dominated. If a pair (P, Q) dominates a mechanism,
+// then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
 func (e PoissonSampled) form(t *terms) Event {
 	inner := t.alone(e.Event, 1)
 	if holdsGroup(e.Event) {
@@ -68,8 +68,8 @@ func (e PoissonSampled) form(t *terms) Event {
 	return nil
 }
 
-// oneGaussian returns the Gaussian release that costs as much as all leaves on the same sample. The squares
-// of sensitivity/sigma add up. exact reports whether no leaf is a mere bound. ok is false if a leaf has no
+// oneGaussian returns the Gaussian release that dominates all leaves on the same sample. The squares of
+// sensitivity/sigma add up. exact reports whether the costs are equal. ok is false if a leaf has no
 // continuous Gaussian noise.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
@@ -87,7 +87,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair apply only to the leaves that form creates.
+// curve and pair apply only to an event that form has created.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)
@@ -111,8 +111,9 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 // Noise multipliers are relative to the sensitivity under the relation of the account.
 //
 // Under replace_one the size of the data is public. The sensitivity of a clipped sum is twice the clipping
-// norm. Under add_remove the sensitivity is the norm. A drawn record takes the place of another record, so
-// the event is accounted for a group of two. Population is then at most the size of the larger data set.
+// norm. Under add_remove the sensitivity is the clipping norm. A drawn record takes the place of another
+// record, so the event is accounted for a group of two. Population must then be at most the size of the
+// larger data set.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
@@ -157,10 +158,10 @@ func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 	}
 }
 
-// flattenOfOneMore charges a record that is added or removed. A subset of the larger data set without this
-// record is a subset of the smaller data set. A subset with this record differs from such a subset by one
-// replaced record. So the outputs are U and (1-q)U + qV, where V and U are neighbours under replace_one. The
-// inner event is accounted for a group of two.
+// flattenOfOneMore charges the event under add_remove. Let x be the added record. A subset without x is a
+// subset of the smaller data set. A subset with x is such a subset with one record replaced by x. So the
+// outputs are U and (1-q)U + qV, where V and U are neighbours under replace_one. The inner event is accounted
+// for a group of two.
 func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
 	if e.Size == e.Population {
 		t.refuse(e, "without one of its records the data are too few for the sample")
@@ -183,7 +184,7 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair of data sets in which all records but one are equal.
+// attained adds the pair of neighbours in which all records but one are equal.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -195,7 +196,8 @@ func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating boo
 	return false
 }
 
-// inside returns noise or a pure event that dominates the inner event. same reports whether it is exact.
+// inside returns additive noise or a PureDP event that dominates Event. same reports whether both cost the
+// same.
 func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
 	if inner, same = sampledAs(e.Event); inner != nil {
 		return inner, same, nil
@@ -230,10 +232,9 @@ func (TruncatedPoisson) row() row {
 		"q {probability}, at most {max_batch}", bounded}
 }
 
-// flatten charges the Poisson sampled event. It charges as failure the probability that the batch is full
-// without the differing record. Otherwise no batch of the neighbours is truncated, with or without this
-// record. On this event each distribution is the mixture of untruncated sampling. The divergence of the parts
-// is jointly convex.
+// flatten charges the Poisson sampled event and a failure. A failure is a batch that is full without the
+// differing record. Without a failure neither neighbour truncates a batch. Then each distribution is the
+// mixture of untruncated sampling. The divergence of the mixtures is jointly convex.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)
@@ -242,8 +243,8 @@ func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, e.Event}, count)
 }
 
-// groupedSample is a Poisson sampled Gaussian for a group. A group of 2^c records costs at most 3^c times the
-// divergence at the 2^c-fold order, for orders from 2 (Mironov 2017, Proposition 2).
+// groupedSample is a Poisson sampled Gaussian for a group. For 2^c records the divergence of order a >= 2 is
+// at most 3^c times the divergence of order 2^c a (Mironov 2017, Proposition 2).
 type groupedSample struct {
 	probability, noiseMultiplier float64
 	size                         int64

@@ -17,7 +17,7 @@ type Selection struct {
 	Event Event   `json:"event"`
 }
 
-// PoissonSelection is Selection with a Poisson number of runs, possibly 0.
+// PoissonSelection is Selection with a Poisson distributed number of runs. It may be 0.
 type PoissonSelection struct {
 	Mean  float64 `json:"mean" in:">0"` // > 0
 	Event Event   `json:"event"`
@@ -31,7 +31,7 @@ func (e Selection) flatten(t *terms, count int64) {
 	t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count)
 }
 
-// group scales the inner event. The theorem compares runs at any distance.
+// group rewrites the inner event for the group. The theorem holds for neighbours at any distance.
 func (e Selection) group(n int64) (Event, error) {
 	return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
 }
@@ -61,8 +61,8 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is the leaf of a selection. The inner event is in JSON form, so that leaves are comparable. Either
-// gamma or mean is nonzero.
+// selected is a selection in a form that can be compared with ==. Its field inner is the inner event in JSON.
+// Either gamma or mean is nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation
@@ -75,8 +75,8 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds count selections. The rule needs a divergence without a failure probability. Otherwise the
-// failure would be charged for each of an unbounded number of runs.
+// selection adds count selections. An inner event with a failure probability is an error, because the number
+// of runs is unbounded.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")
@@ -99,8 +99,8 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve returns the divergence curve of the released run. Both rules hold at every single order. A divergence
-// grows with the order. So the least value at this order or a larger order is a bound.
+// curve returns the divergence curve of the released run. The theorems bound the divergence at every single
+// order. A divergence grows with the order. So the least bound at this order or a larger order is used.
 func (e selected) curve() curve {
 	base := e.base()
 	orders := DefaultOrders()
@@ -126,7 +126,7 @@ func (e selected) curve() curve {
 	}
 }
 
-// negativeBinomial follows Papernot, Steinke 2022, Theorem 2. For any second order b the bound is eps(a) +
+// negativeBinomial follows Papernot, Steinke 2022, Theorem 2. For any other order b the bound is eps(a) +
 // (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). With both orders infinite it is (2+eta)
 // eps, which is 3 eps for the geometric distribution (Liu, Talwar 2019).
 func (e selected) negativeBinomial(base curve, orders, values []float64) curve {

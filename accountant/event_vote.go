@@ -34,8 +34,8 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds two classes one vote apart whose order the moved vote reverses. With integer noise the first
-// class wins a tie, which only adds to P[Z1 = Z2].
+// attained adds the pair of two classes one vote apart whose order the moved vote reverses. With integer
+// noise the first class wins a tie, so P[Z1 = Z2] is added.
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(mathx.LogTheta(e.Sigma/math.Sqrt2)-2*mathx.LogTheta(e.Sigma)), n)
@@ -71,7 +71,8 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds a count half a vote from the threshold. Integer counts are at the threshold and one below.
+// attained adds the pair of counts half a vote above and below the threshold. Integer counts are at it and 1
+// below.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(-mathx.LogTheta(e.Sigma)), n)
@@ -105,7 +106,7 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the event for a group with integer noise. A shift by 1 at sigma/n has the same curve.
+// groupRho returns the event for a group of n and integer noise. A shift by n costs as much as 1 at sigma/n.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
@@ -122,9 +123,9 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns the event of one noisy count. A moved vote changes two counts with independent noise, and the
-// argmax is a function of the counts. An integer count that changes by 1 has the losses +-1/Scale of a
-// randomised response.
+// twice returns the event of one noisy count, which is charged twice. A moved vote changes two counts, and
+// the argmax is post-processing of the noisy counts. An integer count that changes by 1 has the losses
+// +-1/Scale of a randomised response.
 func (e LNMax) twice() Event {
 	if e.Discrete {
 		return RandomizedResponse{mathx.Up(1 / e.Scale)}
@@ -132,7 +133,7 @@ func (e LNMax) twice() Event {
 	return Laplace{e.Scale}
 }
 
-// curve returns the smaller of two curves: of two counts, and of the argmax as a pure mechanism.
+// curve returns the smaller of two bounds: the curve of two noisy counts and the curve of a PureDP argmax.
 func (e LNMax) curve() curve {
 	both, one := pureCurve(2/e.Scale), curveOf(e.twice())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
@@ -149,8 +150,8 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.twice(), both)
 }
 
-// attained adds two classes one vote apart. P[loser] is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 = Z2] is
-// tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
+// attained adds the pair of two classes one vote apart. The probability that the class with fewer votes wins
+// is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 = Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(2*math.Log(math.Tanh(0.5/e.Scale))-math.Log(math.Tanh(1/e.Scale))), n)
@@ -161,18 +162,18 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// tieOdds returns log((1+p)/(1-p)), where p = e^logP is the mass of a tie. These are the log odds of an
-// outcome that is more probable than its complement by p.
+// tieOdds returns log((1+p)/(1-p)) with p = e^logP, the mass of a tie. These are the log odds of an outcome
+// whose probability exceeds its complement's by p.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
 // normalOdds returns the log odds that a standard normal variable is below a.
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
-// GNSS is one release of a real function plus Gaussian noise. The standard deviation is Sigma times S. S is a
+// GNSS is one release of a real function plus Gaussian noise of standard deviation Sigma times S. S is a
 // smooth upper bound of the function's local sensitivity. S changes by a factor of at most e^Beta between
 // neighbours (Nissim, Raskhodnikova, Smith 2007). Margin standard deviations are added to the value, so that
-// it errs upwards. The margin depends on the data too and is charged. An example is a sanitised
-// data-dependent cost (Papernot et al. 2018, app. B).
+// it is probably too large. The margin depends on the data, so the event charges it. An example is a
+// sanitised data-dependent cost (Papernot et al. 2018, app. B).
 type GNSS struct {
 	Beta   float64 `json:"beta" in:">0"`    // > 0
 	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0
@@ -184,17 +185,17 @@ func (GNSS) row() row {
 		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
-// curve returns the divergence of two normal distributions, the worst that smooth sensitivity allows. The
-// standard deviation of the second is smaller by e^-Beta. The means differ by as much as the smaller S
-// allows, and the margins differ with S. Let c = 1 - a(1-e^{-2 Beta}) be the variance of the mixture and d =
-// e^-Beta + Margin Sigma (1-e^-Beta) the shift, in units of S. At order a the divergence is infinite for c <=
-// 0, and otherwise
+// curve returns the divergence of the worst two normal distributions that smooth sensitivity allows. The
+// standard deviation of the second distribution is smaller by the factor e^-Beta. The means differ by the
+// smaller S, and the margins differ with S. Let c = 1 - a(1-e^{-2 Beta}) be the variance of the mixture and d
+// = e^-Beta + Margin Sigma (1-e^-Beta) the shift, in units of S. At order a the divergence is infinite for c
+// <= 0, and otherwise
 //
 //	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
 //
-// Both terms grow as the ratio of the two S departs from 1, and grow more if the second is the smaller. The
-// cost in Papernot et al. 2018, Theorem 23, is no bound: it is smaller for orders above about 1/(4 Beta), up
-// to five times at the parameters of its authors.
+// Both terms grow as the ratio of the two S departs from 1, and grow more if the second S is smaller. The
+// cost in Papernot et al. 2018, Theorem 23, is no bound. For orders above about 1/(4 Beta) it is too small,
+// by a factor of up to five at the paper's parameters.
 func (e GNSS) curve() curve {
 	shrink := -math.Expm1(-2 * e.Beta)
 	shift := math.Exp(-e.Beta) - e.Margin*e.Sigma*math.Expm1(-e.Beta)
@@ -236,7 +237,7 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair hold on the good event. The failure is counted separately.
+// curve and pair bound the loss unless the noise exceeds Threshold. The failure is charged separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }
@@ -259,9 +260,9 @@ func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilo
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
 
-// curve returns the smaller of two valid curves. One is pure DP at the sum. The other is for one answer: the
-// Laplace curve of the threshold plus the pure cost of the query noise. It inserts the run on D with a
-// shifted threshold between the two distributions (also Zhu, Wang 2020).
+// curve returns the smaller of two valid curves. The first is the curve of pure DP with Epsilon1 + Epsilon2.
+// The second holds for one answer: the Laplace curve of the threshold noise plus the pure epsilon of the
+// query noise. Its proof compares both runs with a run on D with a shifted threshold (also Zhu, Wang 2020).
 func (e AboveThreshold) curve() curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// terms is an event tree split into single mechanisms and failure probabilities, with their counts.
+// terms is an event split into single mechanisms (leaves) and failure probabilities, with their counts.
 type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
@@ -18,7 +18,7 @@ type terms struct {
 	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten adds count runs of the event to t, as other events or as a leaf. Without flatten it is a leaf.
+// flatten adds count runs of the event to t, split into simpler events. An event without flatten is a leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 type tally[K comparable] struct{ mathx.Multiset[K] }
@@ -62,7 +62,7 @@ func (t *terms) merge(added *terms) {
 	t.stated.Merge(&added.stated.Multiset)
 }
 
-// slack covers the rounding of curves (below 1e-12 relative on every reference value), products and sums.
+// slack bounds the relative rounding error of curves (below 1e-12 in tests), products and sums.
 const slack = 2e-12
 
 // total returns the upper bound of the composed divergence as a curve.
@@ -93,8 +93,8 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// flatten adds count runs of a valid event. A Rényi curve does not depend on the order of composition. So
-// equal leaves are merged wherever they occur.
+// flatten adds count runs of a valid event. Equal leaves are merged, because the order of composition does
+// not affect a Rényi curve.
 func (t *terms) flatten(e Event, count int64) {
 	rule, ok := e.(flattened)
 	switch {
@@ -180,21 +180,21 @@ func (e Repeated) group(n int64) (Event, error) {
 	return Repeated{inner, e.Count}, err
 }
 
-// WithFailure is Event, except that anything may be revealed with probability at most Delta. It describes a
-// mechanism whose output distributions on any two neighbouring data sets, given the earlier outputs, are
+// WithFailure is Event that may reveal all data with probability Delta. It describes a mechanism whose output
+// distributions on any two neighbouring data sets, given the earlier outputs, are
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //
-// Here P' and Q' are within the curve of Event in both directions, and B and C are arbitrary. If Event is
-// (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) +
-// delta' + Delta. Independent coins choose between the parts of P and Q. So the failures of several
-// mechanisms add up.
+// Here the divergences of P' and Q' in both directions are at most the curve of Event. B and C are arbitrary.
+// If Event is (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <=
+// e^epsilon Q(S) + delta' + Delta. Independent coins choose between the parts of P and Q. So the failures of
+// several mechanisms add up.
 //
 // Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
-// PureDP{epsilon}. Its two distributions are a randomised function of a simpler pair. This pair reveals the
-// data with probability Delta, and otherwise is the randomised response of epsilon (Kairouz, Oh, Viswanath
-// 2015). The failure need not be a set of outputs. A mechanism may put the mass Delta on an output that also
-// occurs without failure.
+// PureDP{epsilon}. It is post-processing of a simpler mechanism (Kairouz, Oh, Viswanath 2015). That mechanism
+// reveals the data with probability Delta, and otherwise is the randomised response of epsilon. The failure
+// need not be a set of outputs. A mechanism may put the mass Delta on an output that also occurs without
+// failure.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)
@@ -210,7 +210,7 @@ func (e WithFailure) flatten(t *terms, count int64) {
 func (e WithFailure) guarantee() (guarantee, bool) {
 	one, ok := guaranteeAnywhere(e.Event)
 	if e.Delta > 0 {
-		// The bad mass of both failures together is at most the sum.
+		// The probability of either failure is at most the sum.
 		one.delta = math.Min(1, mathx.SumUp(one.delta, e.Delta))
 	}
 	return one, ok
