@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount prints the Rényi epsilon under the conventions of other tools. Then it explains differences
-// that no number expresses. If stdout is for data, it prints to stderr.
+// explainAccount prints the Rényi epsilon under the conventions of other tools, then the text of explain.txt.
+// It prints to stderr if stdout is for data.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -78,12 +78,12 @@ func explainVariants() []explainVariant {
 	}
 }
 
-// explanations has a paragraph for each difference that no number shows.
+// explanations describes differences between tools that the table of epsilons does not show.
 //
 //go:embed explain.txt
 var explanations string
 
-// explanation returns the text on these differences. Without sampling, it omits the paragraph on samplers.
+// explanation returns explanations for a schedule. Without sampling, it omits the paragraph on samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {
@@ -225,7 +225,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is one form of the guarantee, such as (epsilon, delta). Epsilon and TPR follow from this form alone.
+// saidAs is one form of the guarantee. Epsilon and TPR are the bounds that this form alone implies.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`

@@ -18,8 +18,8 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon as a function of the number of runs. All repeated events of the schedule advance
-// in proportion, from the first run to the last.
+// plotAccount draws epsilon against the number of runs. Each point has the same fraction of every repeated
+// event's runs.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -66,7 +66,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with this fraction of all repetitions, and the number of these repetitions.
+// partOf returns the schedule with a fraction of each event's repetitions, and the sum of these repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)
@@ -108,9 +108,9 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 // riskPlotPoints is the number of points of a trade-off curve. Points are denser at low false positive rates.
 const riskPlotPoints = 80
 
-// plotRisk draws the least false negative rate of an attacker against the false positive rate. One curve is
-// by the accountant, and one by (epsilon, delta) alone. The accountant is pld or rdp if names has only one of
-// them, otherwise the tightest.
+// plotRisk draws an attacker's least false negative rate against the false positive rate. One curve is
+// computed from the accountant's trade-off curve, the other from (epsilon, delta) alone. The accountant is
+// pld or rdp if names has exactly one of the two, otherwise the tightest accountant.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
@@ -206,7 +206,7 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 	out := &riskReport{risk.Advantage(), risk.GDP(), []chances{
 		{name: "bayes", of: "prior", words: "guesses right, prior", at: []float64{0.5, 0.1, 0.01}},
 		{name: "tpr", of: "fpr", words: "finds, at false alarms", at: []float64{0.001, 0.01, 0.1}},
-		// This bounds the chance to guess a value that a fraction base_rate of people have.
+		// This bounds the chance of guessing an attribute that a fraction base_rate of people have.
 		{name: "reconstruction", of: "base_rate", words: "guesses a value, base rate", at: []float64{0.5, 0.1, 0.001}},
 	}}
 	for i := range out.chances {

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// estimators lists estimates, which are no bounds.
+// estimators lists accountants that estimate epsilon. An estimate is not an upper bound.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
 		"strong": theorems.NewStrongComposition,
@@ -46,7 +46,7 @@ func parseAccountants(list string) ([]string, error) {
 	return names, nil
 }
 
-// composeAll charges a schedule. For an unsupported event it returns a sentence instead of an error.
+// composeAll composes all events. If an event is not supported, unsupported is the reason and err is nil.
 func composeAll(compose func(accountant.Event, int64) error, events []accountant.Event) (unsupported string, err error) {
 	for i, e := range events {
 		err := compose(e, 1)
@@ -195,7 +195,7 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 	return nil
 }
 
-// reasonsBelow moves the last column, which is prose, to a second table if the format is Text.
+// reasonsBelow moves the last column, which holds reasons, to a second table if the format is Text.
 func reasonsBelow(t table.Table, format table.Format) []table.Table {
 	if format != table.Text {
 		return []table.Table{t}

@@ -77,7 +77,6 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	return writeAnalysis(g, f.Mechanism, f.noise, report)
 }
 
-// onlyHistograms yields the histograms without the query indices.
 func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate.Histogram, error] {
 	return func(yield func(aggregate.Histogram, error) bool) {
 		for ballot, err := range votes.Histograms(cmd.Context()) {
@@ -107,7 +106,7 @@ func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error)
 	return m, nil
 }
 
-// readAnswers reads from a labels file which of the chosen queries were answered.
+// readAnswers reads a labels file. It reports for each selected query whether the query was answered.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := durable.OpenRegular(path)
 	if err != nil {
@@ -124,9 +123,9 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers parses lines query,label with an optional header. An empty label means a declined query. If
-// names is not nil, labels must be in names. Each query from <= q < to must occur once. All other queries are
-// skipped.
+// parseAnswers parses lines query,label with an optional header. An empty label means that the query was
+// declined. If names is not nil, labels must be in names. Each query with from <= query < to must occur
+// exactly once. Other queries are skipped.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)
@@ -169,8 +168,8 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
 
-// costs returns the JSON fields of costs. The data-independent epsilon is the claim of a ledger of mode
-// reserved, if it exists. The other fields are by Rényi divergences, as in publications.
+// costs returns JSON fields. The data-independent epsilon is c.Claim, the epsilon that a ledger of mode
+// reserved reports, if it is set. The other epsilons are computed from Rényi divergences, as in publications.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -185,8 +184,8 @@ func costs(c analysis.Costs) []any {
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
-// reportOf returns the JSON of `pate votes analyze`, and the reason if no sanitised cost exists. For
-// mechanism confident the top-level epsilons are expected costs, which are no bounds.
+// reportOf returns the JSON of `pate votes analyze`. If the report has no sanitized epsilon, unsanitized is
+// the reason. For mechanism confident the top-level epsilons are expected values, not bounds.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

@@ -132,7 +132,7 @@ type releaseRun struct {
 	votes     *votes.Source
 }
 
-// identity is all that a release depends on, except votes and key. The ledger records it.
+// identity holds everything that determines a release except votes and key. The ledger records it.
 type identity struct {
 	Name      string                   `json:"name"`
 	Mechanism string                   `json:"mechanism"`
@@ -181,7 +181,7 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	return report, nil
 }
 
-// plan returns the recorded release with this name and identity, or a new release.
+// plan plans a new release, or repeats the recorded release of the same name and identity.
 func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
 	hash := r.votes.Hash()
@@ -213,7 +213,7 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	return p, nil
 }
 
-// refused explains why a release is not charged or must not be released.
+// refused converts an error of a release. If recorded is set, the ledger had the release already.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
 	var refused *fault.Error
@@ -246,8 +246,8 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport is the output of `pate votes analyze release`: the released values and public parameters.
-// The JSON in text has all fields.
+// releasedReport is the output of `pate votes analyze release`. The fields are the released values and some
+// public parameters. The field text is the complete JSON.
 type releasedReport struct {
 	text     json.RawMessage
 	Released struct {
@@ -265,9 +265,9 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON of a release. The field cost is a one-sided bound of the divergence at order, and
-// release_cost is a divergence too. The field epsilon covers the cost and the release at delta. Queries are
-// from <= q < to. The field too_low is the probability that cost is no bound.
+// report returns the JSON of a release. Both cost and release_cost are Rényi divergences at order. The
+// released cost bounds the votes' cost in one direction only, and too_low is the probability that it is no
+// bound. At delta, epsilon covers cost and release_cost together. The field queries is a half-open range.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

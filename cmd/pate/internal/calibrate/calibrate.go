@@ -21,8 +21,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// result has all parameters, including the parameter that was searched for. Epsilon is recomputed from all
-// parameters and is at most the target. The accountant proved epsilon, so it is never auto.
+// result has all parameters, including the computed parameter. The field epsilon is recomputed from the
+// parameters and is at most the target. The field accountant names the accountant used, never auto.
 type result struct {
 	mechanism, found string
 	parameters
@@ -31,14 +31,14 @@ type result struct {
 	risk       *share // set if --found is the target
 }
 
-// parameters are the parameters of a calibration. A zero value was not given.
+// parameters are the parameters of a calibration. Zero means that the flag was not given.
 type parameters struct {
 	noise, probability float64
 	count              int64
 }
 
-// share is the fraction of participants that an attacker finds, at a false positive rate. Upper is recomputed
-// from the noise and is at most the target.
+// share bounds the fraction of participants that an attacker finds at the false positive rate falseAlarms.
+// Upper is recomputed from the noise and is at most the target.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -188,7 +188,7 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// searched lists the parameters, exactly one of which must be omitted.
+// searched lists the flags of the parameters. The user must omit exactly one, which is then computed.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}
@@ -256,7 +256,7 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	return r, err
 }
 
-// runRisk searches for the noise that meets the target share.
+// runRisk searches for the noise that meets the target of --found.
 func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	method, unknown := accountant.ParseMethod(f.accountant)
@@ -297,7 +297,7 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	return r, nil
 }
 
-// claim sets the epsilon of a result to the cost of its parameters, and returns their event.
+// claim sets epsilon and accountant in r from the parameters in r, and returns the event of these parameters.
 func (m calibration) claim(ctx context.Context, by accountant.Method, delta float64, r *result) (accountant.Event, error) {
 	all, err := m.repeated(r.noise, r.probability, r.count)
 	if err != nil {

@@ -212,7 +212,6 @@ func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// missing lists the missing flags for a manifest or for a new salt.
 func (f *hashIDsFlags) missing(cmd *cobra.Command, args []string) []string {
 	missing := shell.Unset(cmd, "salt")
 	if len(args) == 0 && !f.newSalt {

@@ -157,7 +157,7 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	return g.PrintRun(r, records, people, report.Heading(r), below)
 }
 
-// identity returns everything on which the outcome of the run depends.
+// identity returns the identity of the run: all settings that determine the result.
 func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []float64) (run.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {
@@ -181,7 +181,7 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 	return run.Identity{Kind: "pate.run/1", Settings: id, Command: command}, nil
 }
 
-// command returns the command line that repeats the run; path formats the names of files.
+// command returns the command line that repeats the run. It formats file names with path.
 func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
 	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
 	if f.Split != cmd.Flag("split").DefValue {
@@ -230,12 +230,12 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the pool made of public rows instead of generated ones.
+// poolRows is the value of --pool for a pool of public rows. Other values generate the pool.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
-// task opens the data, with the declared ranges of their columns if no row is public.
+// task opens the data. Without public rows, it reads the declared ranges of columns from --ranges.
 func (f compareFlags) task() (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
@@ -258,7 +258,7 @@ func (f compareFlags) task() (dataset.Task, error) {
 	return f.TaskOf(opt)
 }
 
-// poolIdentity returns the pool for the run's identity; both results are empty for public rows.
+// poolIdentity returns --pool and the path of --ranges, or empty texts for a pool of public rows.
 func (f compareFlags) poolIdentity() (pool, ranges string, err error) {
 	if !f.drawnPool() {
 		return "", "", nil

@@ -22,7 +22,6 @@ type flags struct {
 	out, join string
 }
 
-// result is the shape of the counts, which is public.
 type result struct{ queries, teachers, classes int }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -107,8 +106,8 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
-// check refuses votes whose counts would not protect anybody. Counts do not show who voted, so a later check
-// is impossible.
+// check refuses votes with failed checks. Counts do not show who voted, so most checks are impossible after
+// the conversion.
 func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
 	report, err := source.Check(ctx)
 	if err != nil {

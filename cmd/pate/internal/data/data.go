@@ -22,8 +22,8 @@ func New(g *shell.Globals) *cobra.Command {
 		func(*cobra.Command, []string) error { return list(g) }))
 }
 
-// list finds all sets and hashes their files. The location of a set is a folder, "embedded", or "" if a file
-// is missing. A file without a recorded hash matches no hash.
+// list prints all data sets and the hashes of their files. The location of a set is a folder, "embedded", or
+// "" if a file is missing. A file without a known hash has no field matches.
 func list(g *shell.Globals) error {
 	var sets []shell.Object
 	var wrong []string

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// dpsgdFlags are the flags of the command. A zero default means the recipe's own value.
+// dpsgdFlags are the flags of the command. For a zero value, the recipe's default is used.
 type dpsgdFlags struct {
 	data              shell.DataFlags
 	own               ownFlags
@@ -93,7 +93,7 @@ const (
 	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns the requested models. The budget is the budget of a shared ledger, or 0.
+// plans returns a plan for each model to train. With --ledger, the argument budget is the ledger's epsilon.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {

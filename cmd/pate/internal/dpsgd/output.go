@@ -75,7 +75,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdRecords returns the result for programs, in full precision with one column per field.
+// dpsgdRecords returns the result for CSV: full precision, and one column per field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps",
 		"sampling_probability", "noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd",
@@ -170,8 +170,8 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD writes results.json, results.csv and curve.csv, and the input of `pate account` for every
-// private row. Package results determines the paths. Running times are written to the private half.
+// writeDPSGD writes results.json, results.csv, curve.csv and each private row's events for `pate account`.
+// Results that are not releasable, and all running times, go to the private part of the folder.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -48,9 +48,9 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling sets sampling by epochs or by turns if the flags request it. It chooses the number of steps per
-// epoch for which the batch size is closest to the recipe's. The recipe's steps are rounded to whole epochs.
-// Steps from the flag are not changed.
+// setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it chooses
+// the number of steps per epoch whose batch size is closest to the recipe's. It rounds the recipe's steps to
+// whole epochs, but keeps the value of --steps.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
@@ -71,7 +71,7 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands sets cyclic sampling with one turn per band. A batch comes from the records whose turn it is.
+// setBands sets cyclic sampling: each batch is drawn from the next of --bands groups of records.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

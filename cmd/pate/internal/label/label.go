@@ -89,7 +89,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle sets unit and relation from a manifest beside the votes, or refuses flags that contradict it.
+// settle sets unit and relation from a manifest beside the votes. It refuses flags that differ from it.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// notWritten are the endings of file formats that labels cannot have.
+// notWritten lists file endings that --out must not have, because labels cannot be written in these formats.
 var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
 
 // config converts the flags to the configuration of package label.
@@ -127,8 +127,8 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	_, fresh, err := (run.File{Path: f.ledger}).Look() // opening the ledger reports any error
 	fresh = fresh && err == nil
 	if f.Mechanism == "" && !f.piloted && !given("mode") && !given("failure-delta") && fresh {
-		// A plan spends the whole budget, so nothing could be charged later, and a fixed list of charges buys
-		// more labels than a filter does.
+		// A plan spends the whole budget, so later charges are impossible. For charges that are fixed in
+		// advance, mode reserved allows more labels than mode filter.
 		c.Account.Mode = ledger.Reserved
 	}
 	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn

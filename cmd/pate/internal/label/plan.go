@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// checkPlanning refuses invalid flags of a plan, and of how often its labels must be right.
+// checkPlanning refuses invalid flags about planning and --min-accuracy.
 func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	switch {
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
@@ -47,7 +47,7 @@ type refusalRemedies struct {
 	accuracy          float64 // accuracy that epsilon and teachers assume
 }
 
-// refuse returns an error with the reason why no label was charged, and a budget that would work.
+// refuse returns an error with the reason why no label was charged, and with values that would be accepted.
 func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	spent := 0.0
 	if f.spent != nil {
@@ -98,7 +98,7 @@ func (f *labelFlags) public(v *votes.Source) plan.Public {
 	return p
 }
 
-// plan chooses mechanism, noise and queries from public numbers, or repeats an earlier choice.
+// plan configures c to choose mechanism, noise and queries from public values. The user confirms the plan.
 func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
 	if c.Votes.Teachers() < 2 {
 		return shell.Usagef("votes", "--teachers is needed for a plan: the file does not show how many there are")
@@ -133,7 +133,8 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the command that carries out a plan on a ledger of the same mode.
+// command returns the `pate label` command for plan a on a ledger of the same mode. The queries begin at
+// first.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
 	if force := cmd.Flag("force"); force.Changed { // its value is optional
@@ -143,7 +144,7 @@ func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string,
 		shell.Given, nil)
 }
 
-// tellPilot describes a pilot before its charge, and what it released.
+// tellPilot prints the cost of a pilot release before the charge, or its result if released is set.
 func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
 	teachers := c.Votes.Teachers()
 	if released {
@@ -167,7 +168,7 @@ func pilotObject(p *label.Pilot) shell.Object {
 		"part_of_budget", label.PilotBudget, "cannot_see", label.PilotBlind}
 }
 
-// noPlan explains why no plan is worth the budget, and suggests a plan that is.
+// noPlan returns an error for a budget that allows no useful plan. It suggests a budget that does.
 func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlanError) error {
 	would := refusalRemedies{teachers: none.Teachers}
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
@@ -210,12 +211,12 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the least probability with which a unanimous vote must be answered. A test that answers
-// almost at random costs little, and a good plan for few teachers may have one; a threshold that no vote
-// reaches is a mistake.
+// leastAnswered is the least probability with which a unanimous vote must be answered. It is low, because a
+// plan for few teachers may use a test that answers almost at random. It only excludes thresholds that no
+// vote reaches.
 const leastAnswered = 0.1
 
-// worthIt refuses noise at which labels would rarely be right, even for the best votes.
+// worthIt returns a check that refuses noise at which labels would rarely be right, even for unanimous votes.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
@@ -253,8 +254,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates the queries and the epsilon at which the mechanism would be right often enough. Noise
-// is proportional to the root of the queries, and falls with epsilon.
+// wouldWork estimates how many queries leave the mechanism accurate enough. Noise for a fixed budget is
+// proportional to the square root of the number of queries.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {
@@ -278,9 +279,9 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// A waiver allows labels that would be refused for one reason. If the reason means that epsilon may not be
-// true, the waiver must be given by name, and nothing may be released. --force without a name waives only
-// noise.
+// A waiver of --force permits a run that would be refused for one reason. --force without a value waives only
+// noise. After waivers of duplicates, checks or calibration, epsilon may be wrong, so no result may be
+// released.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right
 	waiveFew         = "few"         // the budget carries too few labels
@@ -322,8 +323,7 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns, in order and without repetition, the waivers after which nothing may be released: all
-// except those for labels of little use.
+// withheld returns the waivers that forbid a release, sorted and distinct: all except noise and few.
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -333,7 +333,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced refuses `--force duplicates`, where duplicates would be read as a file of votes.
+// misplaced refuses `--force duplicates` without "=", because duplicates would be read as a votes file.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// expected returns the expected results of a run, from public numbers; nil if they are not known.
+// expected returns the expected numbers of answered and right labels, or nil if they cannot be computed.
 func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Result) (shell.Object, error) {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || !plan.Plannable(d) || c.Votes.Teachers() < 2 || d.MostNoise(r.Setting) > 64*float64(c.Votes.Teachers()) {
@@ -30,8 +30,8 @@ func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Resul
 	return shell.Object{"answered", a.ExpectedAnswers, "right", a.ExpectedCorrect}, nil
 }
 
-// writeReport prints the report. Its field noise has every parameter of the mechanism by name; the parameters
-// of version 1 of the format are repeated beside it.
+// writeReport prints the report. The field noise has all parameters of the mechanism by name. Fields such as
+// sigma repeat parameters, because version 1 of the format had them.
 func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) error {
 	var expected shell.Object
 	var err error
@@ -67,8 +67,8 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 	})
 }
 
-// checkVotes handles the findings of a check of the files, as in pate votes check. A failed check stops the
-// run, unless it is waived by name. Invalid votes are refused when they are read.
+// checkVotes handles failed checks of the votes. A failed check stops the run unless --force waives it. Votes
+// with invalid values are refused elsewhere, when they are read.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
@@ -97,13 +97,13 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// countedQueries is the number of queries from which the additional queries in mode reserved are not
-// computed: the search by privacy loss distributions then takes up to forty seconds, while labelling two
-// million queries takes two.
+// For more than countedQueries queries, tellMode does not compute the queries in mode reserved. The search by
+// privacy loss distributions would take up to forty seconds, but labelling two million queries takes only
+// two.
 const countedQueries = 100_000
 
-// tellMode prints what mode filter of a new ledger costs in answers: the queries with this noise that fit its
-// budget, and the queries in mode reserved, unless they are very many.
+// tellMode prints for a new ledger in mode filter how many queries with this noise fit the budget. It also
+// prints how many would fit in mode reserved.
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {

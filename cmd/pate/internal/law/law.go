@@ -70,8 +70,8 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 }
 
 // writeLaw prints a distribution. A probability that underflows is 0, but log_probabilities has its
-// logarithm. An impossible outcome has the logarithm null. The field answered is for mechanisms that may
-// decline. The fields distance and released are for stability mechanisms.
+// logarithm. The logarithm of an impossible outcome is null. Only mechanisms that may decline have the field
+// answered. Only stability mechanisms have the fields distance and released.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -107,7 +107,7 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	})
 }
 
-// picture is a table of probabilities, with bars on a terminal.
+// picture is a table of probabilities. In format Text it also draws bars.
 type picture struct {
 	table.Table
 	format table.Format
@@ -155,7 +155,7 @@ func bar(share float64, width int) string {
 	return text
 }
 
-// texts has a file for each law: a description, and examples.
+// texts has a file for each distribution, with a description and examples.
 //
 //go:embed text/*.txt
 var texts embed.FS
@@ -188,8 +188,8 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution. Without a text file, the examples are the
-// neighbouring inputs of the audit.
+// help returns the description and the examples of a distribution. Without a text file, the examples use the
+// counts in d.Neighbours.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

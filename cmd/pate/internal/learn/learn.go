@@ -28,7 +28,7 @@ type flags struct {
 	port      int
 }
 
-// New returns the command. The commands in below become subcommands.
+// New returns the command with the subcommands below.
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
 	cmd := shell.Command("learn", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +122,7 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 	return nil
 }
 
-// server has timeouts for idle connections. A request has a few kilobytes.
+// server returns an HTTP server for the course, with timeouts for slow and idle connections.
 func server(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }

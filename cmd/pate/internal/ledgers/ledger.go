@@ -23,7 +23,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
 }
 
-// ofLedger returns a command without --delta and --seed, because its ledger determines both.
+// ofLedger returns a command without the flags --delta and --seed: the delta is in the ledger, and no noise
+// is drawn.
 func ofLedger(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := shell.Command(use, "seed delta "+without, args, run)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
@@ -45,11 +46,11 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 	return report{path, s, claim, checked}, err
 }
 
-// object returns the JSON of a ledger. In mode filter, spent is the total that the filter admitted, which is
-// no bound. The field left is the epsilon of the largest Gaussian release that fits. The field accountant
-// names the accountant of claim. If this version computes another epsilon than the version that sealed the
-// ledger, recomputed has the sealed epsilon and the new interval. The claim is then the larger of the sealed
-// epsilon and the upper end.
+// object returns the JSON of a ledger. In mode filter, spent is compared with the budget, but is not a
+// privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. The field
+// accountant is the accountant that computed claim. The field recomputed appears if this version computes
+// another epsilon than the version that sealed the ledger. It has the sealed epsilon and the new interval,
+// and claim is then the larger of the sealed epsilon and the interval's upper end.
 func (r report) object(schema string, further ...any) shell.Object {
 	c := r.Config
 	var again, releasable any
@@ -67,7 +68,7 @@ func (r report) object(schema string, further ...any) shell.Object {
 		"warning?", statement.Warning(r.claim), "head_checked", r.checked}, further...)
 }
 
-// releasable returns whether the committed files may be released, as text.
+// releasable describes whether the committed files may be released.
 func (r report) releasable() string {
 	switch {
 	case r.Config.Releasable():
@@ -184,7 +185,6 @@ func showLedger(g *shell.Globals, path string) error {
 		func(f table.Format) table.Table { return entryTable(r, entries, f) })
 }
 
-// entryTable returns a table with a row for each part of each entry.
 func entryTable(r report, entries []ledgerEntry, format table.Format) table.Table {
 	exact := format == table.CSV
 	columns := []string{"entry", "<mechanism", "<parameters", "times", "epsilon", "left", "<out"}
@@ -215,7 +215,7 @@ func entryTable(r report, entries []ledgerEntry, format table.Format) table.Tabl
 }
 
 // entryLines returns the table for a terminal of 80 columns. Parameters and runs are below the mechanism. The
-// remaining budget is below the table, because epsilons do not add up.
+// remaining budget is printed elsewhere, because epsilons do not add up.
 func entryLines(entries []ledgerEntry) table.Table {
 	t := shell.TableOf("entry", "<mechanism", "times", "epsilon so far", "<out")
 	for _, e := range entries {
@@ -235,7 +235,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 	return t
 }
 
-// runName shortens the name of a run in the middle, because names from one program begin alike.
+// runName shortens the name of a run in the middle, because names of similar runs begin alike.
 func runName(run string) string {
 	name := statement.Plain(cmp.Or(label.Describe(run), run))
 	const most = mechanismColumns - len("  run ")

@@ -45,8 +45,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// alternative is a plan, the command that labels by it, in which VOTES stands for files of votes that are
-// simulated, and the number of its queries that a ledger of mode filter allows.
+// alternative is a plan, its pate label command, and the largest number of queries that fit the budget in
+// mode filter. For simulated votes, the command has VOTES in place of the file names.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -141,8 +141,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes refuses invalid flags about the votes of a plan, and returns the first broken rule; without is
-// the error for a plan without votes.
+// checkVotes refuses invalid flags about the votes of a plan, or returns the first error in rules. If no
+// votes are given or simulated, the error is without.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -157,10 +157,10 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 	)...)
 }
 
-// simulatedQueries is the least number of simulated queries: results of fewer queries vary by chance.
+// simulatedQueries is the least number of simulated queries. Results of fewer queries vary by chance.
 const simulatedQueries = 1000
 
-// examples returns the votes to plan with; if they are simulated, at least this number.
+// examples returns the votes for planning. It simulates at least this number of queries.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number
@@ -199,7 +199,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 	return shell.Examples(ctx, source)
 }
 
-// answerNoise returns the noise of an answer, the last parameter in a mechanism's description.
+// answerNoise returns the noise of a query's answer, which is the last noise parameter of each mechanism.
 func (a alternative) answerNoise() float64 {
 	d, err := mechanisms.Find(a.Mechanism)
 	if err != nil {
@@ -216,8 +216,8 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON of a plan. Its epsilon is the claim of the command's ledger, proved by accountant.
-// noise has every parameter by name; the parameters before it are kept from an earlier format.
+// object returns the JSON of a plan. The claim of the command's ledger is epsilon, computed by accountant.
+// The field noise has all parameters. Fields such as sigma repeat them for an earlier format.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
@@ -226,7 +226,7 @@ func (a alternative) object() shell.Object {
 		"epsilon", a.Epsilon, "accountant", a.By, "filter_queries", a.filter, "command", a.command}
 }
 
-// filterCost describes the first plan under the other mode of a ledger.
+// filterCost describes how many queries the first plan could have in mode filter.
 func (a alternative) filterCost() string {
 	const others = "With --mode filter others may charge the ledger later, by what they have seen.\n"
 	if a.filter == a.Queries {
@@ -250,7 +250,7 @@ func folded(command string) string {
 	return lines + line
 }
 
-// labelCommand returns the pate label command for a plan of votes, with a ledger of its own.
+// labelCommand returns the pate label command for a plan, with a new ledger for this budget.
 func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta float64) string {
 	claims := ""
 	if f.accountant != string(accountant.ByAuto) {
@@ -260,7 +260,7 @@ func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta
 		votes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
-// source is the votes of a plan. A plan from real votes, or calibrated by such votes, uses private data.
+// source describes the votes of a plan. Votes are private if they are real or if --calibrate-on was given.
 type source struct {
 	plan.Summary
 	simulated, private bool
@@ -270,7 +270,7 @@ func (f *planFlags) source(s plan.Summary, args []string) source {
 	return source{s, len(args) == 0, len(args) > 0 || f.CalibrateOn != ""}
 }
 
-// object returns the first and the further fields of the JSON of a plan: the votes, and everything else.
+// object returns the JSON of plans: fields about the votes, and the list of plans under name.
 func (s source) object(g *shell.Globals, schema string, target float64, name string, list any) shell.Object {
 	return shell.Object{"schema", schema, "private", s.private, "releasable", !s.private && !g.Seeded, "target_epsilon?", target,
 		"delta", g.Delta, "votes", shell.Object{"simulated", s.simulated, "queries", s.Queries, "classes", s.Classes,

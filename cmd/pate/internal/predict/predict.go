@@ -63,7 +63,7 @@ type report struct {
 	columns                     []string // names of the probability columns
 }
 
-// object returns the JSON. The field for answers depends on the kind of model.
+// object returns the JSON. The field for answers is predictions for a student, labels for a DP-SGD model.
 func (r report) object(answers []answer) shell.Object {
 	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
 		"unit?", r.unit, "releasable", r.releasable)
@@ -170,8 +170,8 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table for a file. Every line states whether it is releasable, because
-// the file is used without the terminal's text.
+// written returns the predictions as a table for a file. Every line repeats whether it is releasable, because
+// readers of the file do not see the warning on the terminal.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -291,8 +291,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict. Without --scored these are all rows of a table or matrix, or the test
-// rows of images.
+// rows returns the rows to predict. With --scored or a named data set, these are the test rows of the
+// training. Otherwise these are all rows of a table or matrix.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -329,7 +329,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 			return set, nil
 		}
 	}
-	// Rows other than images may have other scales than the training rows.
+	// Unlike images, table rows that were not scored may be scaled differently from the training rows.
 	if m.Image == task.Image && (f.scored || m.Image == dataset.Shape{}) {
 		return dataset.Set{}, shell.InputError(fmt.Errorf("the test rows of %s are not those that scored in the training", f.data.Data),
 			"private rows may be among them, and their columns may be scaled otherwise",
@@ -338,7 +338,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	return all, nil
 }
 
-// newRows reads rows like the training rows. It sets labels only if all labels are known.
+// newRows reads rows in the format of the training rows. It sets labels only if each row has a label.
 func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) {
 	pool, err := reading.ReadNew(from)
 	if err != nil {

@@ -189,7 +189,7 @@ func print(g *shell.Globals, r *publish.Report) error {
 	return nil
 }
 
-// tableOf returns the numbers of a run. On a terminal the description of the student is printed below.
+// tableOf returns a table of the run's results. In formats other than Text, it has a column for the student.
 func tableOf(r *publish.Report, f table.Format) table.Table {
 	if t := r.Training; t != nil {
 		return table.Table{Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"}, Rows: [][]string{{strconv.Itoa(t.Records),

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// AgreementFlags describe the accuracy of teachers, for commands that plan.
+// AgreementFlags are the flags about how often teachers are right and how often they err together.
 type AgreementFlags struct {
 	plan.Agreement
 	CalibrateOn string
@@ -86,7 +86,7 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 	return max(teachers, source.Teachers()), nil
 }
 
-// Examples returns the votes of a source for a plan. The plurality counts as the right class.
+// Examples returns the votes of a source as input of package plan. It takes the plurality as the right class.
 func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error) {
 	var all []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {
@@ -98,8 +98,8 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 	return plan.PluralityExamples(all), nil
 }
 
-// RightLabels replaces the right class of each example by the label in a file with one column. It reads the
-// file with opt, like the votes of one teacher. If more is set, the file may have more labels than examples.
+// RightLabels replaces the right class of each example by a label from a file with one column. It reads the
+// file with the classes of opt. If more is set, the file may have more labels than there are examples.
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)

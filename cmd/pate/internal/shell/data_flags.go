@@ -137,7 +137,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	return task, nil
 }
 
-// wrongKind returns an error if --data is a file of a kind that cannot hold data.
+// wrongKind returns an error if the kind of the --data file cannot hold rows, such as a ledger.
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
@@ -166,8 +166,8 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text for the data and the reading flags. Different flags give different texts. The first
-// version joined four words with bars. That form remains if no word has a bar and no newer flag is given, so
+// Identity returns a text that is different for different data or reading flags. The first version joined
+// four flag values with "|". Identity keeps that form where it is unambiguous and no newer flag is given, so
 // that runs of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()

@@ -47,7 +47,7 @@ type CommandError struct {
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
-// UsageError returns an error about flags or arguments. Nothing was done.
+// UsageError returns an error about flags or arguments, for use before the command reads or writes anything.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
@@ -78,7 +78,7 @@ func Refuse(topic string, rules ...error) error {
 	return nil
 }
 
-// InputError returns an error about invalid data or parameters. Nothing was written.
+// InputError returns an error about invalid data or parameters, for use before the command writes anything.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
@@ -176,7 +176,7 @@ func Remedied(err error, of []Remedy) error {
 	return &CommandError{Code: r.Code, What: cmp.Or(r.What, err), Why: r.Why, Fix: r.Fix, Topic: r.Topic}
 }
 
-// general lists fixes that are less specific than the fix for an error of the operating system.
+// general lists fixes that adviceOn may replace by a more specific fix.
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - for standard input"}
 
@@ -220,7 +220,7 @@ func adviceOn(err error) (why, fix string) {
 	return "", ""
 }
 
-// unnamed matches the temporary name of a file being written.
+// unnamed matches a temporary file name. The first submatch is the name of the final file.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +

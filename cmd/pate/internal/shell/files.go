@@ -35,7 +35,7 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the paths, even through a link. The text what describes them.
+// CheckDistinct refuses a target that is one of the paths, even through a link. The text what names them.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -117,7 +117,7 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// instead has advice for a file of an unexpected kind.
+// instead has advice on what to do with a file of an unexpected kind. FILE stands for the path.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
@@ -150,7 +150,7 @@ func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "the file was not used, and nothing was charged", fix, topic)
 }
 
-// pathIn quotes a path for the advice about a kind, for Python or for a shell.
+// pathIn quotes a path for the command in instead: for Python or for a shell, depending on the file kind.
 func pathIn(is filekind.Kind, path string) string {
 	switch is {
 	case filekind.Parquet, filekind.Arrow, filekind.HDF5, filekind.NPY, filekind.Pickle, filekind.Zip:
@@ -159,8 +159,8 @@ func pathIn(is filekind.Kind, path string) string {
 	return ShellWord(path)
 }
 
-// ModelLedger returns the ledger of --ledger, to which a model is charged. A new ledger gets this budget and
-// this --mode. For an existing ledger the budget may be 0.
+// ModelLedger returns the ledger of --ledger, to which a model is charged. A new ledger gets epsilon as
+// budget and modeWord as mode. For an existing ledger, epsilon may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
@@ -199,7 +199,7 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	return account, fresh, FaultError(err, "ledger")
 }
 
-// OpenLedgerFile opens a ledger and reads the known heads. Another process may be writing the ledger.
+// OpenLedgerFile opens a ledger, which another process may be writing, and reads the stored heads.
 func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
@@ -215,7 +215,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes the heads in known that are not zero.
+// HeadNames describes where the heads in known come from.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {
@@ -234,7 +234,7 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
-// ReadStart returns the first bytes of a file. The parameter most bounds their number.
+// ReadStart returns the start of a file, at most this number of bytes.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

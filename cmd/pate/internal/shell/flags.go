@@ -67,9 +67,9 @@ func list(name string) []string {
 // To maps flag names to the variables for their values.
 type To map[string]any
 
-// Declare adds those flags of a section in flagTexts that have a variable in to. The variable's value is the
-// default unless the section has a default. Existing flags get the declared values of the section. Declare
-// panics if a variable has no flag in the section or an unsupported type.
+// Declare adds the flags of a section in flagTexts whose variable is in to. The default is the section's
+// default, else the value of the variable. If a flag exists already, Declare only sets the permitted values.
+// It panics if a variable has no flag in the section or an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -134,9 +134,8 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// Values describes the values of a flag or an argument: a kind, and then words or file endings (see
-// flags.txt). Shells complete the words. For kinds one and list, other words are refused and the nearest word
-// is suggested.
+// Values describes the permitted values of a flag or argument: a kind, then words or file endings (see
+// flags.txt). Shells complete the words. For kinds one and list, CheckValues refuses any other word.
 type Values []string
 
 // Take returns Values of a kind: one, list, some, place, file, dir or any.
@@ -200,7 +199,7 @@ func (v Values) oneOf() string {
 
 const values = "pate_values"
 
-// Of declares the values of a flag. A test finds flags without a declaration.
+// Of sets v as the permitted values of a flag. Every flag without a type that implies them needs them.
 func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
@@ -241,7 +240,7 @@ func CheckValues(cmd *cobra.Command) error {
 	return wrong
 }
 
-// Declared reports whether the values of a flag are declared or determined by the flag's type.
+// Declared reports whether the permitted values of a flag are set or follow from the flag's type.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
 // CompleteAll registers the completions of cmd and of all commands below. Call it only when a shell requests
@@ -266,7 +265,7 @@ func CompleteAll(cmd *cobra.Command) {
 	}
 }
 
-// wanted describes the values of a flag by type, or returns "" for text.
+// wanted describes the values that a flag's type permits. It returns "" for text.
 func wanted(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "bool":

@@ -19,11 +19,11 @@ import (
 // FolderRun is a run that can resume, because a folder holds its state.
 type FolderRun[T any] struct {
 	Id run.Identity
-	// Out is the folder, which remains with the results of a finished run. If Out is empty, the folder is in
-	// the user's cache, has a name that begins with Kind, and is removed when the run is done.
+	// Out is the folder, which keeps the results of a finished run. If Out is empty, the folder is in the
+	// user's cache and is removed after the run. Its name then begins with Kind.
 	Out, Kind string
-	// Data returns the hash of the data. For secret noise it is called before Run. A seeded run keeps its key
-	// and needs no hash.
+	// Data returns the hash of the data. It is called before Run, but not if --seed is given: then no hash is
+	// needed.
 	Data func() [32]byte
 
 	// Read reads the results of a finished run, Run computes them, and Write writes them to the folder.
@@ -33,8 +33,8 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. It depends on the location of the data, on the command line, and
-// on held, which has the contents of files on the command line.
+// CommandLine returns the identity of a run. The argument data is where the data are, and held has the
+// contents of other files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
@@ -43,7 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try to check the budget, unless the run has begun in its folder and is charged.
+// Fits calls try, which checks the budget, unless the run in folder out has begun and is charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -54,8 +54,8 @@ func Fits(ctx context.Context, out string, try func(context.Context) error) erro
 
 var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
 
-// inputs returns all paths that a command may read: arguments, data, ledger, and other flags with the name of
-// an existing file.
+// inputs returns all paths that a command may read: arguments, and the values of flags that name existing
+// files.
 func inputs(cmd *cobra.Command) []string {
 	all := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -90,8 +90,8 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 }
 
 // CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
-// input or contains an input. It also refuses files in the folder without a run. A lost run may have released
-// these files, and no ledger would add up both budgets.
+// input or contains an input. It also refuses a folder that has results but no run. These results may have
+// been released already, and no ledger would contain both charges.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {
@@ -179,7 +179,7 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 	return result, nil
 }
 
-// PrintFolder prints the results of a complete run, and describes both halves of the folder.
+// PrintFolder prints the results of a complete run, and describes the folder's public and private parts.
 func PrintFolder(g *Globals, dir string, print func() error) error {
 	folder := results.Folder(dir)
 	some, err := folder.Settle()

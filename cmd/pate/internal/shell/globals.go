@@ -103,7 +103,7 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes a report as JSON, or the table of the report in another format.
+// Print writes a report as JSON. In other formats it writes the table that the function of returns.
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -112,8 +112,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. JSON has the report, CSV has the table records. Other formats have the
-// table people and the text below. Text also has the heading.
+// PrintRun writes the result of a run. It writes report as JSON, and records as CSV. In other formats it
+// writes people, a table for readers, and then the text below. Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -136,7 +136,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below wraps a text for printing below the table of a run.
+// Below wraps a text to the width of the output format, for the argument below of PrintRun.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {
@@ -234,7 +234,7 @@ func (i *Input) Read(p []byte) (int, error) {
 	}
 }
 
-// Cut reports whether ctx ended a read, because the command was interrupted.
+// Cut reports whether a read ended early because ctx was done.
 func (i *Input) Cut() bool { return i.cut.Load() }
 
 // Terminal reports whether the input is a terminal, so that the user can answer.
@@ -264,7 +264,7 @@ func NewProgress(g *Globals) *progress {
 	return &progress{g: g, out: f}
 }
 
-// Say, Warn and ReadAloud replace the progress line by text.
+// Say clears the progress line and prints a text. Warn and ReadAloud also clear the line first.
 func (p *progress) Say(text string) {
 	p.Clear()
 	p.g.Logf("%s", text)

@@ -168,8 +168,8 @@ type section struct {
 	flags *pflag.FlagSet
 }
 
-// sectionTexts lists the sections of the help with their flags. All other flags belong to the section of the
-// method. For flags of the last section, --help lists only the names.
+// sectionTexts lists the sections of a help page with their flags. The section without flags gets all
+// remaining flags. The last section lists rare flags, for which --help prints only the names.
 //
 //go:embed sections.txt
 var sectionTexts string
@@ -208,7 +208,7 @@ func sections(cmd *cobra.Command) (found []section, rare []string) {
 	return found, rare
 }
 
-// fewFlags is the number of flags up to which --help also describes rare flags.
+// For commands with at most fewFlags flags, --help also describes rare flags.
 const fewFlags = 19
 
 func shortFlags(cmd *cobra.Command) string {

@@ -20,8 +20,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// ParameterFlags are --mechanism and the flags of all mechanisms' parameters. The descriptions of the
-// mechanisms define these flags.
+// ParameterFlags are --mechanism and one flag for each parameter of the known mechanisms.
 type ParameterFlags struct {
 	Mechanism string
 	known     []aggregate.Description
@@ -73,7 +72,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 	}
 }
 
-// usage returns the usage text of a parameter's flag, by mechanism.
+// usage returns the usage text for a parameter's flag. It describes the parameter for each mechanism.
 func (f *ParameterFlags) usage(parameter string) string {
 	var docs []string
 	users := map[string][]string{} // by usage text
@@ -178,7 +177,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats the parameters that wanted accepts as flags.
+// FlagsOf formats those parameters of a setting as flags for which wanted returns true.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -189,7 +188,7 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags formats a setting as flags of pate label, for queries that begin at from.
+// LabelFlags formats a setting as flags of pate label. The first query has index from.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // the mechanism cannot be planned
@@ -245,8 +244,8 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// AccountantEntry is an accountant to choose. Why describes the accountant in a table column. Gap is the
-// reason why the accountant's epsilon is above the tightest.
+// AccountantEntry describes an accountant. Why describes the accountant in a table column. Gap explains why
+// the accountant's epsilon exceeds the smallest epsilon.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
@@ -330,7 +329,7 @@ func TargetsText(targets []float64) string {
 }
 
 // DefaultDelta sets delta by [run.DefaultDelta] unless --delta was given. The number n of units must be
-// public, or 0. An existing ledger has its own delta.
+// public, or 0 if unknown. The value is not used for an existing ledger.
 func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	if given("delta") {
 		return

@@ -83,7 +83,7 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns text for a result that must not be released: waived refusals, or the seed.
+// NotReleasable returns "no" and the reason why a result must not be released: waived checks, or --seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
@@ -129,8 +129,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line that begins with words, followed by those flags in names that given accepts.
-// A text in values replaces the flag's value. An empty text omits the flag.
+// Repeats returns a command line: words, then the flags in names for which given returns true. If values has
+// an entry for a flag, the entry replaces the flag's value. An empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -155,7 +155,7 @@ func Given(f *pflag.Flag) bool { return f.Changed }
 // Differs reports whether a flag differs from its default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the unit: the given name, else the name of its column, else "record".
+// UnitWord returns the name of the unit. It is given, else the name of the column of units, else "record".
 func UnitWord(given, column string) string {
 	if column == noUnit {
 		column = ""
@@ -163,7 +163,7 @@ func UnitWord(given, column string) string {
 	return cmp.Or(given, column, "record")
 }
 
-// noUnit as --unit declares that each row is a unit although ids repeat.
+// noUnit is the value of --unit for data in which each row is a unit, even if ids repeat.
 const noUnit = "none"
 
 // Object is a JSON object with ordered fields. Elements are alternately names and values. A name that ends in

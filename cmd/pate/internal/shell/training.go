@@ -94,8 +94,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the feature cache in the user's cache folder. It reports only the first fault, because
-// more lines would reveal the number of runs in a search, which is private.
+// FeatureCache returns the feature cache in the user's cache folder. It passes only the first error to tell.
+// More lines would reveal the number of runs in a search, which is private.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -103,11 +103,11 @@ func FeatureCache(tell func(text string)) *features.Cache {
 	}}
 }
 
-// manyPixels is the size of images in bytes above which features take hundreds of megabytes.
+// manyPixels is the size of pixels in bytes from which SpareMemory changes the garbage collection.
 const manyPixels = 64 << 20
 
-// SpareMemory makes garbage collection more frequent for a task with many images. The features of images take
-// gigabytes in a few pieces without pointers, so collections are cheap. The caller must defer restore.
+// SpareMemory makes garbage collection more frequent for a task with many images, to save memory. Images are
+// few slices without pointers, so collections are cheap. The caller must defer restore.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
@@ -126,9 +126,9 @@ func CollectAt(percent int) (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// PrivateTask reads private rows, with the schema of the public rows, into a task for one private model. It
-// prints how columns are used. All private rows are for training. If scored is set, public rows with labels
-// are for scoring.
+// PrivateTask reads public rows, and private rows in the same format, into a task for one private model. It
+// prints how columns are used. All private rows are for training. If scored is set, the test rows are the
+// public rows with labels.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
@@ -172,7 +172,7 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 // maxAloud is the largest number of columns printed one per line. Above it, similar columns have one line.
 const maxAloud = 40
 
-// ReadAloud prints the columns of a table and their use, computed from public rows.
+// ReadAloud prints how each column of a table is used. The notes come from public rows.
 func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")
@@ -182,7 +182,7 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	}
 }
 
-// ReadTaskAloud prints the columns of a task, if it has a table, and warns if nothing may be released.
+// ReadTaskAloud prints how the columns of a task are used. It warns if no result of the task may be released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
 		g.Warn("not releasable: " + why + " (the ε of a run on the default split does not cover what is learned from these rows or chosen with them)")

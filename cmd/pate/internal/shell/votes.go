@@ -39,7 +39,7 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "votes", To{"queries": &f.Queries})
 }
 
-// AddShape adds the flags of commands that read whole files.
+// AddShape adds the flags about the format of votes files, without --queries.
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	Declare(cmd.Flags(), "votes", To{"classes": &f.Classes, "class-names": &f.names, "first-class": &f.first, "counts": &f.counts,
@@ -47,8 +47,8 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Needs requires votes files and these flags. It requires the number of classes if the votes do not show it,
-// and --epsilon if the ledger does not exist yet.
+// Needs requires votes files and the flags in names. It also requires --classes if neither class names nor
+// counts are given, and --epsilon if the file *ledger does not exist.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
@@ -64,8 +64,8 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 	})
 }
 
-// Words returns the arguments of a command that reads the same votes: these paths and the given flags, except
-// --teachers if the votes are not in files yet.
+// Words returns the paths and the given flags about votes files, as part of a command line. Without paths, it
+// returns VOTES as path and omits --teachers.
 func (f *VotesFlags) Words(cmd *cobra.Command, paths []string) string {
 	words, values := []string{"VOTES"}, map[string]string{"teachers": ""}
 	if len(paths) > 0 {
@@ -148,7 +148,7 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 	return s, r, toldVotes(err, paths)
 }
 
-// toldVotes explains why votes cannot be read. It first checks whether a file is of another kind.
+// toldVotes converts an error of reading votes. It reports a file of another kind as such.
 func toldVotes(err error, paths []string) error {
 	if err == nil {
 		return nil
@@ -173,7 +173,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	return r, toldVotes(err, paths)
 }
 
-// spooled is Options with the votes of standard input, if - is one of the paths.
+// spooled returns the options. If the path - is in paths, it also reads the votes from standard input.
 func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options, error) {
 	opt, err := f.Options()
 	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {
@@ -185,7 +185,7 @@ func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options
 	return opt, err
 }
 
-// Close removes the votes from standard input.
+// Close removes the stored votes from standard input.
 func (f *VotesFlags) Close() {
 	if f.stdin != nil && f.stdin.spool != nil {
 		_ = f.stdin.spool.Close() // an error does not matter after reading
@@ -215,7 +215,7 @@ func parseQueries(text string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// FailedFindings returns the findings that fail. It writes notes, which are private, to stderr.
+// FailedFindings returns the findings of level fail. It writes findings of level note to stderr.
 func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	for _, finding := range report.Findings() {
 		switch finding.Level {
@@ -236,7 +236,7 @@ func FailedVotes(finding votes.Finding, fix string) error {
 }
 
 // CountedTeachers compares the number of teachers in votes with the manifest. It requires --teachers if the
-// votes do not show the number, or if the file may be transposed and confirmed is false.
+// votes lack the number. So it does if the file may be transposed and confirmed is false.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -261,14 +261,14 @@ func transposed(code int, what error, fix string) error {
 		Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: fix, Topic: "votes"}
 }
 
-// Stated is the content of a manifest beside votes, FILE.manifest.json from pate train. Without a manifest
-// all fields are zero.
+// Stated is the manifest of votes, FILE.manifest.json from pate train. Without a manifest all fields are
+// zero.
 type Stated struct {
 	manifest.Head
 	Where string // path of the manifest
 }
 
-// StatedBeside reads the first manifest found beside the votes.
+// StatedBeside reads the first manifest found beside the votes files in args.
 func StatedBeside(args []string) (Stated, error) {
 	for _, path := range ExpandPaths(args) {
 		where := manifest.Beside(path)
@@ -287,7 +287,7 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag about the votes, or the manifest's value if the flag was not given. It
+// Settle returns the value of a flag. If the flag was not given, it returns stated, the manifest's value. It
 // refuses a value that contradicts the manifest.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {

@@ -1,5 +1,5 @@
 // Package sql is the command `pate votes sql`, which writes SQL that counts votes inside a database. The SQL
-// includes checks, because counts of wrong votes would not protect anybody.
+// checks the votes first, because epsilon is wrong if a teacher votes twice on a query.
 package sql
 
 import (
@@ -133,7 +133,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is a range of teachers whose bits are in one number. End is exclusive.
+// mask is a range of teachers that share one 62-bit integer, a bit for each. End is exclusive.
 type mask struct{ First, End int }
 
 const (
@@ -141,7 +141,7 @@ const (
 	maxMasks = 16 // per query
 )
 
-// Masks returns the ranges for counting distinct teachers of a query by bits, or nil if bits are not used.
+// Masks returns the ranges of teachers for counting by bits. It returns nil if bits cannot be used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
@@ -161,15 +161,15 @@ func (c count) ClassFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect describes the syntax of a database where databases differ. The templates in count.sql handle
-// differences of whole statements.
+// dialect describes how the syntax of a database differs. Where whole statements differ, the templates in
+// count.sql have a case for each database.
 type dialect struct {
 	Dialect   string // name
 	quote     string // quote character for names
 	backslash bool   // \ escapes in literals
 	inNames   bool   // \ escapes in names too
 	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
-	// Materialized is the keyword for computing a common table only once, if it exists.
+	// Materialized is the keyword that makes a common table expression be computed only once, if it exists.
 	Materialized string
 	// Raise and RaiseEnd enclose the error text in an expression that fails with this text.
 	Raise, RaiseEnd string
@@ -192,11 +192,11 @@ func findDialect(name string) dialect {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reserved lists likely column names of votes that databases reserve.
+// reserved lists reserved SQL words that are likely as column names of votes.
 var reserved = map[string]bool{"class": true, "group": true, "index": true, "label": true, "order": true, "row": true, "table": true,
 	"user": true, "value": true, "key": true, "select": true, "from": true, "where": true, "column": true}
 
-// column returns a column name in SQL. A plain name is not quoted, so the database folds its case.
+// column returns a column name in SQL. It quotes only a name that is reserved or has unusual characters.
 func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name

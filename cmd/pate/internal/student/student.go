@@ -153,7 +153,7 @@ func report(m *published.Model, pool int) shell.Object {
 	}
 }
 
-// held returns the accuracy on held-out labels, or nil if no labels were held out and nothing is in doubt.
+// held returns m.HeldBack, or nil if it has no labels and no doubt.
 func held(m *published.Model) *published.HeldBack {
 	if m.HeldBack.Labels == 0 && m.HeldBack.Doubt == "" {
 		return nil

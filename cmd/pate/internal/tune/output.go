@@ -96,7 +96,7 @@ func readResult(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, also for other distributions of the number of runs.
+// printPlan prints the cost of the search, also for alternative distributions of the number of runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {
@@ -147,7 +147,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		"laws", planned, "untuned_noise_multiplier", asked.OneNoise, "advice", advised}, t, t, heading, g.Below(advised))
 }
 
-// advice compares the search with a single training, from public values.
+// advice compares the search with training a single model. It uses only public values.
 func advice(p tune.Price, settings int) string {
 	one := shell.FormatUp(p.OneEpsilon, false)
 	var b strings.Builder

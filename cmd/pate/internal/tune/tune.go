@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// flags are the flags of `pate tune`. A zero default means the recipe's own value.
+// flags are the flags of `pate tune`. For a zero value, the recipe's default is used.
 type flags struct {
 	data                                                shell.DataFlags
 	settings                                            settingFlags
@@ -48,7 +48,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// noStudents permits no arguments. Its error refers to the command that chooses students.
+// noStudents refuses arguments. For the argument "student", the error names pate student.
 func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
@@ -87,7 +87,7 @@ func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	return r
 }
 
-// private returns how private rows choose the setting, or nil if public rows choose.
+// private returns how settings are scored on private rows, or nil if public rows score them.
 func (f *flags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
