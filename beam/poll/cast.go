@@ -10,14 +10,14 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Teacher trains one teacher on the teacher's own part of the private data. It returns a class for every
-// query of the poll, or votes.Abstention. It runs on a worker, and is repeated if the worker is lost. Equal
-// settings and teachers must give equal votes, as with teachers.TrainPart. settings, such as paths, travel
-// with the pipeline, so they must not contain keys.
+// Teacher trains one teacher on the teacher's own partition of the private data. It returns a class or
+// votes.Abstention for every query of the poll. It runs on a worker and is repeated if the worker is lost, so
+// equal settings and teachers must give equal votes, as with teachers.TrainPart. The settings, such as paths,
+// are part of the pipeline and must not contain keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
-// CastVotes trains all teachers of a poll, each as a separate element, and returns a collection of [Vote].
-// Register the function with beam.RegisterFunction before beam.Init, so that workers find it.
+// CastVotes trains each teacher of a poll as a separate element and returns a collection of [Vote]. Register
+// the function teacher with beam.RegisterFunction before beam.Init, so that workers find it.
 func CastVotes(s beam.Scope, p Poll, teacher Teacher, settings string) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -49,7 +49,7 @@ func (f *castFn) ProcessElement(ctx context.Context, teacher int64, emit func(Vo
 	return nil
 }
 
-// spread returns the integers from 0 to n-1. Without Reshuffle the engine would use a single worker.
+// spread returns the integers from 0 to n-1. Without Reshuffle, the engine would use a single worker.
 func spread(s beam.Scope, n int64) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: n}, beam.Impulse(s)))
 }
@@ -62,8 +62,8 @@ func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
 	}
 }
 
-// SyntheticVotes returns one vote of each teacher on each query, computed by a formula on the workers. Use it
-// for measurements. docs/many-votes.py computes the same votes.
+// SyntheticVotes returns one vote of each teacher on each query, computed by a formula. Use these votes for
+// measurements. docs/many-votes.py computes the same votes.
 func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -85,7 +85,7 @@ func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
 	}
 }
 
-// synthetic returns an answer. About seven in ten answers are right, the remainder of the query.
+// synthetic returns a vote. About seven in ten votes equal the right class, which is query modulo Classes.
 func (p Poll) synthetic(query int64, teacher int) int32 {
 	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
 	switch classes := uint64(p.Classes); {

@@ -1,9 +1,9 @@
 // Package poll counts the votes of teachers in Apache Beam, for votes that do not fit on one machine. See
 // [CountVotes], [CheckVotes] and [WriteCounts]. [CastVotes] also trains the teachers in Beam.
 //
-// Beam only counts, and `pate label --counts` releases labels. Noise, key and charge stay with the ledger on
-// one machine, and no worker has access to them. So repeating a bundle can neither draw noise twice nor
-// charge twice. The output of a pipeline is a function of the votes.
+// Beam only counts votes, and `pate label --counts` releases labels. Noise, key and ledger stay on one
+// machine, and no worker has access to them. So repeating a bundle can neither draw noise twice nor charge
+// twice. The output of a pipeline depends only on the votes.
 //
 // # Guarantee
 //
@@ -13,10 +13,10 @@
 //
 // # Caveats
 //
-// Counts and data between workers are as secret as the votes, so the engine must belong to the owner. Logs of
-// the engine may contain a teacher and a query of a failed check.
+// Counts and the data that workers exchange are as secret as the votes, so the engine must belong to the
+// owner. Logs of the engine may contain a teacher and a query of a failed check.
 //
-// Votes cannot show that teachers used disjoint parts of the private data.
+// Votes cannot show that teachers used disjoint partitions of the private data.
 //
 // # Use
 //
@@ -24,6 +24,6 @@
 //	counts := poll.CountVotes(s, poll.Poll{Queries: 1e7, Teachers: 100, Classes: 10}, votes)
 //	poll.WriteCounts(s, counts, poll.Sharded{Prefix: "gs://bucket/counts", Shards: 16})
 //
-// Like the transforms of Beam, these transforms panic for invalid arguments, because a pipeline is built
-// before it runs. Functions are registered in init, where workers look them up.
+// As usual in Beam, these transforms panic for invalid arguments, because a pipeline is built before it runs.
+// Functions are registered in init, so that workers find them.
 package poll

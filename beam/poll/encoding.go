@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// encodeTally encodes a tally for transport between workers, also compactly for few votes per query.
+// encodeTally encodes a tally for transport between workers, with few bytes for few votes per query.
 //
 //	shape, problems, first query           varints
 //	chance                                 8 bytes
@@ -75,7 +75,7 @@ func countIf[T any](all []T, is func(T) bool) (n int) {
 	return n
 }
 
-// listed reports whether n teachers are shorter as a list than as bits.
+// listed reports whether a list of n teachers is shorter than one bit per teacher in words.
 func listed(n, words int) bool { return n < 4*words }
 
 func appendVoted(b []byte, voted []uint64, n int) []byte {
@@ -146,13 +146,13 @@ func decodeTally(b []byte) (tally, error) {
 	return t, nil
 }
 
-// reader reads numbers. bad is set if a number was missing or too large.
+// reader reads numbers. After a missing or too large number, bad is set.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-// skip skips n bytes if good and n > 0, and sets bad otherwise.
+// skip skips n bytes if good is set and n > 0. Otherwise it sets bad.
 func (r *reader) skip(n int, good bool) bool {
 	if good = good && n > 0; good {
 		r.b = r.b[n:]

@@ -16,22 +16,22 @@ import (
 type Form string
 
 const (
-	// CSV lines are query,teacher,vote. The line "query,teacher,vote" is a header, in any file.
+	// CSV lines are query,teacher,vote. The line "query,teacher,vote" is a header and is ignored everywhere.
 	CSV Form = "csv"
 	// JSONLines lines are objects such as {"query": 0, "teacher": 0, "vote": 0}.
 	JSONLines Form = "jsonl"
 )
 
 // Lines configures how lines are read as votes. Queries and teachers are integers from 0. A vote is the index
-// of a class, or a name if ClassNames is set. An empty vote or -1 means an abstention.
+// of a class, or a class name if ClassNames is set. An empty vote or -1 is an abstention.
 type Lines struct {
 	Form       Form
-	FirstClass int      // number of the first class: 1 if votes count classes from 1
+	FirstClass int      // index of the first class: 1 if votes count classes from 1
 	ClassNames []string // in the order of the classes
 }
 
-// Votes reads a collection of lines, as textio returns them. The pipeline fails at a line that is not a vote.
-// The checks of the poll find votes for unknown classes.
+// Votes parses a collection of lines, as textio returns them. The pipeline fails at a line that is not a
+// vote. The checks of the poll find votes for unknown classes.
 func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
 	if l.Form != CSV && l.Form != JSONLines {
 		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))
@@ -72,7 +72,7 @@ func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
 	return nil
 }
 
-// parse reads a line. Errors do not contain text of the line.
+// parse reads a line. Errors contain no text of the line.
 func (f *lineFn) parse(line string) (v Vote, err error) {
 	var query, teacher, vote string
 	if f.Lines.Form == CSV {

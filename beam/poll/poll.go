@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Poll is the size of a poll. Every field is public and not computed from votes.
+// Poll is the size of a poll. Every field is public and does not depend on votes.
 type Poll struct {
 	Queries  int64 // number of public queries, with indices from 0
 	Teachers int   // number of teachers, 1 to votes.MaxTeachers, with indices from 0
@@ -34,8 +34,8 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// blockBytes is the approximate size of the counts of a block, between minBlock and maxBlock queries. While
-// it reads votes, a worker holds the counts of some 2000 blocks.
+// blockBytes is the approximate size of the counts of a block of minBlock to maxBlock queries. A worker that
+// reads votes holds the counts of about 2000 blocks.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
@@ -45,12 +45,12 @@ const (
 
 func (p Poll) words() int { return (p.Teachers + 63) / 64 }
 
-// blockQueries returns the number of consecutive queries per key.
+// blockQueries returns the number of queries per block.
 func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block of a query. each is blockQueries().
+// block returns the key of the block that contains a query. each must equal blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
@@ -60,12 +60,12 @@ func (p Poll) block(query, each int64) int64 {
 
 func (p Poll) blocks() int64 { return (p.Queries-1)/p.blockQueries() + 1 }
 
-// rows returns the number of queries of a block. The last block may have fewer.
+// rows returns the number of queries of a block. The last block may be smaller.
 func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
 
-// shardBlocks returns the blocks from <= block < to of a shard.
+// shardBlocks returns the range from <= block < to of the blocks in a shard.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	all := p.blocks()
 	return cut(all, shard, shards), cut(all, shard+1, shards)

@@ -8,9 +8,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// Workers find the parts of a pipeline by name. Beam looks for the names in init. Functions that are called
-// for each vote avoid reflection. The generic functions of package register would do this for all functions,
-// but the compiler takes some 20 seconds for each.
+// Workers find the functions of a pipeline by names that are registered in init. The functions that run for
+// every vote are registered so that Beam calls them without reflection. The generic functions of package
+// register would do this for all functions, but each takes the compiler some 20 seconds.
 func init() {
 	beam.RegisterType(reflect.TypeFor[Vote]())
 	beam.RegisterType(reflect.TypeFor[piece]())

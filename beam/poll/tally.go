@@ -13,14 +13,14 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// tally is the accumulator of a block of queries. It holds counts, which teachers voted on which query, and
-// problems. Merging tallies of all parts of the votes gives the tally of all votes, in any order. A struct of
-// one pointer fits into an interface without an allocation, which matters for each vote.
+// tally is the accumulator of a block of queries. It holds counts, one bit for each teacher and query, and
+// problems. Tallies of parts of the votes may be merged in any order. A struct of one pointer fits into an
+// interface without an allocation, which saves time for every vote.
 type tally struct{ s *state }
 
 type state struct {
 	poll     Poll
-	rows     int      // poll.blockQueries()
+	rows     int      // queries per block
 	first    int64    // first query of the block, if there are counts
 	counts   []uint32 // rows x Classes; nil before the first vote, and in reports
 	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
@@ -30,11 +30,11 @@ type state struct {
 	logChance float64
 }
 
-// voter summarises a teacher's votes without abstentions, to find teachers with equal votes.
+// voter summarises the votes of a teacher without abstentions. It is used to find teachers with equal votes.
 type voter struct {
-	hash      uint64 // sum, modulo 2^64, of a hash of each vote
+	hash      uint64 // sum of the hashes of all votes, modulo 2^64
 	votes     int64
-	low, high int32 // lowest and highest class; 0 without a vote
+	low, high int32 // lowest and highest class, or 0 without votes
 }
 
 func newTally(p Poll) tally { return tally{&state{poll: p, rows: int(p.blockQueries())}} }
@@ -44,7 +44,7 @@ func merged(a, b tally) tally {
 	return a
 }
 
-// hold allocates the counts of the block of a query.
+// hold allocates the counts of the block that contains a query.
 func (s *state) hold(query int64) {
 	if s.counts == nil {
 		s.first = query - query%int64(s.rows)
@@ -84,7 +84,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds the tally of other votes on the same block. It copies all memory that it keeps.
+// merge adds the tally of other votes on the same block. It keeps no memory of from.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -126,7 +126,7 @@ func (v *voter) merge(from voter) {
 	}
 }
 
-// hashVote hashes a vote to 64 bits like splitmix64.
+// hashVote hashes a vote to 64 bits with the mixing function of splitmix64.
 func hashVote(query int64, class int32) uint64 {
 	h := uint64(query)*0x9e3779b97f4a7c15 + uint64(class)*0xd1b54a32d192ed03 + 1
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -134,7 +134,7 @@ func hashVote(query int64, class int32) uint64 {
 	return h ^ h>>31
 }
 
-// These are the kinds of problems.
+// Kinds of problems.
 const (
 	twice = iota
 	noTeacher
@@ -143,8 +143,8 @@ const (
 	problems // number of kinds
 )
 
-// problem counts invalid votes of one kind. It holds the vote with the lowest query and then the lowest
-// teacher, so that a message does not depend on the order of votes.
+// problem counts invalid votes of one kind. It holds the invalid vote with the lowest query and then the
+// lowest teacher, so a message does not depend on the order of votes.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -159,8 +159,7 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check returns an error if the votes of a whole poll are invalid, or if their counts would protect nobody.
-// The error contains queries and teachers but no class.
+// check reports invalid votes and teachers with equal votes. The error contains no class.
 func (s *state) check() error {
 	var found []string
 	for k, p := range s.problems {
@@ -184,8 +183,8 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes. It ignores teachers that are silent or constant. It
-// also returns false if such pairs are likely by chance.
+// equalTeachers returns two teachers with equal votes. Teachers without votes or with constant votes are
+// ignored. If equal teachers are likely by chance, equal is false.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
@@ -219,7 +218,7 @@ func logAgree(counts []uint32, teachers int) float64 {
 	return math.Log((alike + missing*(missing-1)) / (n * (n - 1)))
 }
 
-// Counts holds the counts of a poll in a pipeline, and the results of the checks.
+// Counts holds the counts of a poll in a pipeline and the results of the checks.
 type Counts struct {
 	poll   Poll
 	blocks beam.PCollection // KV<int64, tally>, one for each block with votes
@@ -227,7 +226,7 @@ type Counts struct {
 }
 
 // CountVotes counts a collection of [Vote]. Votes are combined where they are read. Workers exchange only
-// counts of blocks of queries, with one bit for each teacher who voted. CountVotes panics if p is not valid.
+// counts of blocks of queries, with one bit for each teacher and query. CountVotes panics if p is not valid.
 func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -239,10 +238,10 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	return Counts{poll: p, blocks: counted, report: beam.Combine(s, &mergeFn{Poll: p}, reports)}
 }
 
-// CheckVotes makes the pipeline fail if the votes are invalid. A vote is invalid if its teacher, class or
-// query is not in the poll, or if the teacher already voted on the query. Two teachers with equal votes
-// everywhere are also invalid. The message contains the number of such votes, a teacher and a query, so it is
-// as secret as the votes. [WriteCounts] includes these checks.
+// CheckVotes makes the pipeline fail if votes are invalid. A vote is invalid if its teacher, class or query
+// is not in the poll, or if the teacher already voted on the query. The pipeline also fails if two teachers
+// have equal votes on all queries. The message contains the number of invalid votes, a teacher and a query,
+// so it is as secret as the votes. [WriteCounts] includes these checks.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
@@ -283,7 +282,7 @@ func reportFn(_ int64, t tally) tally {
 	return tally{&s}
 }
 
-// emptyFn returns a report without votes, so that there is at least one report.
+// emptyFn returns a report without votes, so that at least one report exists.
 type emptyFn struct{ Poll Poll }
 
 func (f *emptyFn) ProcessElement([]byte) tally { return newTally(f.Poll) }

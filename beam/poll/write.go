@@ -14,12 +14,12 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Sharded is the destination of counts: Shards files whose names begin with Prefix. Concatenated in the order
-// of their names, they equal the file of `pate votes counts`. Prefix is a path that all workers can write, or
-// a URL whose scheme is registered with the engine, such as gs.
+// Sharded is the destination of counts: Shards files whose names begin with Prefix. The concatenation of the
+// files in the order of their names equals the file of `pate votes counts`. Prefix is a path that all workers
+// can write, or a URL whose scheme is registered with the engine, such as gs.
 type Sharded struct {
 	Prefix string
-	Shards int // 1 to [MaxShards]; files are empty if there are fewer blocks
+	Shards int // 1 to [MaxShards]; some files are empty if there are fewer blocks
 }
 
 // MaxShards is the largest number of files of counts.
@@ -50,13 +50,13 @@ func (o Sharded) file(shard int64) string {
 
 // piece is the text of the counts of a block.
 type piece struct {
-	Block int64 // outsideBlocks for no block, which only announces the shard
+	Block int64 // outsideBlocks for a piece that only announces the shard
 	Text  []byte
 }
 
-// WriteCounts writes the counts and returns the names of the files. First it makes all checks of [CheckVotes]
-// on all votes. If a check fails, it writes no file. Files that are written again have the same bytes. On a
-// disk, files are written atomically with mode 0600, because counts are as secret as the votes.
+// WriteCounts writes the counts and returns the names of the files. First, WriteCounts makes all checks of
+// [CheckVotes] on all votes. If a check fails, no file is written. A file that is written again has the same
+// bytes. On a disk, files are written atomically with mode 0600, because counts are as secret as the votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	if err := to.Validate(); err != nil {
 		panic(err)
@@ -77,7 +77,7 @@ type textFn struct {
 
 func (f *textFn) ProcessElement(block int64, t tally, emit func(int64, piece)) {
 	if block == outsideBlocks {
-		return // the report contains it
+		return // the report contains these votes
 	}
 	emit(f.Poll.shardOf(block, f.Shards), piece{block, f.Poll.lines(block, t.s.counts)})
 }
@@ -99,7 +99,7 @@ func (p Poll) lines(block int64, counts []uint32) []byte {
 	return text
 }
 
-// shardsFn emits a piece for every shard, so that shards without votes are also written.
+// shardsFn emits an empty piece for every shard, so that shards without votes are also written.
 type shardsFn struct{ Shards int64 }
 
 func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
@@ -108,7 +108,7 @@ func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
 	}
 }
 
-// writeFn writes a shard. It starts after all votes are counted, because it needs their report.
+// writeFn writes a shard. It needs the report of all votes, so it starts after all votes are counted.
 type writeFn struct {
 	Poll Poll
 	To   Sharded

@@ -1,5 +1,5 @@
-// Command channel labels queries as they arrive on a channel. For each record, the service counts the votes
-// of teachers, and releases an answer or declines.
+// Command channel labels queries that arrive on a channel. For each query, it counts the votes of the
+// teachers and releases a label or declines.
 //
 //	go run ./examples/channel
 package main
@@ -24,7 +24,7 @@ const (
 	classes  = 4
 )
 
-// query is a public record with the vote of each teacher.
+// query is a public record and one vote of each teacher.
 type query struct {
 	id    uint64
 	votes []int
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// serve charges for the maximum number of answers, and then labels queries as they arrive.
+// serve charges for the maximum number of answers before it labels queries.
 func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key) error {
 	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
 	if err != nil {
@@ -75,7 +75,7 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 				answer, err := session.Ask(q.id, histogram)
 				switch {
 				case errors.Is(err, aggregate.ErrExhausted):
-					// The charge is used up. This query and all later queries remain unanswered.
+					// The charge is used up. This query and all later queries are not answered.
 				case err != nil:
 					return err
 				case answer.Answered:
@@ -98,7 +98,7 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 	}
 }
 
-// arriving returns n queries. Teachers disagree on every fourth query, and mostly agree on all others.
+// arriving returns n queries. The teachers disagree on every fourth query and mostly agree on the rest.
 func arriving(n int) <-chan query {
 	queries := make(chan query, n)
 	rnd := rand.New(rand.NewPCG(1, 2))

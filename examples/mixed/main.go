@@ -1,4 +1,4 @@
-// Command mixed uses one budget twice: first for labels by PATE, then for a model by DP-SGD. One ledger holds
+// Command mixed uses one budget twice: for labels by PATE, and then for a model by DP-SGD. One ledger holds
 // both charges, and one guarantee covers both releases.
 //
 //	go run ./examples/mixed
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// spend uses a ledger of mode Filter, which allows choosing the second charge after seeing the first release.
+// spend uses a ledger of mode Filter. In this mode, the second charge may depend on the first release.
 func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	budget, err := ledger.New(ledger.Config{ // add a path to keep the ledger on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Mode: ledger.Filter,
@@ -59,7 +59,7 @@ func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	return err
 }
 
-// labels gets labels for 20 records from 250 teachers, and releases the labels after the commit.
+// labels labels 20 records by the votes of 250 teachers. The labels are released after the commit.
 func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	mechanism, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 30, Queries: 20})
 	if err != nil {
@@ -96,7 +96,7 @@ func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	return err
 }
 
-// model trains on 1,000 records of the same patients with the least noise that fits the budget.
+// model trains on 1,000 records of the same patients, with the least noise that meets the remaining budget.
 func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
 	for i := range data.Y { // the class is the larger feature

@@ -1,4 +1,4 @@
-// Command privatecnn trains a small convolutional network by DP-SGD on synthetic images, under a privacy
+// Command privatecnn trains a small convolutional network by DP-SGD on synthetic images under a privacy
 // budget. It saves the model beside the ledger.
 //
 //	go run ./examples/privatecnn FOLDER
@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// train finds the noise for the budget, charges for all steps, trains, and prints the accuracy on other
-// images. With a seed nothing is releasable.
+// train finds the noise for the budget, charges for all steps, trains, and prints the accuracy on test
+// images. With a seed, no result is releasable.
 func train(ctx context.Context, out io.Writer, folder string, seed *uint64) error {
 	model, err := nn.New(nn.Image(8, 8, 1), nn.CrossEntropy,
 		nn.Conv2D{Filters: 4, Kernel: 3, Stride: 1}, nn.ReLU{}, nn.MaxPool{Kernel: 2, Stride: 2},
@@ -38,7 +38,7 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	if err != nil {
 		return err
 	}
-	model.Init(rand.New(rand.NewPCG(1, 2))) // initial parameters are public
+	model.Init(rand.New(rand.NewPCG(1, 2))) // the initial parameters are public
 	trained, err := pate.Train(ctx, model, strokes(2000),
 		dpsgd.Config{SamplingProbability: 0.05, ClipNorm: 1, Steps: 40, LearningRate: 0.5},
 		pate.TrainOptions{
@@ -48,7 +48,7 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	if err != nil {
 		return err
 	}
-	test, err := model.Evaluate(ctx, strokes(500)) // other images, which are public
+	test, err := model.Evaluate(ctx, strokes(500)) // the test images are public
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	return err
 }
 
-// strokes returns n images of 8 x 8 pixels with a horizontal or vertical stroke.
+// strokes returns n images of 8 x 8 pixels with a horizontal or a vertical stroke.
 func strokes(n int) dpsgd.Data {
 	data := dpsgd.Data{X: blas32.General{Rows: n, Cols: 64, Stride: 64, Data: make([]float32, 64*n)}, Y: make([]int, n)}
 	rnd := rand.New(rand.NewPCG(uint64(n), 3))

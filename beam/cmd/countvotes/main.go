@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// help has two parts. The flags of this program are printed between them.
+// The flags of this program are printed between the two parts of help.
 //
 //go:embed help.txt
 var help string
@@ -39,7 +39,7 @@ type flags struct {
 	pool       int
 }
 
-// ours returns the flags of this program without Beam's flags.
+// ours returns the flags of this program without the flags of Beam.
 func (f *flags) ours() *flag.FlagSet {
 	fs := flag.NewFlagSet("countvotes", flag.ContinueOnError)
 	fs.StringVar(&f.votes, "votes", "", "`file`, pattern or URL of the votes")
@@ -111,7 +111,8 @@ func (f *flags) run(ctx context.Context) error {
 		}
 	}
 	if *jobopts.WorkerBinary == "" && runtime.GOOS == "linux" {
-		// Workers run this program. Otherwise Beam would compile it again, from sources that it may not find.
+		// Workers run this executable. Otherwise Beam would compile the program from sources that may be
+		// missing.
 		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// question requests the epsilon of a setting or, with Epsilon above 0, the noise that meets it; Sigma is then
-// ignored.
+// question requests the epsilon of a setting. If Epsilon is above 0, it requests the noise multiplier that
+// meets Epsilon, and Sigma is ignored.
 type question struct {
 	setting
 	Method  accountant.Method
@@ -23,18 +23,17 @@ type question struct {
 	Seconds float64
 }
 
-// interval is an answer: bounds of epsilon, or the noise as the upper bound. A missing bound is null.
+// interval holds bounds of epsilon, or the noise multiplier as Upper. A missing bound is null.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
 }
 
-// step is the relative change of the noise, or the epsilon, between calls. No two calls are equal, so that
-// cached results are never reused.
+// step is the relative change of Sigma and Epsilon per timed call, so no call can use a cached result.
 const step = 1e-6
 
-// account answers questions. Work is the number of calls. The answer is from the first call, for the
-// unchanged question.
+// account times the accountant on each question from standard input. Work is the number of calls. The
+// interval is the result of the first call, for the unchanged question.
 func account() error {
 	type told struct {
 		timing
@@ -83,7 +82,7 @@ func (q question) interval() (interval, error) {
 	return interval{&claim.Lower, &claim.Upper}, nil
 }
 
-// noise returns the noise multiplier that meets the epsilon.
+// noise returns the least noise multiplier that meets q.Epsilon.
 func (q question) noise() (interval, error) {
 	books := accountant.AutoConfig{Relation: accountant.AddRemove, Method: q.Method}.NewAccount
 	target := accountant.Target{Epsilon: q.Epsilon, Delta: q.Delta}
@@ -95,8 +94,8 @@ func (q question) noise() (interval, error) {
 	return interval{Upper: &noise}, err
 }
 
-// setting is one run of DP-SGD whose epsilon is requested: Poisson samples with probability Q in each of T
-// steps or, with K above 0, a random K of the T steps for each record.
+// setting is one run of DP-SGD. If K is 0, each of T steps uses a Poisson sample with probability Q.
+// Otherwise each record is used in K random steps of the T steps.
 type setting struct {
 	Q     float64 `json:"q"`
 	K     int64   `json:"k"`
@@ -105,7 +104,7 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings lists thirty settings: from docs/accounting.md, corner cases, noise alone, and random allocation.
+// settings lists 30 settings: from docs/accounting.md, corner cases, only noise, and random allocation.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},
@@ -127,7 +126,7 @@ func (s setting) event() accountant.Event {
 	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: s.Q, Event: noise}, Count: s.T}
 }
 
-// answer is an interval that contains the true value; a missing end is null.
+// answer is an interval that contains the true epsilon. A missing bound is null.
 type answer struct {
 	Name    string   `json:"name"`
 	Lower   *float64 `json:"lower"`
@@ -136,7 +135,7 @@ type answer struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// runs is the number of timed repetitions of an answer; the least time counts.
+// runs is the number of timed repetitions, of which the fastest is reported.
 const runs = 3
 
 func ask(name string, m accountant.Method, s setting) answer {
@@ -153,8 +152,7 @@ func ask(name string, m accountant.Method, s setting) answer {
 	return a
 }
 
-// printSettings writes the settings on which accountants are compared, and our answers to them, for
-// accountants.py of the folder above.
+// printSettings writes the settings and our answers in JSON, for the comparison by ../accountants.py.
 func printSettings() error {
 	type row struct {
 		setting

@@ -1,7 +1,7 @@
 //go:build peers
 
-// Ours is this module's part of the comparisons with other toolkits: see README.md of the folder above.
-// Scripts there run it; the first argument selects the comparison.
+// Ours runs this module in the comparisons with other toolkits, which ../README.md describes. Scripts start
+// it. The first argument selects the comparison.
 package main
 
 import (

@@ -16,15 +16,15 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// timing is the result of an engine: work done (records, thousand million operations, fits), with wall and
-// processor time in seconds.
+// timing is the amount of work done, with wall and processor time in seconds. The unit of work is records,
+// 10^9 operations, or fitted models.
 type timing struct {
 	Work      float64 `json:"work"`
 	Wall      float64 `json:"wall"`
 	Processor float64 `json:"processor"`
 }
 
-// watch measures time from its creation.
+// watch measures time from the call of start.
 type watch struct {
 	from time.Time
 	used time.Duration
@@ -44,7 +44,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// repeat repeats a piece of work until the seconds have passed, at least once.
+// repeat calls once until the given seconds have passed, and adds up the work.
 func repeat(seconds float64, once func() (work float64, err error)) (timing, error) {
 	w, done := start(), 0.0
 	for {
@@ -68,7 +68,8 @@ func say(answer any) error {
 	return err
 }
 
-// serve reports that it is ready, then answers every line of standard input, a question in JSON, with a line.
+// serve writes an empty object when it is ready. Then it reads questions in JSON from standard input, one per
+// line, and writes one line with each answer.
 func serve[Q, A any](answer func(Q) (A, error)) error {
 	if err := say(struct{}{}); err != nil {
 		return err
@@ -91,8 +92,8 @@ func serve[Q, A any](answer func(Q) (A, error)) error {
 	}
 }
 
-// settle releases unused memory, resets the peak, and returns the resident memory in MB: 0 if the machine is
-// not Linux.
+// settle releases unused memory and resets the peak of resident memory. It returns the resident memory in MB,
+// or 0 if the system is not Linux.
 func settle() float64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -101,7 +102,7 @@ func settle() float64 {
 	return resident("VmRSS:")
 }
 
-// resident returns a size from the status of the process in MB, 0 if there is none.
+// resident returns a field of /proc/self/status in MB, or 0 if there is none.
 func resident(field string) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -115,15 +116,15 @@ func resident(field string) float64 {
 	return kibibytes * 1024 / 1e6
 }
 
-// product is an m by n matrix product with k terms: rows times packed weights ("forward"), or the sum of a
-// gradient over k rows ("gradient").
+// product is an m by n matrix product with k terms. The Kind is "forward" (rows times packed weights) or
+// "gradient" (the sum of a gradient over k rows).
 type product struct {
 	Kind    string
 	M, N, K int
 	Seconds float64
 }
 
-// products multiplies matrices. Work is in GFLOP.
+// products times matrix products. Work is in units of 10^9 operations.
 func products() error {
 	return serve(func(p product) (timing, error) {
 		rnd := rand.New(rand.NewPCG(1, 6))

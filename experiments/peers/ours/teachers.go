@@ -23,35 +23,35 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// The range of test images used as queries.
+// The queries are these test images of MNIST.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson requests work with the teachers of one learner: "fit" the teachers from From to before To, "predict"
-// the queries with them, or "score" all votes so far.
+// lesson is a request about the teachers of one learner. The value of Do is "fit" (train the teachers from
+// From up to To), "predict" (let these teachers vote on the queries), or "score" (score all votes).
 type lesson struct {
 	Learner, Do string
 	From, To    int
 }
 
-// marks are accuracies of votes: of the mean teacher, and of the plurality.
+// marks are the mean accuracy of one teacher and the accuracy of the plurality.
 type marks struct {
 	timing
 	One       float64 `json:"one,omitempty"`
 	Plurality float64 `json:"plurality,omitempty"`
 }
 
-// class is a set of teachers: the share of each is the next rows of MNIST.
+// class is a set of teachers. Consecutive teachers have consecutive partitions of MNIST.
 type class struct {
 	x, queries blas32.General
 	y, truth   []int
-	rows       int // of a share
+	rows       int // rows of a partition
 	learners   map[string]teachers.Learner
 	fitted     []teachers.Classifier
-	votes      [][]int // of every teacher so far, on each query
+	votes      [][]int // one row per teacher, one column per query
 }
 
-// teach answers lessons. First it writes the data for other toolkits into the folder: rows, labels, and the
-// parameters of the learners. Work is in fits, or in queries.
+// teach writes data and parameters of the learners into the folder, for other toolkits. Then it serves the
+// requests from standard input. Work is the number of fitted models, or of queries times teachers.
 func teach(extractor string, shares int, folder string) error {
 	ctx := context.Background()
 	c, err := newClass(ctx, extractor, shares)
@@ -90,7 +90,7 @@ func newClass(ctx context.Context, extractor string, shares int) (*class, error)
 	if c.queries, err = features.Apply(ctx, test, features.Standardize{Of: of}, 1); err != nil {
 		return nil, err
 	}
-	c.learners[training.Softmax] = teachers.Softmax{L2: 1e-3, Iterations: 100} // its defaults
+	c.learners[training.Softmax] = teachers.Softmax{L2: 1e-3, Iterations: 100} // the defaults of this learner
 	c.learners[training.KernelRidge], err = training.NewLearner(ctx, training.KernelRidge, c.x.Cols, dataset.Shape{})
 	return c, err
 }
@@ -131,7 +131,7 @@ func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
 	return m, nil
 }
 
-// score compares the votes of each teacher with the truth. In a tie the lowest class wins.
+// score computes both accuracies. In a tie, the plurality is the lowest class.
 func (m *marks) score(votes [][]int, truth []int) {
 	for i, y := range truth {
 		counts := make([]int64, 10)

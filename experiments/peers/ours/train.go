@@ -20,7 +20,7 @@ import (
 
 const classes = 10
 
-// build returns the network with a name, cnn or widths such as 784-128-10, and its number of inputs.
+// build returns a network and its number of inputs. The name is cnn or a list of widths such as 784-128-10.
 func build(name string) (*nn.Model, int, error) {
 	rnd := rand.New(rand.NewPCG(1, 5))
 	if name == "cnn" {
@@ -59,15 +59,15 @@ func data(records, cols int) dpsgd.Data {
 	return d
 }
 
-// trained is an answer with the peak of the process's resident memory above its value before the first step,
-// with model and data already in memory.
+// trained is a timing and the largest increase of the process's resident memory since before the first step.
+// At that time, model and data are already in memory.
 type trained struct {
 	timing
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// train measures how many records one run processes in a number of seconds or a little more. Batches have the
-// given mean size, half of the records.
+// train measures how many records one run processes in the requested seconds. A batch has half of the rows on
+// average.
 func train(net string, batch int, private bool) error {
 	model, cols, err := build(net)
 	if err != nil {
