@@ -15,8 +15,8 @@ const schemaEvents = "pate.events/1"
 // maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
 
-// ErrBadJSON is wrapped by the errors for documents that are not the JSON form of an event or a schedule.
-// Causes are unknown, missing or repeated fields, unknown types, wrong values, and excessive depth or size.
+// ErrBadJSON is wrapped by the errors for text that is not the JSON form of an event or a schedule. Causes
+// are unknown, missing or repeated fields, unknown types, wrong values, and excessive depth or size.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
 // Schedule is a list of events under one relation. Its JSON form is
@@ -193,7 +193,7 @@ type object struct {
 	values map[string]json.RawMessage
 }
 
-// readObject differs from encoding/json: keys are exact and unique.
+// readObject is stricter than encoding/json: it rejects repeated keys and keys with other letter case.
 func readObject(data []byte) (*object, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
@@ -255,7 +255,7 @@ func (o *object) takeField(key string, v reflect.Value, depth int) error {
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *float64:
-		// ParseFloat accepts more than JSON does, but value is already valid JSON.
+		// value is already valid JSON, so the wider syntax of ParseFloat does no harm.
 		*p, err = strconv.ParseFloat(string(value), 64)
 		if err != nil {
 			return fmt.Errorf("%w: field %q must be a number, got %.40s", ErrBadJSON, key, value)

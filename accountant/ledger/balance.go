@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is everything reserved, as one divergence per Rényi order. Each reservation updates it, so the time
-// to compute the cost of an event does not grow with the number of reservations.
+// balance is the composition of all reservations, as one divergence per Rényi order. Each reservation updates
+// it, so the time of a reservation does not grow with their number.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // search between orders, in mode Reserved with default orders
@@ -20,7 +20,7 @@ type balance struct {
 	carry   []float64
 	failure float64
 
-	// Orders for the cost of a single release, and their penalties. Set at first use.
+	// Finite default orders and their penalties, for the method gaussian. Set at first use.
 	aloneOrders, alonePenalty []float64
 
 	memo *Claim // result of total; nil after a new reservation
@@ -65,10 +65,10 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta for each finite order of a filter. Each outcome of a run belongs to an
-// order that stayed within its budget. On these outcomes the run equals a run that only this order would
-// stop. So the parts of delta add up to a bound for the whole run. The rule "some order is in budget" with
-// undivided delta guarantees nothing: testdata/filters.json has runs whose delta is twice the target.
+// share returns the part of delta for each finite order of a filter. Every outcome belongs to an order whose
+// budget was not exceeded. On the outcomes of an order the run equals a run with a filter of this order only.
+// So the parts of delta add up to a bound for the whole run. Without dividing delta, a run can have twice the
+// target delta (examples in testdata/filters.json).
 func share(c Config, delta float64) float64 {
 	finite := 0
 	for _, a := range c.Orders {
@@ -83,8 +83,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns the epsilon that order a adds to a divergence at delta, rounded up. It converts a known
-// divergence, so only package accountant contains the conversion formula.
+// penalty returns the difference of epsilon at delta and the divergence of order a, rounded up. It converts a
+// known divergence, so that only package accountant contains the conversion formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -95,15 +95,15 @@ func penalty(a, delta float64) (float64, error) {
 			return 0, fmt.Errorf("ledger: %w", err)
 		}
 		if epsilon > 0 {
-			// The conversion adds to known: a term of log delta, log(1-1/a), and -log(a)/(a-1). The last term
-			// is in [-1, 0]. The first term is at most the sum of the rest.
+			// epsilon is known - log(delta)/(a-1) + log(1-1/a) - log(a)/(a-1). The last term is in [-1, 0].
+			// The other terms are bounded for the rounding error below.
 			return mathx.Up(epsilon - known + 1e-14*(known+epsilon-math.Log1p(-1/a)+1)), nil
 		}
 	}
 }
 
-// chargeOf returns the charge of an event in JSON, and counts nothing. It decodes the event from text, so the
-// caller cannot change the event later.
+// chargeOf returns the charge of an event in JSON without adding a reservation. It decodes the event from
+// text, so the caller cannot change the event later.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -131,7 +131,6 @@ func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
 	return curve, failure, wrapped(err)
 }
 
-// curve returns the curve of c. It computes a curve that is not stored.
 func (b *balance) curve(c *charge) ([]float64, error) {
 	if c.curve != nil {
 		return c.curve, nil
@@ -140,7 +139,6 @@ func (b *balance) curve(c *charge) ([]float64, error) {
 	return curve, err
 }
 
-// add counts one more reservation of c.
 func (b *balance) add(c *charge) error {
 	curve, err := b.curve(c)
 	if err != nil {
@@ -171,13 +169,12 @@ func (b *balance) add(c *charge) error {
 // sumSlack bounds the relative rounding error of a compensated sum.
 const sumSlack = 1e-14
 
-// divergence returns the total at order i plus more, rounded up.
 func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders. It covers everything reserved and one reservation of
-// more, which may be nil. In mode Filter the filter decides by this epsilon, which bounds no release.
+// onOrders returns the least epsilon over the orders for all reservations and, if more is not nil, one of
+// more. In mode Filter a reservation must keep this epsilon within the budget, but it is not a guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -218,7 +215,7 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift returns the decrease of log delta by failures. It is 0 in mode Filter, which has FailureDelta.
+// shift returns the decrease of log delta if failure is subtracted from delta, or 0 in mode Filter.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
 		return 0
@@ -230,8 +227,8 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns the increase of the penalty of order a if log delta decreases by shift. Every conversion
-// divides log delta by a-1. Order +Inf uses no delta, but some delta must be left.
+// atOrder returns the increase of the penalty of order a if log delta decreases by shift. The conversion
+// divides log delta by a-1. Order +Inf uses no delta, but the rest of delta must be above 0.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):
@@ -284,7 +281,7 @@ func (b *balance) restore(s snapshot) {
 	b.kinds = b.kinds[:len(s.counts)]
 }
 
-// schedule returns everything reserved. Equal events are counted together.
+// schedule returns all reserved events. Equal events are merged.
 func (b *balance) schedule() accountant.Schedule {
 	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
 	for i, c := range b.kinds {

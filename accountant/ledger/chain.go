@@ -18,7 +18,7 @@ import (
 // ErrCorrupt matches every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError reports the first line that does not follow from earlier lines. All charges are then unknown.
+// CorruptError reports the first line that is inconsistent with earlier lines. The charges are then unknown.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -32,7 +32,7 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the state after all lines read or written. Its size grows with the number of different events,
+// chain is the state of a ledger after all its lines. Its size grows with the number of different events,
 // runs and gaps between commits, but not with the number of lines.
 type chain struct {
 	header  header
@@ -89,7 +89,6 @@ func (c *chain) follow(text []byte) (line, error) {
 	return l, nil
 }
 
-// append counts a line that was applied.
 func (c *chain) append(text []byte) {
 	c.lines++
 	c.size += int64(len(text)) + 1
@@ -108,7 +107,7 @@ func (c *chain) link(l line) error {
 	return nil
 }
 
-// apply changes the state by l. It fails if l does not follow from the earlier lines.
+// apply updates the state with l. It fails if l is inconsistent with the earlier lines.
 func (c *chain) apply(l line) error {
 	switch l.kind {
 	case headerLine:
@@ -135,7 +134,7 @@ func (c *chain) apply(l line) error {
 	}
 }
 
-// take adds n entries to the run. first is the index of the first of them.
+// take adds n entries to the run. first is the index of the first added entry.
 func (r *run) take(first, n int64) {
 	if r.entries == 0 {
 		r.first = first
@@ -164,7 +163,6 @@ func (c *chain) named() int64 {
 	return n
 }
 
-// mayReserve returns an error if no more charges are allowed.
 func (c *chain) mayReserve() error {
 	switch {
 	case c.exhausted:
@@ -192,7 +190,7 @@ func (c *chain) reserve(l line) error {
 	return c.charge(l, more)
 }
 
-// charge adds a reservation. Its epsilon must have been checked.
+// charge adds a reservation whose epsilon was checked.
 func (c *chain) charge(l line, more *charge) error {
 	if err := c.balance.add(more); err != nil {
 		return err
@@ -204,7 +202,7 @@ func (c *chain) charge(l line, more *charge) error {
 	return nil
 }
 
-// sameEpsilon checks the total epsilon in the line of a reservation.
+// sameEpsilon compares the epsilon in the line of a reservation with the recomputed epsilon.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
 	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
@@ -265,7 +263,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns the epsilon of everything reserved. A sealed ledger uses claimOfSeal.
+// total returns the epsilon of all reservations. For a sealed ledger it is the result of claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
@@ -323,7 +321,7 @@ func (r *lineReader) next() ([]byte, error) {
 }
 
 // read appends all whole lines of r and passes each line to visit, which may be nil. It returns the bytes
-// after the last newline, or nil, without the zero bytes that some file systems leave after a power failure.
+// after the last newline, or nil. It removes zero bytes that some file systems append after a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
@@ -356,7 +354,7 @@ func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err erro
 	}
 }
 
-// spans is a set of positive integers, stored as intervals. Commits are nearly in order, so it is short.
+// spans is a set of positive integers, stored as few intervals, because commits are nearly in order.
 type spans struct {
 	of []span // sorted, with gaps between neighbours
 	n  int64

@@ -14,7 +14,7 @@ import (
 //  2. The order of use, and whether an event is used, may depend on answers. The product of the pairs of all
 //     events still dominates the run in every hockey-stick divergence (package accountant, "The order may be
 //     adaptive").
-//  3. An unused event can be drawn and discarded, which is post-processing.
+//  3. An unused event can be run and its result discarded, which is post-processing.
 //  4. A session that keeps noise between answers is one step. Parallel sessions compose concurrently.
 //  5. Rényi curves bound the same run. Both bounds depend only on the reserved events. So the smaller bound,
 //     chosen once, is valid at every delta.
@@ -25,18 +25,18 @@ import (
 //
 // A ledger with privacy loss distributions refuses an event that bounds only Rényi divergences (see [Use]).
 
-// Claim is the epsilon of everything reserved and the accountant that proved it.
+// Claim is the epsilon of all reservations and the accountant that proved it.
 type Claim struct {
 	Epsilon float64           // sealed ledger: the larger of the seal and the upper bound of this version
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack is the reason why privacy loss distributions gave no bound, if they were tried.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again is this version's interval. Both are zero if they agree.
+	// Sealed is the epsilon of the seal and Again the interval of this version. Both are zero if they agree.
 	Sealed float64
 	Again  *accountant.Bound
 }
 
-// claim returns the cost at delta of everything reserved plus the charges in more.
+// claim returns the cost at delta of all reservations plus the charges in more.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
 	cfg := accountant.AutoConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
@@ -60,8 +60,8 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns the epsilon of everything reserved. In mode Reserved it is a bound by the ledger's
-// accountant. In mode Filter it is the admitted total, which bounds nothing.
+// total returns the epsilon of all reservations. In mode Reserved it is a guarantee by the ledger's
+// accountant. In mode Filter it is the result of onOrders, which is not a guarantee.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -83,10 +83,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two values for one reservation of more: the epsilon of its line, and the total that must fit
-// the budget. Normally both are the least epsilon over the orders, which is fast. If this exceeds the budget,
-// or method is ByPLD, the total is the least epsilon that the accountant proves. The line then has the same
-// epsilon if the accountant is ByRDP.
+// price returns two epsilons of all reservations and one of more. The first is written to the line. The
+// second (total) must fit the budget. Normally both are the result of onOrders, which is fast. If onOrders
+// exceeds the budget, or method is ByPLD, total is the least epsilon that the accountant proves. For ByRDP
+// the first epsilon then equals total.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -113,8 +113,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the cost of charges on an empty ledger. In mode Filter and by RDP it uses only the first
-// charge.
+// alone returns the epsilon of the charges on an empty ledger. In mode Filter and with ByRDP only the first
+// charge counts.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -127,8 +127,8 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that unsealed reservations fit the budget. Nothing was drawn under them, and no seal proves
-// that another version admitted them.
+// within checks that the reservations of an unsealed ledger fit the budget. Without a seal nothing was
+// released.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -199,7 +199,8 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version can have proved seal as an upper bound for the interval in.
+// plausible reports whether another version can have sealed this epsilon if this version computes the
+// interval in.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

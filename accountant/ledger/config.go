@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Mode determines when costs may be chosen, and so which total is a bound.
+// Mode determines whether costs may depend on earlier answers.
 type Mode int
 
 const (
@@ -68,30 +68,30 @@ type Config struct {
 	Epsilon  float64             // budget; finite and > 0
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen at the end, and
-	// nil means accountant.DefaultOrders with a search between them. In mode Filter the orders are fixed, and
-	// Delta is split evenly among finite orders. nil then means the one order at which the budget admits the
-	// largest Gaussian cost. Order +Inf adds pure epsilons and uses no Delta.
+	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen for the total. Nil
+	// then means accountant.DefaultOrders with a search between them. In mode Filter Delta is split evenly
+	// among the finite orders. Nil then means the one order that admits the largest Gaussian cost. Order +Inf
+	// adds pure epsilons and uses no Delta.
 	Orders []float64
 	// Accountant proves the epsilon. ByRDP, the default, uses Rényi divergences. In mode Reserved, ByAuto
 	// also uses privacy loss distributions where the events support them, and ByPLD uses only these. ByAuto
 	// and ByPLD refuse events that bound only Rényi divergences, such as DP-SGD. An existing file keeps its
 	// accountant, and a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
-	// FailureDelta is for mode Filter: the part of Delta for events that may fail, such as a stability
-	// release. 0 refuses such events. Mode Reserved requires 0.
+	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
+	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.
 	FailureDelta float64
 	// Run identifies a resumable run with fixed private input, secret key and sequence of reservations. In a
-	// reopened file, a Reserve that repeats the next entry returns that entry without a charge. The answers
-	// are then the same bit for bit. Leave Run empty if noise is fresh. For runs on a shared ledger see
-	// [Ledger.Run].
+	// reopened file, a Reserve that repeats the next entry returns this entry without a charge, because the
+	// answer is identical. If the noise of a rerun differs, Run must be empty. For runs on a shared ledger
+	// see [Ledger.Run].
 	Run string
 	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional.
 	Data string
-	// Noise is the source of all noise. It is optional, but without it no statement allows release.
+	// Noise is the source of all noise. It is optional, but without it a statement does not allow release.
 	Noise Noise
-	// Waived lists, in order, the checks that the data owner overrode, such as "duplicates" for teachers that
-	// vote alike. The epsilon of the ledger may then be wrong, so nothing may be released.
+	// Waived lists the checks that the data owner skipped, in increasing order. An example is "duplicates"
+	// for teachers that vote identically. Epsilon may then be wrong, so nothing may be released.
 	Waived []string
 }
 

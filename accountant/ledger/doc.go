@@ -1,7 +1,7 @@
 // Package ledger charges the privacy cost of a mechanism before its results are released.
 //
-// A Ledger has one budget, one unit and one relation. Reserve adds the worst case of a mechanism to
-// everything reserved before. If the sum fits the budget, Reserve writes an entry and syncs it to disk. A
+// A Ledger has one budget, one unit and one relation. Reserve adds the worst-case cost of a mechanism to all
+// earlier reservations. If the total fits the budget, Reserve writes an entry and syncs it to disk. A
 // mechanism needs the Reservation to run. Commit records the hash of an outcome before its release.
 //
 //	l, err := ledger.Open(ctx, "run.jsonl", ledger.Config{
@@ -14,49 +14,50 @@
 //
 // # Modes
 //
-// Rényi curves add, and each order gives an epsilon. The time of the charges decides which order may be used.
+// Rényi curves add up, and each order gives an epsilon. The mode decides which order may be used.
 //
 // In mode [Reserved], the default, all reservations precede the first use. The first use writes a seal, after
-// which Reserve fails. The order is then chosen for the whole ledger. With Config.Accountant, privacy loss
-// distributions allow 13 to 19 % more answers at the same epsilon.
+// which Reserve fails. So the best order for all reservations may be used. With Config.Accountant, privacy
+// loss distributions allow 13 to 19 % more answers at the same epsilon.
 //
-// In mode [Filter] costs may depend on earlier answers, also from several programs in turn. The orders are
-// fixed when the ledger is made, and delta is split among them. Privacy loss distributions cannot be used.
-// The rule "some order is in budget" with undivided delta cannot be configured: for some mechanisms it
-// doubles delta.
+// In mode [Filter] costs may depend on earlier answers. Several programs may use the ledger, one after the
+// other. The orders are fixed when the ledger is made, and delta is split among them. Privacy loss
+// distributions cannot be used. A filter that gives every order the whole delta is not offered, because it
+// can double delta.
 //
-// Costs are events, which are worst cases over all data. A cost that depends on the data cannot be an entry,
-// because even the decision to stop would reveal something.
+// A cost is an event, a worst case over all data. A cost that depends on the data cannot be an entry, because
+// the decision to stop would reveal information.
 //
 // # Guarantee
 //
 // All releases under one ledger together are (Epsilon, Delta)-differentially private for its unit and
-// relation. In mode Reserved the curves do not depend on any answer, so they add up (Mironov 2017). Their
-// sum, [Ledger.Epsilon], is the guarantee. The composition of all privacy loss distributions bounds the same
-// run in any order of use (proof in claim.go). In mode Filter each order bounds the runs that end within it,
-// and the parts of delta add up (Feldman, Zrnic 2021; with interleaved sessions, Haney et al. 2023). The
-// guarantee is then the budget, because a total that depends on answers bounds nothing (Rogers et al. 2016).
+// relation. In mode Reserved the curves do not depend on any answer, so they add up (Mironov 2017). The
+// guarantee is the epsilon of their sum, [Ledger.Epsilon]. The composition of all privacy loss distributions
+// bounds the same run in any order of use (proof in claim.go). In mode Filter each order has a filter with a
+// part of delta. The parts add up (Feldman, Zrnic 2021; interleaved sessions: Haney et al. 2023). The
+// guarantee is then the budget. A total that depends on answers is no guarantee (Rogers et al. 2016).
 //
 // A crash may waste budget but never returns any. Reserve and Commit return after their lines are synced, so
-// the file has every outcome that was released. A last line that was cut off belongs to a call that never
-// returned. It counts as reserved when the file is opened again:
+// the file has every released outcome. A last line that is cut off is from a call that never returned. It
+// counts as reserved when the file is opened again:
 //
 //   - If the line contains the whole event, the event is charged.
 //   - Otherwise a resumable run is charged when it repeats the reservation.
-//   - Without such a run, the rest of the budget is charged.
-//   - A seal that was cut off is a seal.
+//   - If no resumable run can repeat it, the rest of the budget is charged.
+//   - A seal that is cut off counts as a seal.
 //
-// After a crash on a reliable disk, the line may be removed by hand before opening: nothing ran under it.
+// After a crash on a reliable disk, the line may be removed by hand before Open. Nothing ran under it.
 //
 // # File
 //
 // The file has mode 0600 and contains lines of JSON. Lines are appended and never changed. The header has the
 // Config, the orders, the module version and a random id. A "reserve" line has an event and the total epsilon
 // by Rényi divergences, which may exceed the budget if privacy loss distributions make the event fit. A
-// "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the total and, if several
-// were possible, the accountant. A "run" line has the id of a run that shares the ledger. A "torn" line has a
-// line that was cut off. Each line has its number, the SHA-256 of the previous line ("prev") and the CRC-32C
-// of its earlier bytes ("check"). A hash can confirm a guess, so the file is secret until release.
+// "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the total and, unless
+// Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that shares the ledger. A
+// "torn" line quotes a line that was cut off. Each line has its number, the SHA-256 of the previous line
+// ("prev") and the CRC-32C of its earlier bytes ("check"). A hash can confirm a guess, so the file is secret
+// until release.
 //
 // The epsilon of a sealed ledger is the larger of its seal and of the epsilon that this version proves.
 // Another version may have sealed a different epsilon. The file is valid if the seal is within the budget and
@@ -66,20 +67,21 @@
 //
 // # Caveats
 //
-// A mechanism states in its [Use] whether its event holds for one relation only, and whether its noise is
-// secret. A ledger with a different relation or noise refuses it. The ledger does not interpret the unit. An
-// event covers one input, such as a vote or a row. The caller must ensure at most one such input per unit.
+// The [Use] of a mechanism contains the only relation for which its event holds, and whether its noise is
+// secret. A ledger with a different relation or noise refuses the mechanism. The ledger does not interpret
+// the unit. An event covers one input, such as a vote or a row. The caller must ensure at most one such input
+// per unit.
 //
-// No accounting covers several ledgers: two ledgers about the same people spend both budgets. Use one ledger
-// for all releases about the same people.
+// No ledger limits the total of several ledgers. Two ledgers about the same people spend both budgets. Use
+// one ledger for all releases about the same people.
 //
 // The chain of hashes and the "check" fields reveal an accidental change and its line. They do not reveal
-// lines removed at the end, or an older copy. A forger can compute all hashes again, because they have no
-// key. So package run stores [Ledger.Head] next to the ledger and in the user's state folder, and [Open] and
-// [Verify] compare it. If others may write there, store the head that the statement prints elsewhere. [Sign]
+// lines removed at the end, or an older copy. The hashes have no key, so a forger can compute them again. So
+// package run stores [Ledger.Head] next to the ledger and in the user's state folder, and [Open] and [Verify]
+// compare it. If other people can write to these folders, store the head of a statement elsewhere. [Sign]
 // signs a head, and [Open] and [Verify] check the signature.
 //
-// Config.Data is compared, not interpreted. No mode covers a worst case that was chosen from private data.
+// Config.Data is compared, not interpreted. No mode covers an event that was chosen from private data.
 //
 // [Open] blocks while another process holds the file. If the file is then removed, renamed, replaced or
 // written by another process, the next write returns [ErrBroken]. On some network mounts (NFS, SMB) locks do

@@ -18,7 +18,7 @@ import (
 // of the disk are then unknown. Open the file again to read them.
 var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
 
-// store is the file of a ledger. No other process holds it.
+// store is the locked file of a ledger.
 type store interface {
 	io.ReaderAt
 	io.WriterAt
@@ -29,8 +29,8 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file. The lock holds for the file, not for its name. If the name refers to another file,
-// another process may hold a ledger with that name. So every write and sync checks the name.
+// disk is a locked file. The lock is on the file, not on the name. If the file was renamed, another process
+// may lock a new file of this name. So every write and sync checks the name.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -41,7 +41,7 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	// Check first, because opening other kinds of files may have effects.
+	// Reject other kinds of files before opening them, because opening a device may have effects.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("ledger: %s is no regular file", path)
 	}
@@ -115,7 +115,6 @@ type file struct {
 
 func (f *file) lines() *lineReader { return newLineReader(io.NewSectionReader(f.store, 0, f.size)) }
 
-// wrapped returns err with the prefix of this package, or nil.
 func wrapped(err error) error {
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
@@ -170,8 +169,8 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 // settleBytes is the number of bytes at the end of a file that Open writes again.
 const settleBytes = 1 << 20
 
-// settle ensures that everything that was read is on disk. After a kill or a failed sync, the end of the file
-// may be only in the memory of the kernel. So settle writes the end again and syncs it.
+// settle writes the end of the file again and syncs it. After a kill or a failed sync, the end that was read
+// may be only in the memory of the kernel.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -208,8 +207,8 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return wrapped(f.store.Sync())
 }
 
-// append encodes lines that were applied to c and writes them to disk. After one failure every call fails. It
-// removes the remains of a failed write if the disk allows this.
+// append encodes lines that were applied to c and writes them to disk. After one failure every call fails.
+// After a failed write it truncates the file if possible.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -277,14 +276,14 @@ type repair struct {
 }
 
 // mend chooses the repair of a fragment at the end of a file. The append of the fragment never returned, so
-// nothing was released under it. But a disk may have damaged a whole line. So no possible charge is dropped:
+// nothing was released under it. But the disk may have damaged a whole line. So no possible charge is lost:
 //
-//   - A line that lacks only its newline is a line.
-//   - A reservation with its event is that reservation.
-//   - A seal is that seal, because it may have been whole and used.
-//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. So is a
-//     possible reservation if only such runs have charged the ledger.
-//   - Any other possible reservation takes all of the remaining budget.
+//   - A line that lacks only the newline is kept.
+//   - A reservation that contains its event is completed.
+//   - A seal is completed, because the seal may have been whole and used.
+//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. A
+//     possible reservation is dropped if only resumable runs have charged the ledger.
+//   - Any other possible reservation is charged the rest of the budget.
 //   - Any other line charges nothing and is dropped.
 //   - A fragment that no append can leave is corrupt.
 //
@@ -294,7 +293,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if err == nil {
 		return repair{append(bytes.Clone(fragment), '\n'), "it lacked its newline"}, nil
 	}
-	// half: the fragment is a tornLine that was cut off. Lines of other kinds begin differently.
+	// half means that the fragment is the start of a tornLine. Lines of other kinds begin differently.
 	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
 	if !errors.Is(err, errShort) && !half {
 		return repair{}, err

@@ -24,7 +24,7 @@ type header struct {
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
 	// Accountant, Conversion and Orders determine the epsilon of every line. With default orders in mode
-	// Reserved, the best real order is used at the seal, and for a total that fits only between two orders.
+	// Reserved, the seal uses the best real order. So does a reservation that fits only between two orders.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
@@ -53,7 +53,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// order is a Rényi order. Its JSON form can be infinite.
+// order is a Rényi order whose JSON form may be infinite.
 type order float64
 
 func (o order) MarshalJSON() ([]byte, error) {
@@ -71,7 +71,7 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(o))
 }
 
-// newHeader checks a Config and fills in its open fields.
+// newHeader checks a Config and sets defaults.
 func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
@@ -150,7 +150,7 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	// The decoder accepts repeated fields and other letter case. Comparing the encoded form refuses them.
+	// The decoder accepts repeated fields and other letter case. The comparison below rejects them.
 	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
 		return h, errors.New("the header is not written as this program writes it")
 	}

@@ -25,7 +25,7 @@ type Ledger struct {
 	own    *Run  // reservations without a named run
 	open   map[string]bool
 	closed bool
-	// recorded holds the outcomes that were committed before the file was opened, by entry. nil: not read.
+	// recorded maps entries to outcomes committed before the file was opened. It is nil until it is needed.
 	recorded map[int64][sha256.Size]byte
 }
 
@@ -98,7 +98,6 @@ func (l *Ledger) Close() error {
 	return l.file.store.Close()
 }
 
-// usable returns an error if the ledger is closed or broken.
 func (l *Ledger) usable() error {
 	switch {
 	case l.closed:
@@ -109,12 +108,12 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve adds e to everything reserved before, writes an entry to disk, and returns the reservation. Errors:
-// a *BudgetError if e exceeds the budget, and in mode Reserved ErrSealed after the first use. Nothing is
-// spent then. After a failed write, this and all later calls return ErrBroken.
+// Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. Errors: a
+// *BudgetError if the total exceeds the budget, and in mode Reserved ErrSealed after the first use. With
+// these errors nothing is spent. After a failed write, this and all later calls return ErrBroken.
 //
-// If Config.Run is set, Reserve first returns the entries of the opened file, in order and without a charge.
-// The events must equal the recorded events.
+// If Config.Run is set, the first calls return the entries of the opened file, in order and without a charge.
+// Their events must equal the recorded events.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
 // ReserveBatch reserves all events in order with one sync, or no event.
@@ -122,7 +121,7 @@ func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error)
 	return l.own.ReserveBatch(events)
 }
 
-// reserve charges new entries to the run r.
+// reserve charges new entries of run r.
 func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, error) {
 	c := l.chain
 	if err := c.mayReserve(); err != nil {
@@ -220,8 +219,8 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the total of everything reserved at the ledger's delta. In mode Reserved it bounds all past
-// and future releases. In mode Filter it is the admitted total. The guarantee is then the budget.
+// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved it bounds all past
+// and future releases. In mode Filter it only decides about reservations, and the guarantee is the budget.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
@@ -237,7 +236,7 @@ func (l *Ledger) Claim() (Claim, error) {
 // Config returns the configuration of the ledger.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
-// Schedule returns everything reserved, in order of first reservation. Equal events are counted together.
+// Schedule returns all reserved events, in order of first reservation. Equal events are merged.
 func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()

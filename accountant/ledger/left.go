@@ -11,15 +11,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is the rest of a budget under composition. It exceeds the difference of two epsilons: after 1.2 of 2,
-// about 1.55 is left. It uses Rényi divergences only. If the ledger also uses privacy loss distributions,
-// [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// Left is the rest of a budget under composition. It exceeds the difference of epsilons. For example, about
+// 1.55 is left if epsilon is 1.2 and the budget is 2. Left uses Rényi divergences only. If the ledger also
+// uses privacy loss distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
-	// Rho is the zero-concentrated cost of the largest Gaussian release that fits. That release has the noise
-	// multiplier 1/sqrt(2 Rho).
+	// Rho is the zCDP cost of the largest Gaussian release that fits. The release has the noise multiplier
+	// 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the cost of that release alone, at the ledger's delta and the best default order. If a
-	// larger pure epsilon fits at order +Inf, Epsilon is that pure epsilon.
+	// Epsilon is the cost of this Gaussian release alone, at the ledger's delta and the best default order.
+	// If a larger pure epsilon fits at order +Inf, Epsilon is this pure epsilon.
 	Epsilon float64
 }
 
@@ -42,7 +42,7 @@ func (b *balance) left() Left {
 }
 
 // gaussian returns the epsilon of one Gaussian release alone at the ledger's delta. It uses the default
-// orders, because at the single order of a filter even a tiny release costs the whole penalty.
+// orders, because a filter has few orders, at which even a tiny release costs the penalty.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -78,7 +78,7 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns the largest n for which one accountant.Repeated of n events e fits now. It reserves nothing.
+// Fits returns the largest n for which accountant.Repeated{e, n} fits the budget now. It reserves nothing.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, wrapped(err)
 }
 
-// LeastNoise returns the least noise at which event fits now. It reserves nothing.
+// LeastNoise returns the least noise for which event(noise) fits the budget now. It reserves nothing.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *Ledger) trial() (accountant.Accountant, error) {
 	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
-// trial is an accountant for everything reserved plus one event.
+// trial is an accountant for all reservations plus one event.
 type trial struct {
 	balance *balance
 	method  accountant.Method
@@ -143,7 +143,7 @@ func (t *trial) Epsilon(context.Context, float64) (accountant.Bound, error) {
 	if err != nil {
 		return accountant.Bound{}, err
 	}
-	// Do not use price: its fast case would stop a calibration at noise whose cost just fits by the orders.
+	// Do not use price. Its fast case returns a larger epsilon, so a calibration would find too much noise.
 	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }
@@ -186,8 +186,8 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance and returns their charges and the total after each event. An error adds
-// none.
+// count adds events to the balance. It returns the charges and the epsilons of their lines. On an error it
+// adds nothing.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
@@ -225,7 +225,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	return charges, epsilons, nil
 }
 
-// affordAll checks that a counted batch fits. It removes a batch that does not fit from the balance.
+// affordAll checks that a batch added by count fits the budget. On an error it restores the balance.
 func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
 	b := l.chain.balance
 	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
@@ -272,7 +272,7 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 }
 
 // afford returns the charge of an event and the epsilon of its line. Errors: a *BudgetError. If together is
-// set, the caller must check the budget of the whole batch.
+// set, afford does not check the budget, and the caller must check it for the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

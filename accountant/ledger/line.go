@@ -33,7 +33,8 @@ const (
 //	"prev":"…","check":"…"}
 //
 // prev is the SHA-256 of the previous line and reveals changes of any line before the last. check is the
-// CRC-32C of the bytes before it and reveals changes of the last line. A line has only one valid form.
+// CRC-32C of the earlier bytes of the line and reveals changes of the last line. A line has only one valid
+// form.
 type line struct {
 	number  int64
 	kind    kind
@@ -88,7 +89,7 @@ func (l *line) encode(dst []byte) []byte {
 	return append(dst, `"}`...)
 }
 
-// claim stores total in a seal. The ledger has header h.
+// claim stores total in a seal line of a ledger with header h.
 func (l *line) claim(total Claim, h header) {
 	if l.epsilon = total.Epsilon; h.Accountant != accountant.ByRDP {
 		l.by = total.By
@@ -100,15 +101,15 @@ var (
 	errMore  = errors.New("something follows the entry") // the text is a valid line followed by other bytes
 )
 
-// decode parses one line without its newline. The slices of the result point into text. On errShort the
-// result has the fields before the cut.
+// decode parses one line without its newline. The slices of the result point into text. If the error is
+// errShort, the result has the fields before the cut.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line
 	s.literal(`{"line":`)
 	l.number = s.integer()
 	s.literal(`,"`)
-	// The first letter of a line that was cut off after it shows whether the line can be a charge.
+	// If the line is cut off after this letter, the letter shows whether the line can be a charge.
 	switch {
 	case bytes.HasPrefix(s.rest, []byte("c")):
 		l.kind = commitLine
@@ -173,7 +174,7 @@ func decode(text []byte) (line, error) {
 	return l, nil
 }
 
-// scanner parses a line from left to right, up to the first error. errShort: the text is the start of a line.
+// scanner parses a line from left to right, up to the first error.
 type scanner struct {
 	rest []byte
 	last []byte // result of quoted
@@ -307,7 +308,7 @@ func (s *scanner) hex(dst []byte) {
 
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string, or a JSON object by matching braces.
+// extent reads a JSON string or a JSON object, which starts with the byte open.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil
@@ -339,7 +340,7 @@ func (s *scanner) extent(open byte) []byte {
 	return nil
 }
 
-// reservation reads a reservation from its entry index on. It fills in l also before a cut.
+// reservation reads a reservation line from the entry index on, up to the end or the cut.
 func (s *scanner) reservation(l *line) {
 	l.kind = reserveLine
 	l.entry = s.integer()

@@ -15,7 +15,7 @@ var (
 	// ErrNotReserved matches the error of Begin if the reserved event differs from the mechanism's worst
 	// case, or if the reservation was used before.
 	ErrNotReserved = errors.New("ledger: not reserved")
-	// ErrUnfit matches the error of Begin if the ledger does not admit the [Use]. Nothing is used up.
+	// ErrUnfit matches the error of Begin if the ledger refuses the [Use]. The reservation stays unused.
 	ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
 )
 
@@ -44,8 +44,8 @@ func (u Use) fits(c Config) error {
 	return nil
 }
 
-// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs one
-// before it reads a vote, so no run can be uncharged by accident.
+// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs a
+// Reservation before it reads private data, so no run can be uncharged by accident.
 type Reservation struct {
 	ledger *Ledger
 	index  int64
@@ -54,7 +54,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// For a commit in this session. The ledger's lock guards both fields.
+	// The outcome of a commit in this session. Ledger.mu guards both fields.
 	committed bool
 	outcome   [sha256.Size]byte
 }
@@ -68,9 +68,9 @@ func (r *Reservation) Entry() int64 { return r.index }
 // Relation returns the relation of the ledger.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
-// Begin marks the reservation as used by a mechanism with worst case e. In mode Reserved the first use seals
-// the ledger on disk. After an error the mechanism must not start. Errors: ErrNotReserved if e differs from
-// the charged event or the reservation was used before, and ErrUnfit if the ledger does not admit use.
+// Begin marks the reservation as used by a mechanism whose worst case is e. In mode Reserved the first use
+// seals the ledger on disk. After an error the mechanism must not start. Errors: ErrNotReserved if e differs
+// from the charged event or the reservation was used before, and ErrUnfit if the ledger does not admit use.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -93,7 +93,6 @@ func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	return nil
 }
 
-// is reports whether e is the charged event.
 func (c *charge) is(e accountant.Event) bool {
 	if e == nil {
 		return false
@@ -207,8 +206,8 @@ func (l *Ledger) Committed(reservations ...*Reservation) bool {
 	})
 }
 
-// Run is a resumable run on a shared ledger. An equal id must mean the same private input, secret key and
-// sequence of reservations. A resumed run first gets its recorded entries, in order and without a charge.
+// Run is a resumable run on a shared ledger. Runs with equal ids must have equal private inputs, secret keys
+// and reservations. A resumed run first gets its recorded entries, in order and without a charge.
 type Run struct {
 	ledger *Ledger
 	id     string // "" for reservations without a named run
@@ -242,7 +241,7 @@ func (l *Ledger) Run(id string) (*Run, error) {
 	return r, nil
 }
 
-// resume makes the run return its recorded entries first. It reads them from the file again, to save memory.
+// resume makes Reserve return the recorded entries first. It reads them from the file again, to save memory.
 func (r *Run) resume(entries int64) {
 	r.left = entries
 	r.replay = r.ledger.file.lines()
@@ -289,7 +288,7 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return append(reservations, fresh...), nil
 }
 
-// putBack reverts calls of next.
+// putBack makes next return these reservations again.
 func (r *Run) putBack(reservations []*Reservation) {
 	r.back = append(reservations, r.back...)
 	r.left += int64(len(reservations))

@@ -33,7 +33,7 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off, or is "". All other fields treat that line as Open would.
+	// Torn describes a last line that is cut off, or is "". Other fields include the repair by Open.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
@@ -46,8 +46,8 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
-// accountant. Its memory does not grow with the length. It takes no lock, so it reads a prefix of a file that
-// is being written. Errors: a *CorruptError if a line does not follow from earlier lines or contradicts opt.
+// accountant. Its memory does not grow with the length. It takes no lock and may read a prefix of a file.
+// Errors: a *CorruptError if a line is inconsistent with earlier lines or contradicts opt.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
@@ -119,9 +119,9 @@ func (c *chain) summary() (Summary, error) {
 // Committed reports whether the outcome of a ledger entry is committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim returns an epsilon at delta for everything released under the ledger. It is +Inf if no bound is
-// known. delta must be in (0, 1). In mode Reserved it covers everything reserved. In mode Filter it covers
-// the whole budget, because a total that depends on answers is no bound.
+// Claim returns an epsilon at delta in (0, 1) for all releases under the ledger, or +Inf if no bound is
+// known. In mode Reserved it is the epsilon of all reservations. In mode Filter it is the epsilon of the
+// whole budget, because a total that depends on answers is no bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -144,7 +144,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	case delta <= b.cfg.FailureDelta:
 		return math.Inf(1), nil
 	}
-	// Each set of outcomes is within the divergence of one order, so the worst order is the bound.
+	// On each set of outcomes the budget bounds the divergence of one order. So the bound is the worst order.
 	part, most := share(b.cfg, delta), 0.0
 	for i, a := range b.cfg.Orders {
 		p, err := penalty(a, part)
@@ -171,8 +171,8 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c.header.config(), nil
 }
 
-// Head identifies a ledger up to its last line. A ledger that lost lines at its end looks like a shorter
-// ledger. Only an earlier head reveals the loss (see [VerifyOptions]).
+// Head identifies a ledger up to its last line. Only an earlier Head reveals that a ledger lost lines at its
+// end (see [VerifyOptions]).
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
@@ -192,16 +192,15 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions holds outside information about a ledger and functions for its lines. All fields are
-// optional.
+// VerifyOptions holds information about a ledger from elsewhere, and functions that receive its contents. All
+// fields are optional.
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger. It is called at the first line, with the id of the ledger. A
-	// zero Head is ignored. A ledger without the line of an earlier head gives a *CorruptError. Only such a
-	// head reveals lost lines at the end or an older copy.
+	// zero Head is ignored. A ledger without the last line of an earlier head gives a *CorruptError. Only
+	// heads reveal lost lines at the end or an older copy.
 	Heads func(id string) ([]Head, error)
-	// Signature must be made with the private key of PublicKey, which must come from the signer, not from the
-	// signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError without the signed
-	// line.
+	// Signature is checked with PublicKey, which must come from the signer, not from the signature. Errors:
+	// ErrSignature for a different key or ledger, and a *CorruptError if the ledger lacks the signed line.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
 	// Accept may refuse a ledger after it was read and before anything is written.
@@ -231,7 +230,7 @@ func (c *chain) state() State {
 	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
 }
 
-// reading reads a file and checks the options.
+// reading is one pass over a file with the checks of VerifyOptions.
 type reading struct {
 	*chain
 	VerifyOptions
@@ -263,7 +262,7 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	return fragment, nil
 }
 
-// line compares an appended line with the earlier heads and passes its contents to the options.
+// line compares an appended line with the earlier heads and calls the functions of the options.
 func (r *reading) line(l line) error {
 	if l.kind == headerLine {
 		if err := r.first(); err != nil {
@@ -310,8 +309,7 @@ var ErrSignature = errors.New("ledger: signature does not hold")
 
 const signatureSchema = "pate.ledger-signature/1"
 
-// Signature proves that the holder of a key vouches for a ledger up to the line of Head. Later lines may be
-// appended, but the signature does not cover them.
+// Signature is a signature of a ledger up to the line of Head. It does not cover later lines.
 //
 // Signature.Signature is an Ed25519 signature of three lines, each with a newline:
 //
@@ -339,7 +337,7 @@ func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	return s, nil
 }
 
-// check returns an error unless the holder of key made the signature.
+// check returns an error unless the signature is valid for key.
 func (s Signature) check(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("an Ed25519 public key has %d bytes, not %d", ed25519.PublicKeySize, len(key))

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// MaxAllocated bounds the terms of a sum, because each term may add a rounding error. More steps are
-	// accounted as this many. This costs more, because a mean of more terms is smaller in the convex order.
+	// MaxAllocated bounds the steps, because each step may add a rounding error. A larger number is replaced
+	// by MaxAllocated. Fewer steps cost more: a mean of more ratios is smaller in the convex order.
 	MaxAllocated = 1 << 34
-	// maxAllocatedSquared bounds steps times the squared noise multiplier. The root of this product is one
-	// over the deviation of the loss. A grid as fine as this deviation would have more points to 0 than an
-	// int or a float64 can separate. More noise is accounted as less noise, which gives a larger result.
+	// maxAllocatedSquared bounds steps times the squared noise multiplier. Beyond this product the loss is
+	// too small for a grid in float64. Larger noise is replaced by less noise, which costs more.
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the number of products for one distribution.
 	maxAllocationWork = 1 << 26
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of a record in one random step of Gaussian steps. It caches computed distributions.
+// allocation is the pair of Gaussian noise on steps with the record in one random step, with cached
+// distributions.
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -42,7 +42,7 @@ func newAllocation(steps, sigma float64) *allocation {
 	return &allocation{counted, noise, counted < steps || noise < sigma, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw)}
 }
 
-// spread returns the approximate standard deviation of the loss of the bulk.
+// spread returns the approximate standard deviation of the loss, without rare large losses.
 func (a *allocation) spread() float64 {
 	v := 1 / (a.sigma * a.sigma)
 	if v < 500 {
@@ -51,7 +51,7 @@ func (a *allocation) spread() float64 {
 	return math.Sqrt(v)
 }
 
-// law returns the distribution of the sum on a grid of step h or less. It may cut tails of e^logTail.
+// law returns the distribution of the sum of the steps' ratios on a grid of step h or less. Tails may be cut.
 func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sumLaw, error) {
 	h = math.Min(math.Min(h, 0.25), a.spread()/2)
 	h = math.Exp2(math.Floor(2*math.Log2(h)) / 2) // few different values
@@ -71,8 +71,8 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build adds ratios by doubling. All grids of a level cause an error of blocks x (h_m m)^2, so small blocks
-// need only coarse grids. But one large ratio may make up the whole sum and must keep its place.
+// build sums the ratios by doubling. The error of sums of m ratios on a grid of step h is steps/m (h m)^2, so
+// small m needs only coarse grids. But one large ratio may dominate the sum.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {
@@ -104,14 +104,14 @@ func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumL
 	}
 }
 
-// pointLaw lists losses with the logs of their masses under P, and bounds the rest.
+// pointLaw lists losses with the logs of their masses under P, and bounds the mass not listed.
 type pointLaw struct {
 	loss, logMass []float64
 	zero, inf     float64 // mass under Q at loss -Inf, and under P at +Inf; upper distributions only
 	slack, place  float64 // relative error of a mass; error of a loss
 }
 
-// underflow exceeds all mass that a distribution loses below the least float64.
+// underflow bounds the total mass that a distribution loses because masses underflow to 0.
 const underflow = 1e-280
 
 func (a *allocation) points(l *sumLaw) *pointLaw {
@@ -178,7 +178,7 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw uses a coarse grid. Beyond this grid one ratio is the whole loss.
+// roughLaw uses a coarse grid. For losses beyond the grid only the largest ratio counts.
 func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)
@@ -219,7 +219,7 @@ func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse
 	return points.cells(h, func(from, step float64) int { return width(-from, -step) }).mirror(), nil
 }
 
-// splits reports whether distributions of random allocation are likely to come from transforms.
+// splits reports whether a part is a random allocation for which splitLaw probably applies.
 func (q *query) splits() bool {
 	for i := range q.parts {
 		if a := q.parts[i].spread; a != nil && a.sigma >= leastSplitNoise && q.parts[i].logTail > -34 {
@@ -229,7 +229,7 @@ func (q *query) splits() bool {
 	return false
 }
 
-// allocation returns the cached distributions of a pair. They serve both directions and all queries.
+// allocation returns the cache of distributions for a pair.
 func (m *Composer) allocation(p Pair) *allocation {
 	if m.allocations == nil {
 		m.allocations = make(map[Pair]*allocation)

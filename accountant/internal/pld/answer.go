@@ -36,7 +36,7 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the epsilon of a sum, as the larger value of both directions of its pairs.
+// Epsilon bounds the epsilon of a sum, the maximum over both directions (P, Q) and (Q, P) of its pairs.
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -83,9 +83,8 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 // maxRounds bounds the number of grid refinements for one query.
 const maxRounds = 8
 
-// firstBudget returns the fraction of the wanted width that the first grids should use. Their cost is
-// predicted within a factor of about 1.5. It is predicted to about 10 % for a nearly normal sum, except for
-// tails and rounding.
+// firstBudget returns the fraction of the wanted width for which the first grids are chosen. The width that
+// grids cause is predicted within a factor of 1.5, or within 10 % for a nearly normal sum.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -184,8 +183,8 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns the allowed width of an epsilon interval with an upper end of at most upper. It is the gap,
-// or a hundredth of the result if this is less.
+// width returns the wanted width of an epsilon interval: gap, or a hundredth of the approximate epsilon if
+// that is less. Epsilon must be at most upper.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -194,7 +193,7 @@ func (q *query) width(gap, upper float64) float64 {
 	return aim
 }
 
-// scale returns the approximate size of the result, which is at most most.
+// scale returns the order of magnitude of epsilon, which must be at most the parameter most.
 func (q *query) scale(most float64) float64 {
 	scale := math.Max(q.center, q.spread)
 	if q.sparse() {
@@ -203,8 +202,8 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes with the given budget, and enlarges the budget until memory and rounding allow a result. It
-// returns nil if nothing can be certified.
+// fit composes with grids that widen the interval by about *budget. It doubles *budget until memory and
+// rounding allow a result. It returns nil if no bound is certified.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -261,9 +260,8 @@ func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval
 				continue
 			}
 			if up == nil || up.delta(epsilon) > 2*out.Lower {
-				// Few losses of this direction may reach epsilon. A tilt that aims there proves nothing.
-				// Instead aim at the delta of the other direction. This direction may reach that delta at a
-				// smaller epsilon.
+				// If few losses reach epsilon, a tilt towards epsilon gives a useless bound. Instead bound
+				// the epsilon at which this direction has the delta of the other direction.
 				to := Target{DeltaUp: out.Lower, DeltaLow: out.Lower, Gap: m.Gap, enough: epsilon}
 				switch found, err := m.oneOrder(ctx, s, reverse, to); {
 				case err != nil:
@@ -303,7 +301,7 @@ func gaussianDelta(mu2, epsilon float64) Interval {
 		return Interval{Upper: math.Min(1, mu2)}
 	}
 	d := math.Exp(mathx.LogGaussianDelta(1/math.Sqrt(mu2), epsilon))
-	// An error of epsilon by slack changes log delta by less than its own size.
+	// A relative error slack of epsilon changes log delta by a smaller relative error.
 	wide := 1e-11 * (1 - math.Log(math.Max(d, 1e-320)))
 	return Interval{Lower: d * (1 - wide), Upper: math.Min(1, mathx.Up(d*(1+wide)))}
 }
@@ -318,6 +316,6 @@ func (m *Composer) newConvolver(ctx context.Context) *convolver {
 
 func (m *Composer) maxPoints() int { return int(m.MaxMemory / bytesPerPoint) }
 
-// bytesPerPoint is the memory of a convolution per point of its window. It includes the distributions before
-// and after, and cached roots of unity.
+// bytesPerPoint is the memory of a convolution per point of its window, with inputs, output and cached roots
+// of unity.
 const bytesPerPoint = 160

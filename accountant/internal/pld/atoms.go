@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses off + h*i. It is composed exactly on its own lattice. The mass
-// beyond the last atom is at infinite loss in an upper distribution, and missing in a lower distribution.
+// atoms is a pair with finitely many losses off + h*i. On this lattice its composition is exact. The mass
+// beyond the last atom has infinite loss in an upper distribution, and is omitted in a lower distribution.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -24,7 +24,7 @@ func randomizedResponse(eps float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// karyResponse has losses +-epsilon, and loss 0 for an answer that is neither of the two replaced values.
+// karyResponse has losses +-epsilon for the two neighbouring inputs as answers, and loss 0 for other answers.
 func karyResponse(eps, categories float64) *atoms {
 	other := -mathx.LogAddExp(eps, math.Log(categories-1)) // log mass of one answer that is not the true one
 	return &atoms{h: eps, off: -eps, logp: []float64{other, math.Log(categories-2) + other, eps + other},
@@ -44,7 +44,7 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 }
 
 // discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s. The losses are (s-2x)/scale for x = 0..s.
-// The first x has all mass at and below 0, and the last x all mass at and above s.
+// x = 0 includes all outputs below 0, and x = s all outputs above s.
 func discreteLaplace(scale float64, s int64) *atoms {
 	t := 1 / scale
 	a := &atoms{h: 2 * t, off: -float64(s) * t, logp: make([]float64, s+1),
@@ -61,8 +61,8 @@ func discreteLaplace(scale float64, s int64) *atoms {
 }
 
 // discreteGaussian is noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The loss
-// (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. Sums are kept for |x| up to 40
-// standard deviations of x. The noise is sub-Gaussian, so the rest has probability below 1e-340 (Canonne,
+// (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. Only |x| up to 40 standard
+// deviations are listed. The noise is sub-Gaussian, so larger |x| have probability below 1e-340 (Canonne,
 // Kamath, Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the
 // square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves the theta sum by whole
 // steps. So c depends on x mod m.
@@ -85,8 +85,8 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, computed from the values for m-1. If
-// the last coordinate is x and all coordinates sum to r, the other coordinates sum to r - x.
+// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates. It computes them from the values for
+// m-1 coordinates by summing over the last coordinate.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ {
@@ -148,7 +148,7 @@ func (a *atoms) roughLaw() roughLaw {
 	return thinned(len(a.logp), func(i int) (loss, logp float64) { return a.off + a.h*float64(i), a.logp[i] })
 }
 
-// thinned lists about 2000 of n outcomes, always with the last. Each has the mass of those it replaces.
+// thinned merges n outcomes into about 2000 outcomes with the same total mass. It keeps the last outcome.
 func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	step := 1 + n/2000
 	var s roughLaw
@@ -163,8 +163,8 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	return s
 }
 
-// outcomes is a pair with finitely many outcomes whose losses are not on a lattice, as for integer noise on a
-// sample. The outcomes are cut into cells like a density. The three integrals of a half cell are sums.
+// outcomes is a pair with finitely many losses that are not on a lattice, as for integer noise on a sample.
+// It is discretised like a density. The three integrals of a half cell are then sums.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -209,7 +209,7 @@ func (a *atoms) drawn(q float64) *outcomes {
 		l, logp := o.loss[first+i], o.logp[first+i]
 		d.loss[n+1+i], d.logp[n+1+i] = l, logp
 		d.loss[n-1-i], d.logp[n-1-i] = -l, logp-l
-		// The rest is 1 minus both sides. By the symmetry of (P, Q) it is a sum without cancellation near 1.
+		// The mass at loss 0. By the symmetry of (P, Q) it is a sum without cancellation.
 		base := a.logp[first+i]
 		rest += (1 - q) * math.Exp(base) * -math.Expm1(-a.loss(first+i))
 	}
@@ -233,8 +233,9 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists the outcomes that matter under the tilt lambda and lie more than h above the next lower outcome.
-// The weight of each is the cost of moving it. The result is nil if there are none, or more than 64.
+// few lists isolated outcomes with much mass after a tilt by lambda. They are more than h above the next
+// outcome. A weight is the cost of moving an outcome. The result is nil if no or more than 64 outcomes
+// qualify.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -263,9 +264,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step between 0.6 h and h. Moving an outcome inwards to a grid point costs variance in
-// proportion to its distance from this point and from the next outcome. So the step is chosen whose grid
-// through off passes closest to few outcomes.
+// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes of few. Moving
+// an outcome to a grid point changes the variance in proportion to the distance moved.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -307,7 +307,7 @@ func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	return first, last
 }
 
-// outside returns the log masses, under P and under Q, of the outcomes from..to-1 and of those left out.
+// outside returns the log masses, under P and under Q, of the outcomes from..to-1 and of unlisted outcomes.
 func (o *outcomes) outside(from, to int) (p, q float64) {
 	p, q = o.logOutside, o.logOutside
 	for i := from; i < to; i++ {
@@ -316,7 +316,7 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells cuts the outcomes first..last on a grid with a point at off. If merge is set, off must be the anchor.
+// cells cuts the outcomes first to last on a grid through off. With merge, off must be the result of anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -30,13 +30,12 @@ type cells struct {
 	grid   []int
 	halfs  []halfCell
 	atoms  []gridAtom // of symmetric pairs only
-	// Log masses left and right of the grid, under P and under Q.
+	// Logs of the masses under P and Q to the left and right of the grid.
 	leftP, leftQ, rightP, rightQ float64
-	// lowest is the point at which all losses below the next midpoint are merged, if no loss further below
-	// can be mixed in. highest is the same above. -1 means none.
+	// lowest is the grid point at which all losses below the next midpoint are merged. highest is the point
+	// at which all losses above the previous midpoint are merged. -1 means none.
 	lowest, highest int
-	// Losses left of the cells are between the grid points leftLow and leftHigh. Losses right of the cells
-	// are between rightLow and rightHigh. -1 means no bound.
+	// Grid points that bound the losses to the left and right of the cells. -1 means no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bound of the number of pieces of integration
@@ -50,7 +49,7 @@ func newCells(h, off float64, grid []int) *cells {
 
 func (c *cells) at(i int) float64 { return c.off + c.h*float64(c.grid[i]) }
 
-// first returns the first grid point from i on that is not below a loss, or the last grid point.
+// first returns the index (at least i) of the first grid point at or above loss, or the last index.
 func (c *cells) first(i int, loss float64) int {
 	for i < len(c.grid)-1 && c.at(i) < loss {
 		i++
@@ -98,18 +97,18 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns a loss x from lo to hi. If all outputs of loss below x + h/2 are merged, the merged output
-// has loss x. merged returns the loss of the merged outputs below a loss.
+// anchor returns a loss x in [lo, hi] with merged(x + h/2) = x. The function merged returns the loss of one
+// output that merges all outputs with a loss below its argument.
 func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+h/2) > mid) }, lo, hi)
 	return lo
 }
 
-// gridWidths returns the allowed width, in steps, of the cell that starts at a loss and goes in the direction
-// of step. Cells may be wide where the tilted distribution has little mass.
+// gridWidths returns the largest width, in grid steps, of a cell with one end at the loss from. The other end
+// is above if step > 0. Cells may be wide where the tilted distribution has little mass.
 type gridWidths func(from, step float64) int
 
-// cut returns grid indices that cover the losses lo to hi.
+// cut returns the grid indices of cells that cover the losses lo to hi.
 func cut(lo, hi, off, h float64, width gridWidths) []int {
 	grid := []int{int(math.Floor((lo - off) / h))}
 	for last := grid[0]; off+float64(last)*h < hi; {

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// component is a pair with its count, ready to be discretised.
+// component is a pair with its count and the data for its discretisation.
 type component struct {
 	key      Pair
 	count    int64
@@ -18,7 +18,7 @@ type component struct {
 	outcomes *outcomes   // nil if the loss has a density, or is on a lattice
 	spread   *allocation // set for pairAllocation only
 	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
-	// logTail is the log of the probability that any of the steps has a loss that is moved to infinity.
+	// logTail is the log of the total probability, over all count steps, of losses moved to infinity.
 	logTail float64
 }
 
@@ -93,13 +93,13 @@ func (c *component) exponential() exponential {
 
 func (c *component) sampledLaplace() sampledLaplace { return sampledLaplace{c.key.a, c.key.b} }
 
-// ownGrid reports whether the largest loss has much mass and is a point of the first grid.
+// ownGrid reports whether the grid must contain the largest loss, because this loss has much mass.
 func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises one step on a grid of step h. The step is somewhat smaller if aligned, and atoms keep their
-// own lattice. The result has at most most points. Losses above the roughLaw are moved to infinity.
+// law discretises the loss of one run on a grid of step h, or slightly less. Atoms keep their own lattice.
+// Losses above the roughLaw become infinite. A result of more than most points is errTooLong.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -120,7 +120,7 @@ func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool
 	return t.lower(lambda), nil
 }
 
-// smooth returns the roughLaw without single losses of large mass, beside which a density looks thin.
+// smooth returns the roughLaw of the part that has a density, without atoms.
 func (c *component) smooth() roughLaw {
 	s := c.roughLaw
 	switch c.key.kind {
@@ -135,10 +135,10 @@ func (c *component) smooth() roughLaw {
 	return s
 }
 
-// widestCell is the largest width of a cell for which a float64 can hold the ratio of its ends' odds.
+// widestCell is the largest width w of a cell for which a float64 can hold e^w.
 const widestCell = 300
 
-// cells cuts one step, merged for a lower distribution. The range of losses must not exceed widest.
+// cells cuts the pair of one run into cells. A range of losses above widest is an error.
 func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
 	width := c.smooth().widths(lambda, h)
 	if c.key.kind == pairAllocation {
@@ -148,7 +148,7 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 		inner := width
 		width = func(from, step float64) int { return inner(-from, -step) }
 	}
-	// The mass below or above has this log probability, for all steps together.
+	// The omitted mass has this log probability, for all steps together.
 	logN := math.Log(float64(c.count))
 	below, above := -40-logN, c.logTail-logN
 	if reverse {
@@ -231,7 +231,7 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 	return t, nil
 }
 
-// tellsApart reports whether adjacent grid points of step h are several float64 apart at each loss.
+// tellsApart reports whether a float64 can separate adjacent grid points of step h near the losses.
 func tellsApart(h float64, losses ...float64) bool {
 	for _, l := range losses {
 		if !(math.Abs(l) < 0x1p50*h) {
@@ -241,7 +241,7 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near the turn of f from false to true. An error only costs tightness.
+// turningPoint returns a point near the change of f from false to true. Bounds stay valid if it is inexact.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2

@@ -43,8 +43,8 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build runs a component through its stages. It returns the factors to convolve on the top grid: equal
-// blocks, and at most one shorter remainder.
+// build composes a component through its stages. It returns the factors to convolve on the grid of step top.
+// They are equal blocks and at most one shorter remainder.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {
@@ -93,7 +93,7 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	return factors, nil
 }
 
-// coarsen moves a distribution to the grid of step h. It fails if this needs more than most points.
+// coarsen moves a distribution to the grid of step h. A result of more than most points is errTooLong.
 func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) {
 	if t.h == h {
 		return t, nil
@@ -104,20 +104,20 @@ func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) 
 	return t.onto(h, lambda, up), nil
 }
 
-// stage is one level of a composition: power blocks on a grid of step h make one block of the next stage.
+// stage is one level of a composition. It convolves groups of power equal blocks on a grid of step h.
 type stage struct {
 	h     float64
 	power int64
 }
 
-// ratioPerStage is the number of blocks of one convolution. The optimum is flat.
+// ratioPerStage is the number of blocks that one convolution composes. Values near it are about as fast.
 const ratioPerStage = 32
 
 // plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a loss
-// by h^2/6 on average. Merging lowers it by h^2/12. So C steps on a grid of step h separate upper and lower
-// epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of steps need only coarser
-// grids. So a long composition starts on fine grids with narrow windows (evolving discretisation; Ghazi et
-// al. 2022).
+// by h^2/6 on average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate upper
+// and lower epsilon by (lambda+1) C h^2/8. Here lambda is the slope of -log delta. Blocks of many steps may
+// use coarser grids. So a long composition starts on fine grids with narrow windows (evolving discretisation;
+// Ghazi et al. 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0
@@ -129,7 +129,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		topCount := math.Max(1, ratioPerStage/float64(len(q.parts)))
 		if c.atoms != nil {
 			_, _, v := c.roughLaw.moments(q.lambda)
-			// While the window on the own lattice is short, composition on this lattice is exact.
+			// While the window is short, the composition stays on the lattice of the atoms, which is exact.
 			most := math.Pow(16000*c.atoms.h/20, 2) / math.Max(v, 1e-300)
 			m := min(count, max(1, int64(math.Min(most, 1e18))))
 			stages[i] = append(stages[i], stage{c.atoms.h, m})
@@ -140,8 +140,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 			topCount = 1
 		}
 		if h := math.Sqrt(budget / 2 / float64(count)); c.outcomes != nil && c.outcomes.few(h, q.lambda, q.reverse) != nil {
-			// A coarser grid costs more for few outcomes than for many. So it waits until there are many
-			// outcomes, while the window is not long.
+			// A coarse grid is inaccurate for few outcomes. So the first blocks use a fine grid until their
+			// sum has many outcomes or the window is long.
 			_, _, v := c.roughLaw.moments(q.lambda)
 			m := min(count, max(1, int64(math.Min(math.Pow(300000*h/20, 2)/math.Max(v, 1e-300), 1e18))))
 			stages[i] = append(stages[i], stage{0, m})
@@ -216,7 +216,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		}
 	}
 	if free {
-		// All grids together compensate for the budget that the rounding of ratios saved or spent.
+		// Rounding the ratios of grid steps has changed the error. Scaling all grids restores the budget.
 		scale := math.Min(math.Sqrt(budget/used), widest/top)
 		top *= scale
 		for i := range stages {
@@ -228,8 +228,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	return top, stages
 }
 
-// stageShare returns the weight of a stage's budget. The window of the first stage is the longest by far,
-// because the losses of one step span much more than most losses are wide.
+// stageShare returns the relative error budget of a stage. The first stage may get more, because its window
+// is the longest.
 func (q *query) stageShare(stage int) float64 {
 	if stage == 0 && q.dense() {
 		return 3
@@ -238,7 +238,7 @@ func (q *query) stageShare(stage int) float64 {
 }
 
 // align shrinks a grid step until the atoms of the pair with the smallest count are on grid points. This pair
-// has the heaviest atoms. Off the grid they cost accuracy of first order in the step.
+// has the heaviest atoms. An atom that is not a grid point causes an error of first order in the step.
 func (q *query) align(h float64) float64 {
 	unit, least := 0.0, int64(math.MaxInt64)
 	for i := range q.parts {

@@ -51,9 +51,9 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns lattice bounds for a sum of factors. On either side of them there is at most
-// e^logOutside of the tilted distribution (Chernoff's bound). The bounds are indices on the common lattice.
-// Any exponent gives a valid bound, so the best exponent is searched for on distributions with fewer points.
+// chernoffWindow returns a window of lattice indices for a sum of factors. On either side of the window the
+// tilted mass is at most e^logOutside, by Chernoff's bound. Any exponent gives a valid bound. So the search
+// for the exponent uses approximate distributions with fewer points.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
@@ -109,8 +109,8 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 }
 
 // convolve returns the distribution of the sum of independent losses on a common lattice step. It raises the
-// transform of every factor to its power. The result is one of blocks blocks of the whole. Two errors are
-// added to the errors of the factors.
+// transform of every factor to its power. The whole composition has as many such blocks as the parameter
+// blocks. Two errors are added to the errors of the factors.
 //
 //  1. The tilted mass outside the window wraps around into the window.
 //  2. The rounding of the transforms is noise. Each frequency has a spectral error e_k. A forward transform
@@ -205,7 +205,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		}
 	}
 	plan.Inverse(spectrum)
-	// The second order of (1+x)^n - 1 is below x n times the first order while x n < 1.
+	// For x n < 1 the higher orders of (1+x)^n - 1 are at most x n times the first order.
 	n := float64(length)
 	noise := math.Sqrt(sumSquares/n) + math.Min(eta*sumModuli/math.Sqrt(n), mathx.FFTNormError(length)*math.Sqrt(square/n))
 	small := errIn + noise*math.Sqrt(n)
@@ -224,15 +224,15 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// From manySteps steps on, the rounding of a transform is too large. The frequencies that matter are then
-// computed from the definition, if this takes at most lowWork multiplications.
+// From manySteps steps on, the rounding of a fast Fourier transform is too large. The frequencies with a
+// large n-th power are then summed directly, if this takes at most lowWork multiplications.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns the number of first frequencies that still matter in the n-th power. It returns 0 if
-// they are too many to be computed from the definition.
+// lowFrequencies returns the number of low frequencies whose n-th power is not negligible. It returns 0 if
+// direct summation of the transform would take more than lowWork multiplications.
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))
@@ -286,10 +286,10 @@ func (r raiser) raise(s complex128) (power complex128, modulus, before float64) 
 	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
 }
 
-// modulusOf returns |z|. z must be 0, or the square of |z| must be in the range of a float64.
+// modulusOf returns |z|. It does not handle overflow or underflow of |z|^2.
 func modulusOf(z complex128) float64 { return math.Sqrt(real(z)*real(z) + imag(z)*imag(z)) }
 
-// sized returns a slice of length n. It reuses room if possible and does not clear it.
+// sized returns a slice of length n. It reuses the memory of room if possible, without clearing.
 func sized[T any](room []T, n int) []T {
 	if cap(room) < n {
 		return make([]T, n)
@@ -302,7 +302,7 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds p, from place at on, to a periodic sequence. Each complex number holds two elements.
+// wrap adds p to a periodic sequence, starting at index at. Each complex number holds two elements.
 func wrap(to []complex128, p []float64, at int) {
 	for _, x := range p {
 		if at%2 == 0 {
@@ -316,7 +316,7 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads p in the format of wrap, with negative values as 0. p must not exceed the period.
+// unwrap reads p from the format of wrap and replaces negative values by 0.
 func unwrap(p []float64, from []complex128, at int) {
 	for i := range p {
 		if z := from[at/2]; at%2 == 0 {

@@ -6,15 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A composition of few responses has few outcomes and needs no grid.
+// Limits for compositions of discrete pairs whose outcomes are listed instead of discretised on a grid.
 const (
 	maxOutcomes  = 1 << 13 // of the whole composition
 	maxOwnPoints = 1 << 8  // of one pair on its own lattice
 	massError    = 1e-12   // relative error of an enumerated mass
 )
 
-// enumerate lists the total losses of the parts with log masses; nil if they are too many or not finitely
-// many.
+// enumerate lists the total losses of the composition with log masses. It returns nil if the losses are
+// infinitely many or too many.
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {
@@ -72,7 +72,7 @@ func logConvolve(p, q []float64) []float64 {
 	return out
 }
 
-// enumeratedEpsilon bounds the epsilon of listed outcomes: above at deltaUp, below at deltaLow.
+// enumeratedEpsilon returns an upper bound of epsilon at deltaUp and a lower bound at deltaLow.
 func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) Interval {
 	v := Interval{Reached: true, Points: len(law)}
 	shifted := func(by float64) []mathx.LossAtom {

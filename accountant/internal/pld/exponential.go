@@ -13,8 +13,8 @@ import (
 // Without atoms and with weight 1/(4 sinh(epsilon/2)) the pair dominates every epsilon-bounded-range
 // mechanism. The extreme distributions have two points, of losses t and t-epsilon (Dong, Durfee, Rogers
 // 2020). At ratio g their hockey-stick divergence is (e^eps - e^t)(1 - g e^-t)/(e^eps - 1). The maximum, at
-// e^t = sqrt(g e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). It is convex in g and is the divergence of this
-// pair.
+// e^t = sqrt(g e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). This maximum is convex in g and is the
+// divergence of the pair.
 type exponential struct {
 	epsilon float64
 	atoms   bool

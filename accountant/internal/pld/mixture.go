@@ -7,9 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one Poisson-sampled Gaussian step when a
-// record is removed. q = 1 is the Gaussian. The loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2), increases
-// in z.
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1). It dominates one Poisson-sampled
+// Gaussian step when a record is removed. q = 1 is the unsampled Gaussian. The loss log(1-q+q e^u), u =
+// z/sigma - 1/(2 sigma^2), increases in z.
 type mixture struct{ q, sigma float64 }
 
 func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
@@ -28,7 +28,7 @@ func (m mixture) lossError(loss, z, slope float64) float64 {
 	return 0x1p-50 * (math.Abs(loss) + slope*(z/m.sigma+0.5/(m.sigma*m.sigma)))
 }
 
-// at inverts loss. It returns -Inf below the range of loss.
+// at returns the z of a loss. It returns -Inf for a loss below all possible losses.
 func (m mixture) at(loss float64) float64 {
 	return m.sigma*mathx.LogUnmix(m.q, loss) + 0.5/m.sigma
 }
@@ -57,7 +57,7 @@ func (m mixture) anchor(h float64) float64 {
 	})
 }
 
-// origin returns the best place for a grid point: the anchor if cells are merged, or else the least loss.
+// origin returns the loss that should be a grid point: the anchor for a merged grid, or else the least loss.
 func (m mixture) origin(h float64, merge bool) float64 {
 	switch {
 	case m.q == 1:
@@ -68,7 +68,8 @@ func (m mixture) origin(h float64, merge bool) float64 {
 	return math.Log1p(-m.q)
 }
 
-// cells cuts the pair between zlo and zhi, with a grid point at off. For merge, off must be the anchor.
+// cells cuts the pair between two outputs on a grid through off. With merge, off must be the result of
+// anchor.
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
 	lo, hi := m.loss(zlo), m.loss(zhi)
 	bottom := lo // extended to the least loss, if that is near, to bound the mass left of zlo
@@ -122,8 +123,8 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. More pieces would be needed only at shifts where one Rényi
-// order gives as good a bound. Far beyond, a piece is below the resolution of a float64.
+// maxPieces bounds the pieces of one integration. Noise so small that it needs more pieces is bounded as well
+// by one Rényi order.
 const maxPieces = 1 << 18
 
 // pieces bounds the number of pieces that half needs between two outputs.
@@ -131,10 +132,10 @@ func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half integrates from one output to another in a cell of width d. The loss starts below above the left end
-// of the cell. On each piece the integrand is a polynomial to rounding. With p the slope at the start of a
-// piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E). So P - e^c Q is e^l0 times the
-// integral of phi (p E - (e^{c-l0} - 1)).
+// half integrates between two outputs in a cell of width d. The parameter below is the loss at the first
+// output minus the loss at the left end of the cell. On each piece the integrand is a polynomial up to
+// rounding. Let p be the slope at the start z0 of a piece, l0 the loss there, and E = e^{(z-z0)/sigma}-1. The
+// density ratio is e^l0 (1 + p E). So P - e^c Q is e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	z0, z1, l0 := from.z, to.z, from.loss
 	near := 0.0 // where the density of Q is largest
@@ -183,10 +184,10 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 	return out
 }
 
-// gaussLegendre returns a rule that is exact to rounding. It applies to a density whose logarithm changes by
-// about turn, and to such a density times a loss that rises from 0. With n nodes the relative error is at
-// most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3). Here c is below 10 for 3 nodes and 60 for 4, for
-// densities near their peak. The error is less than 2^-56.
+// gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding. The integrand
+// may be a density whose logarithm changes by about turn, or such a density times a loss that rises from 0.
+// With n nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56. For
+// densities near their peak c is below 10 for 3 nodes and below 60 for 4 nodes.
 func gaussLegendre(turn float64) [][2]float64 {
 	switch {
 	case turn < 0.005:
@@ -234,15 +235,15 @@ var gaussLegendre8 = [8][2]float64{
 // Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
-// drawnMixture is the pair of step 5 for Gaussian noise.
+// drawnMixture is the pair of step 5 above for Gaussian noise.
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0, which is (1-q)(P - Q)[loss > 0].
+// logRest returns the log of the mass at loss 0. The mass is (1-q) (P[loss > 0] - Q[loss > 0]).
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }
 
-// cells cuts the pair up to the output zhi, and its mirror image.
+// cells cuts the pair up to the output zhi, and the mirror image for losses below 0.
 func (m drawnMixture) cells(h, zhi float64, width gridWidths) *cells {
 	up := m.mixture.above(h, 0.5/m.sigma, zhi, width)
 	n := len(up.grid) - 1 // cells on each side
@@ -255,7 +256,7 @@ func (m drawnMixture) cells(h, zhi float64, width gridWidths) *cells {
 	return c
 }
 
-// above cuts the pair between the output of loss 0 and zhi.
+// above cuts the pair between the outputs zero and zhi. The loss of zero is 0.
 func (m mixture) above(h, zero, zhi float64, width gridWidths) *cells {
 	hi := m.loss(zhi)
 	c := newCells(h, 0, cut(0, hi, 0, h, width))
@@ -283,7 +284,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is the pair of step 5 for randomised response. The losses are u, 0 and -u.
+// drawnResponse is the pair of step 5 in mixture.go for randomised response. It has losses u, 0 and -u.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

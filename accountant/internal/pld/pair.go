@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// kind is the family of a pair. Its constants state the meaning of the parameters a, b and c.
+// kind is the family of a pair. The constants describe the parameters a, b and c of Pair.
 type kind int
 
 const (
@@ -54,7 +54,7 @@ func Laplace(epsilon float64) Pair { return Pair{pairLaplace, epsilon, 0, 0} }
 // BoundedRange returns a pair for all mechanisms whose log-ratios lie in an interval of length epsilon.
 func BoundedRange(epsilon float64) Pair { return Pair{pairRange, epsilon, 0, 0} }
 
-// Response returns the pair of randomised response. It dominates every mechanism of pure epsilon.
+// Response returns the pair of randomised response. It dominates every epsilon-DP mechanism.
 func Response(epsilon float64) Pair { return Pair{pairResponse, epsilon, 0, 0} }
 
 // Kary returns the pair of randomised response among at least two categories, under replace-one.
@@ -79,8 +79,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	return Pair{pairDiscreteGaussian, sigma, 0, float64(coordinates)}
 }
 
-// LeastAllocated is the least noise multiplier for which a random allocation is computed. Below it the record
-// is assumed to be in the step. The losses are then larger, and epsilon is in the hundreds.
+// LeastAllocated is the least noise multiplier for which Allocation uses the random step. For less noise it
+// returns the pair of one Gaussian step, an upper bound. Epsilon is then in the hundreds.
 const LeastAllocated = 0.05
 
 // Allocation returns the pair of Gaussian noise on steps. The record is in one random step.
@@ -91,24 +91,23 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several returns a pair for a record in k random steps of the given number. Its outputs are sums over the
-// steps (see several). A mechanism attains it, so it bounds epsilon from below.
+// Several returns a pair for a record in k random steps. Its output is a sum over all steps (see several).
+// The sum is post-processing, so the pair bounds epsilon from below.
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain returns the pair of the sum of the outputs themselves: a Gaussian with k shifts and the noise of all
-// steps. The noise decides whether this sum or the sum of several gives the larger epsilon.
+// plain returns the pair of the sum of the unchanged outputs. It is a Gaussian with k shifts and the noise of
+// all steps. Depending on the noise, plain or several gives the better lower bound.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
-// tooPlain reports whether only the plain sum is used. The sum of several is then too inaccurate or no
-// better.
+// tooPlain reports whether only the pair of plain is used, because several is inaccurate or no better.
 func (p Pair) tooPlain() bool {
 	return p.b < LeastAllocated || p.b > maxSeveralNoise || p.a > maxSeveral
 }
 
 // OnPoissonSample returns ((1-q)Q + qP, Q) for the pair (P, Q) of one run without sampling (Zhu, Dong, Wang
-// 2022, Theorem 11). The pair must be noise or a response.
+// 2022, Theorem 11). (P, Q) must be the pair of additive noise or of a randomised response.
 func (p Pair) OnPoissonSample(q float64) Pair {
 	if p.kind == pairLaplace {
 		return Pair{pairSampledLaplace, q, p.a, 0}
@@ -117,7 +116,7 @@ func (p Pair) OnPoissonSample(q float64) Pair {
 }
 
 // OnFixedSample returns the pair of a sample without replacement of a fraction q of the records. The pair (P,
-// Q) of one run must be symmetric. The proof is in mixture.go.
+// Q) without sampling must be symmetric. The proof is in mixture.go.
 func (p Pair) OnFixedSample(q float64) Pair {
 	if p.kind == pairLaplace {
 		return Pair{pairDrawnResponse, q, mathx.Up(p.a), 0}
@@ -164,8 +163,8 @@ func (p Pair) asymmetric() bool {
 	return false
 }
 
-// pure returns the largest loss of n runs in one direction, or +Inf if it is unbounded. In reverse the loss
-// of a sampled Gaussian is at most -log(1-q).
+// pure returns the largest loss of n runs in one direction, or +Inf if it is unbounded. In the reverse
+// direction the loss of a sampled Gaussian is at most -log(1-q).
 func (p Pair) pure(n float64, reverse bool) float64 {
 	switch p.kind {
 	case pairLaplace, pairRange, pairResponse, pairKary:
@@ -189,7 +188,7 @@ func (p Pair) pure(n float64, reverse bool) float64 {
 
 // A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one Gaussian.
 type Sum struct {
-	// Plain replaces the pair of Several with the pair of the plain sum of the outputs.
+	// Plain replaces every pair of Several with the pair of the sum of the unchanged outputs.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of unsampled Gaussians
@@ -248,7 +247,7 @@ func (s *Sum) Full() bool { return s.full }
 // Fits reports whether all pairs of u can be added without overflow of a count.
 func (s *Sum) Fits(u *Sum) bool { return s.pairs.Fits(&u.pairs) }
 
-// Merge adds all pairs of u except Gaussians. The pairs must fit.
+// Merge adds all pairs of u except Gaussians. Fits must be true.
 func (s *Sum) Merge(u *Sum) { s.pairs.Merge(&u.pairs) }
 
 // Different returns the number of different pairs in s and u together, without Gaussians.

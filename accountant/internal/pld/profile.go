@@ -9,13 +9,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// profile is an upper or a lower bound of delta as a function of epsilon.
+// profile bounds delta as a function of epsilon, from above if up is set, or else from below.
 type profile struct {
 	t      *tilted
 	lambda float64
 	up     bool
-	// excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x) over x >= 0. x is the distance above point k.
-	// rest[k] is the mean of e^{-(lambda+1) x}.
+	// Let x be the distance of a loss above point k. excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x)
+	// over x >= 0. rest[k] is the tilted mean of e^{-(lambda+1) x} over x >= 0.
 	excess, rest []float64
 	weight       float64 // max over x > 0 of w(x) = e^{-lambda x} (1 - e^-x)
 	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer lattices
@@ -45,8 +45,8 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta returns the bound of delta at epsilon, with all errors. Errors of masses have a weight of at most
-// weight, or spread for noise. Errors of losses shift epsilon. Mass at infinity counts in full.
+// delta returns the bound of delta at epsilon, including all errors. Errors of losses shift epsilon. Mass at
+// infinity counts in full.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -86,13 +86,13 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds the least epsilon >= 0 at which delta is at most the given delta. The upper bound is an
-// epsilon whose upper delta is at most delta. The lower bound is an epsilon whose lower delta is not.
+// epsilon bounds the least epsilon >= 0 that holds at delta. An upper profile returns an epsilon whose delta
+// is small enough. A lower profile returns an epsilon whose delta is too large, or 0.
 func (p *profile) epsilon(delta float64) float64 {
 	if p.up && p.delta(0) <= delta {
 		return 0
 	}
-	// Away from the tilted mean the errors exceed delta on the left. So the search starts on the right.
+	// At small epsilons the numerical errors may exceed delta. So the search starts at large epsilons.
 	hi := math.Max(1e-300, p.t.loss(len(p.t.p)-1)+2*p.t.lossError)
 	for try := 0; p.delta(hi) > delta; try++ {
 		if try == 60 {
@@ -134,8 +134,8 @@ const (
 )
 
 // Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. One
-// convolution without tilt serves all epsilons. The absolute error is far below deltas that matter to a
-// person.
+// convolution without tilt covers all epsilons. The absolute error of delta is small, but not the relative
+// error.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:
@@ -179,9 +179,8 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 	}, nil
 }
 
-// sides composes the upper and the lower bound with the given budget. It enlarges the budget until memory and
-// rounding allow a result, like [query.fit]. A bound that cannot be certified is nil. If both fit in memory
-// together, they are composed concurrently, with the same result as one after the other.
+// sides composes the upper and the lower bound like [query.fit]. A bound that cannot be certified is nil. If
+// both bounds fit in memory together, they are composed concurrently, with the same result.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
@@ -207,7 +206,7 @@ func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err erro
 	return up, low, err
 }
 
-// foreseen returns the approximate largest number of points of the first windows and the last window.
+// foreseen returns the approximate number of points of the longest window.
 func (q *query) foreseen(budget float64) float64 {
 	top, stages := q.plan(budget)
 	most := 20 * q.spread / top // the last is about twenty standard deviations wide
@@ -220,13 +219,13 @@ func (q *query) foreseen(budget float64) float64 {
 	return most
 }
 
-// allocates reports whether a part keeps tables that both sides would modify.
+// allocates reports whether a part has caches that concurrent compositions would modify.
 func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine, with windows of at most most points. It counts its own work
-// from zero and may use the remaining work.
+// fork returns a convolver for another goroutine. Its windows have at most most points. It may do the work
+// that c has left.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// query is one composition to evaluate. It has pairs in one direction and a tilt towards the expected result.
+// query is a composition of pairs in one direction, with a tilt near the expected epsilon and delta.
 type query struct {
 	parts    []component
 	reverse  bool
@@ -21,7 +21,7 @@ type query struct {
 	accuracy float64 // tilted mass that windows may leave outside
 }
 
-// moments returns the cumulant of the sum of the roughLaws at lambda, with its first two derivatives.
+// moments returns the cumulant of the total loss at lambda and two derivatives, from the roughLaws.
 func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	for i := range q.parts {
 		n := float64(q.parts[i].count)
@@ -31,8 +31,8 @@ func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	return k, k1, k2
 }
 
-// roughLogDelta returns log delta at the tilted mean if the tilted distribution is normal. Delta is then e^{K
-// - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), with m the Mills ratio.
+// roughLogDelta approximates log delta at epsilon = K' by assuming that the tilted distribution is normal.
+// Delta is then e^{K - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), with m the Mills ratio.
 func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	s := math.Sqrt(k2)
 	gap := mathx.Mills(lambda*s) - mathx.Mills((lambda+1)*s)
@@ -74,9 +74,9 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta tilts for the epsilon whose delta is e^logDelta. A few huge losses may make up much of delta. The
-// tilted distribution of the whole then has a second mode, and a guess from it is misleading. A second guess
-// omits losses so rare that they make up at most half of delta. The smaller guess is used.
+// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta. First it guesses this epsilon. A few
+// huge losses may make up much of delta. The tilted distribution then has a second mode, and the guess is
+// bad. A second guess omits rare losses that make up at most half of delta. The smaller guess is used.
 func (q *query) aimDelta(logDelta, gap float64) {
 	q.truncateFor(logDelta, gap)
 	guess := func(r *query, logDelta float64) float64 {
@@ -95,8 +95,8 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon tilts for the delta at epsilon. One huge loss contributes the part jump. The contribution of the
-// bulk is guessed without losses that are too rare to matter beside the guess.
+// aimEpsilon chooses the tilt for the delta at epsilon eps. It guesses delta as the larger of two parts. One
+// part (jump) comes from a single huge loss. The other part is guessed without very rare losses.
 func (q *query) aimEpsilon(eps, gap float64) {
 	jump := math.Inf(-1)
 	for i := range q.parts {
@@ -113,15 +113,15 @@ func (q *query) aimEpsilon(eps, gap float64) {
 		r.truncate(logDelta + math.Log(errorShare*gap))
 		lambda := r.chernoff(eps)
 		k, k1, k2 := r.moments(lambda)
-		// Away from the tilted mean (all losses, or none, are smaller) the exponent still dominates.
+		// If no tilted mean equals eps, the term lambda (k1 - eps) corrects the exponent.
 		next := roughLogDelta(lambda, k, k1, k2) + lambda*(k1-eps)
 		logDelta = math.Max(-720, math.Min(logDelta, math.Max(jump, next)))
 	}
 	q.aim(eps, logDelta, gap)
 }
 
-// truncateFor drops losses too rare to matter for a result at delta. For densities they may matter more,
-// depending on the slope, which is still unknown. For other pairs a rarer outcome would mislead the aim.
+// truncateFor drops losses that are too rare to affect the result at delta = e^logDelta. For Gaussian noise
+// it drops fewer losses, because the slope is still unknown.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -146,7 +146,7 @@ func (q *query) truncate(logTail float64) {
 	}
 }
 
-// chernoff returns the tilt with mean epsilon, or 0 if the mean is already larger.
+// chernoff returns the tilt under which the mean loss is eps, or 0 if the untilted mean is larger.
 func (q *query) chernoff(eps float64) float64 {
 	return solve(func(l float64) float64 {
 		_, k1, _ := q.moments(l)
@@ -154,9 +154,9 @@ func (q *query) chernoff(eps float64) float64 {
 	})
 }
 
-// aim chooses the tilt for a result near (epsilon, e^logDelta). Errors of the tilted distribution have the
-// weight e^{K(lambda) - lambda epsilon}/delta, which is least at Chernoff's point. A smaller tilt is chosen
-// if rounding stays harmless and windows get shorter. This is so for distributions with heavy tails.
+// aim chooses the tilt for a result near (eps, e^logDelta). Errors of the tilted distribution have the weight
+// e^{K(lambda) - lambda eps}/delta, which is least at the tilt of chernoff. A smaller tilt is chosen if
+// rounding stays small and windows get shorter, as for heavy tails.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
@@ -188,8 +188,9 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
-// foreseeable reports whether the sum is nearly normal near the result. The slope there then predicts the
-// width that grids cause. This needs many Gaussian steps, no extreme slope, and no loss far above the spread.
+// foreseeable reports whether the sum is nearly normal near the result. The slope of -log delta then predicts
+// the width that grids cause. The conditions are many Gaussian steps, no extreme slope, and no loss far above
+// the spread.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -209,13 +210,13 @@ func (q *query) steps() float64 {
 	return steps
 }
 
-// cheapest returns the tilt up to top that needs the shortest windows. The rounding of transforms must stay
-// below the wanted error, or about as low as at top.
+// cheapest returns the tilt of at most top that needs the shortest windows. The rounding error of transforms
+// must stay below want, or close to the error at top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
 		steps := q.steps()
-		// ratio of errors to delta, and the noise of the transforms in this ratio
+		// Logs of the weight of errors relative to delta, and of the rounding noise relative to delta.
 		weigh := func(lambda float64) (ratio, noise float64) {
 			k, _, _ := q.moments(lambda)
 			ratio = k - lambda*eps - q.logDelta
@@ -239,9 +240,9 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	return best
 }
 
-// slope returns the approximate factor between a relative error of delta and the error of epsilon that it
-// causes. The factor is the tilt. So small tilts, for large epsilons, need longer tails and windows. Errors
-// of a distribution are bounded in any case, so no bound depends on this choice.
+// slope returns the approximate slope of -log delta, between leastSlope and 1. A relative error of delta
+// divided by the slope is the error of epsilon. Only the choice of grids and windows depends on slope, not
+// the bounds.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
 // dense reports whether all pairs are Gaussian noise, possibly on Poisson samples.
@@ -249,19 +250,19 @@ func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
-// sparse reports whether the result is far above the tilted mean and within reach of a few rare losses. Mean
-// and spread are then far below the result, and grids for them are a hundred times too fine.
+// sparse reports whether a few rare losses determine the result. The mean and the spread are then far below
+// the result, and would suggest grids that are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
-// leastSlope is the least slope used. Windows for smaller slopes would be longer than their gain justifies.
+// leastSlope is the least result of slope. Smaller slopes would lengthen windows for little gain.
 const leastSlope = 0.03
 
-// errorShare is the fraction of the gap that tails and windows may use, as a relative error of delta.
+// errorShare times the wanted width of epsilon is the relative error of delta that cut tails may cause.
 const errorShare = 0.02
 
-// cost estimates the sum of window lengths of a plan at tails e^-depth.
+// cost estimates the sum of the window lengths of plan(gap) if tails of mass e^-depth are cut.
 func (q *query) cost(gap, depth float64) float64 {
 	top, stages := q.plan(gap)
 	side := func(parts []component, sign, scale float64, counts float64) float64 {

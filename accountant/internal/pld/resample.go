@@ -6,7 +6,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mergedOutput is a set of outputs merged into one with a loss near h*k, in units of e^{-lambda*h*k}.
+// mergedOutput is one output with a loss near h*k. Its masses are in units of e^{-lambda*h*k}.
 type mergedOutput struct {
 	k    int
 	mass float64 // mass under P
@@ -15,12 +15,12 @@ type mergedOutput struct {
 
 // place puts merged outputs, in increasing k, on the lattice of t by mixing. An output with a loss above its
 // grid point is mixed with a part of the output below. An output with a loss below its grid point is mixed
-// with a part of the output above. The proportion gives exactly the grid loss. The remainder of an output
-// keeps its loss. Mixing is post-processing, so the result is dominated.
+// with a part of the output above. The mixture has exactly the loss of the grid point. The rest of the other
+// output keeps its loss. Mixing is post-processing, so the result is dominated.
 //
-// If a neighbour has too little mass, the loss is lowered to a grid point instead, which drops P-mass. A
-// neighbour lends a first-order small part of its mass, so variance is lost only to second order. A loss
-// within close of a grid point counts as this point, and the caller adds close to lossError.
+// If the other output has too little mass, the loss is lowered to a grid point by dropping mass under P.
+// Usually a small part of the other output suffices, so the variance hardly changes. A loss nearer to a grid
+// point than the parameter close counts as this point. The caller then adds close to lossError.
 func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
@@ -45,7 +45,7 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 			*f = newPull(d, t.h, lambda)
 		}
 		mass, dev := f.of(points[j])
-		// At most 0.45 of a neighbour may be taken.
+		// At most 0.45 of an adjacent output may be taken.
 		if r := -m.dev / dev; r >= 0 && r <= 0.45 && !math.IsInf(mass, 0) && dev != 0 {
 			x.rate, x.pulled, x.stay = r, mass, false
 		}
@@ -80,12 +80,12 @@ type mixing struct {
 	ahead  float64
 }
 
-// share computes how much each output lends. An output keeps what its neighbours do not take:
+// share computes the part (share) that each output keeps. Adjacent outputs take the rest:
 //
 //	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
 //
-// A rate counts only if its output takes from i. The two rates sum to at most 0.9. So there is one solution,
-// with all shares in [0.1, 1], and elimination from one end to the other is stable.
+// A rate is 0 here unless its output takes mass from output i. The two rates sum to at most 0.9. So there is
+// one solution, with all shares in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
@@ -119,7 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull describes an output as seen from a grid point that is points points above.
+// pull converts masses at a grid point to units of a grid point that is higher by the number points.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -130,14 +130,14 @@ func newPull(points int, h, lambda float64) pull {
 	return pull{points, math.Exp(lambda * d), math.Expm1(d)}
 }
 
-// of returns the mass of m and its deviation from the grid point, in units of this point.
+// of returns the mass of m and its deviation (see mergedOutput) relative to the other grid point.
 func (p pull) of(m mergedOutput) (mass, dev float64) {
 	q := m.mass - m.dev // in units of its own point
 	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)
 }
 
 // onto moves a distribution to a lattice of step h. If h is a multiple of the old step, the lattices are
-// aligned. Otherwise the topmost point stays where it is.
+// aligned. Otherwise the topmost point keeps its loss.
 func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
@@ -203,9 +203,10 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit calls f with the masses, times weigh of their distance above a point of out: the next lower point, or
-// the nearest if nearest is set. Masses are summed for each point, possibly in several calls, in increasing
-// order. If the lattices are nested, a cell of out has period points of t, and each distance is weighed once.
+// visit assigns every mass of t to a point k of out: the next lower point, or the nearest point. It calls
+// f(k, a, b) with sums of mass times weigh(distance above the point), in increasing order of k. Several calls
+// may have the same k. period is the number of points of t per step of out if the lattices are nested, or
+// else 0.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {

@@ -14,7 +14,7 @@ type sampledLaplace struct{ q, epsilon float64 }
 
 func (s sampledLaplace) loss(l float64) float64 { return mathx.LogMix(s.q, l) }
 
-// at inverts loss within the range.
+// at returns the unsampled loss l of a sampled loss. The result is within [-epsilon, epsilon].
 func (s sampledLaplace) at(loss float64) float64 {
 	return math.Min(math.Max(mathx.LogUnmix(s.q, loss), -s.epsilon), s.epsilon)
 }
@@ -29,14 +29,14 @@ func (s sampledLaplace) anchor(h float64) float64 {
 			return 0 // all mass
 		}
 		massQ := 1 - math.Exp(-(s.epsilon+l)/2)/2
-		// P - Q, e^(-epsilon/2) cosh(l/2) - 1, without cancellation
+		// P - Q = e^(-epsilon/2) cosh(l/2) - 1, without cancellation
 		less := math.Exp(-s.epsilon/2)*2*math.Pow(math.Sinh(l/4), 2) + math.Expm1(-s.epsilon/2)
 		return math.Log1p(s.q * less / massQ)
 	})
 }
 
-// lattice returns a grid point and a step of about h. The largest loss is a grid point. Another grid point is
-// the least loss, or the anchor if cells are to be merged.
+// lattice returns a grid point off and a step of about h. The largest loss is a grid point. off is the least
+// loss, or the result of anchor for a merged grid.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -49,7 +49,7 @@ func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	return off, step
 }
 
-// cells cuts the pair on the grid of lattice.
+// cells cuts the pair on the grid that lattice has returned.
 func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cells {
 	lo, hi := s.span()
 	bottomPoint := 0
@@ -117,7 +117,7 @@ func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	return out
 }
 
-// add adds one outcome to a half of a cell with losses from a to b.
+// add adds one outcome to a half cell of the cell with losses a to b.
 func (h *halfCell) add(logMass, loss, a, b float64) {
 	if logMass > h.scale {
 		f := math.Exp(h.scale - logMass)

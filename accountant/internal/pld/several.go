@@ -11,9 +11,9 @@ import (
 
 // several is a lower bound for a random allocation. A record is in count of steps steps. The outputs are
 // reduced to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step, and c =
-// count/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. For
-// Poisson samples f would be the loss of a step, so this number is a good choice. The bound follows from
-// three facts.
+// count/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. With
+// Poisson sampling f would be the loss of a step, so the sum is nearly sufficient. The lower bound has three
+// reasons.
 //
 //  1. A number computed from the outputs reveals no more than the outputs (post-processing). So for any c, h
 //     and rounding, its two distributions (with and without the record) bound epsilon and delta from below.
@@ -28,17 +28,17 @@ type several struct {
 }
 
 const (
-	// maxSeveral bounds the steps. With more steps f would be rounded too much.
+	// maxSeveral bounds the steps, because h grows with the steps.
 	maxSeveral = 1e9
-	// maxSeveralNoise bounds the noise multiplier. With more noise the plain sum reveals as much.
+	// maxSeveralNoise bounds the noise multiplier. With more noise Pair.plain is as good.
 	maxSeveralNoise = 1e6
 	// Bounds of the number of lattice points of the sum, and the approximate number of merged outcomes.
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
 // depths returns the negative logs of the tail probabilities towards which distributions are tilted. The
-// error of a transform is a fraction of the largest mass for each step, so rare outcomes are lost. If delta
-// is that small, distributions tilted towards rare outcomes are computed too.
+// error of a Fourier transform hides outcomes that are rare relative to the largest mass. For small delta,
+// tilts towards rare outcomes make these accurate.
 func (s several) depths(logDelta float64) []float64 {
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
@@ -47,7 +47,7 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is f on the lattice: masses without and with the record, from point lo on, with relative error slack.
+// term is the distribution of f on lattice points from lo on, without the record (none) and with it (one).
 type term struct {
 	h         float64
 	lo        int
@@ -55,8 +55,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a pair that bounds the pair of the sum from below, in the given direction, from lattices
-// of at most most points. It is meant for a delta of about e^logDelta. Its loss is 0 if nothing is certified.
+// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta.
+// Lattices have at most most points. The result has loss 0 if nothing is certified.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -107,9 +107,9 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term cuts the outputs of a step at the ends of f's cells. f is rounded by these ends. An error of an end
-// only changes the rounding, and the masses stay exact. The first cell has the mass left of zlo, and the last
-// cell the mass right of zhi. Both are rare at a delta of e^logDelta.
+// term rounds f to multiples of h. It cuts the outputs of a step where the rounded value changes. An inexact
+// cut changes only the rounding, and the masses stay exact. The first cell includes outputs below zlo, and
+// the last cell outputs above zhi. Both tails are negligible at a delta of e^logDelta.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
@@ -160,8 +160,8 @@ func (s several) spread(m mixture) float64 {
 	return math.Sqrt(float64(s.steps-s.count)*variance(0) + float64(s.count)*variance(1/s.sigma))
 }
 
-// normalMass returns P[a < N(0,1) < b]. With z the end of larger size, the relative error is below (64 + 8
-// z^2) 2^-52 for any width. It comes from the error of the exponents.
+// normalMass returns P[a < N(0,1) < b]. The relative error is below (64 + 8 z^2) 2^-52 with z = max(|a|,
+// |b|).
 func normalMass(a, b float64) float64 {
 	near := math.Min(math.Max(0, a), b) // where the density is largest
 	sum := 0.0
@@ -180,8 +180,8 @@ func normalMass(a, b float64) float64 {
 	return sum * math.Exp(mathx.LogNormalPDF(near))
 }
 
-// tilt returns a tilt of the distribution with the record. It moves the first distribution of the pair to
-// outcomes of probability about e^-depth, on the side of large losses.
+// tilt returns a tilt for the sum with the record. Under the tilt the typical large loss is one whose tail
+// probability is about e^-depth.
 func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	parts := []component{{count: s.steps - s.count, roughLaw: f.law(f.none, 0).thin()}, {count: s.count, roughLaw: f.law(f.one, 0).thin()}}
 	sign := 1.0
@@ -225,19 +225,19 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 	sum := -t.logM
 	t.normalise()
 	sum += t.logM
-	// Errors are relative and part of the slack of the sum, except for masses below the least float64.
+	// Relative errors are in tiltedSum.slack. t.err covers masses that underflow.
 	t.err = math.Exp(math.Log(float64(len(p))) - 740 - sum)
 	return t
 }
 
-// tiltedSum is the distribution of the sum of all terms under one tilt. Each true mass is within a factor
-// e^slack of p e^(logM - lambda loss), apart from the errors of t.
+// tiltedSum is the distribution of the sum of all terms under one tilt. Each true mass differs from p e^(logM
+// - lambda loss) by a factor of at most e^slack and by the errors of t.
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64
 }
 
-// sum adds the terms. count terms have the record.
+// sum convolves s.steps terms, of which count terms have the record. It reports whether this succeeded.
 func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tiltedSum, bool) {
 	factors := []factor{{f.law(f.none, lambda), s.steps - count}}
 	if count > 0 {
@@ -253,7 +253,7 @@ func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tilted
 	return tiltedSum{t, lambda, float64(s.steps) * one * 1.001}, true
 }
 
-// run returns the sum of the masses of points at..at+run-1 and a bound of its error, in units of e^unit.
+// run returns the total mass of points at..at+run-1 and a bound of its error (wrong), in units of e^unit.
 func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	edge := at // where e^(-lambda loss) is largest
 	if s.lambda < 0 {
@@ -276,12 +276,12 @@ func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	return sum, wrong, s.t.logM - s.lambda*s.t.h*float64(edge)
 }
 
-// rounding bounds the rounding error of a mass and of the exponent that removes the tilt.
+// rounding bounds the rounding error of the log of a mass from the method run.
 func (s tiltedSum) rounding(run int, unit float64) float64 {
 	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
 }
 
-// least returns a lower bound of the log of the sum of run, -Inf if nothing is certified.
+// least returns a lower bound of the log of the total mass of points at..at+run-1, or -Inf.
 func (s tiltedSum) least(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	if !(sum > wrong) {
@@ -290,7 +290,7 @@ func (s tiltedSum) least(at, run int) float64 {
 	return math.Log(sum-wrong) + unit - s.rounding(run, unit)
 }
 
-// most returns an upper bound of the log of the sum of run.
+// most returns an upper bound of the log of the total mass of points at..at+run-1.
 func (s tiltedSum) most(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	return math.Log(sum+wrong) + unit + s.rounding(run, unit)

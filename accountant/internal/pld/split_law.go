@@ -12,28 +12,28 @@ import (
 
 const (
 	maxSplit = 1 << 18
-	// jumpRate is the mean number of ratios that count as large.
+	// jumpRate is the mean number of large ratios in a sum.
 	jumpRate = 1e-3
 	// leastSplit is the least number of steps for which large ratios are separated.
 	leastSplit = 20
-	// With less noise than leastSplitNoise, the noise of transforms exceeds the sum beside the largest
-	// ratios.
+	// leastSplitNoise is the least noise multiplier. With less noise the largest ratios dominate the sum, and
+	// the rounding of transforms hides the rest.
 	leastSplitNoise = 0.45
 )
 
 // splitLaw computes the same distribution as sumLaw, but separates the few large ratios. Small ratios are on
-// a lattice off + d i of the sum itself, on which sums of points are points. So masses are split once, and a
-// power is a Fourier transform. Large ratios are so few that they are added one by one, on a geometric grid.
+// a linear lattice off + d i, which contains the sums of its points. So masses are split once, and a power is
+// a Fourier transform. Large ratios are so few that they are added one by one, on a geometric grid.
 //
-// A ratio in a cell goes to either end with the probability that keeps the mean. In an upper distribution it
-// moves to this end. In a lower distribution it stays, and outcomes with the same sum of ends are merged. The
-// merged masses are q under Q and low under P, where the ratio of one step counts by its size.
+// A ratio in a cell is assigned to one end, with probabilities that keep the mean. In an upper distribution
+// it moves to this end. In a lower distribution it does not move, and outcomes with the same sum of ends are
+// merged. The merged masses are q under Q and low under P. For low the ratio of one step is a weight.
 //
-// Beside n large ratios there are t - n small ratios. This is computed exactly for n of 0 and 1, which nearly
-// all sums have. Let mu be the mean of a small ratio. In the convex order the sum of m small ratios is below
-// the sum of m' > m small ratios minus (m'-m) mu. So for n >= 2 an upper distribution uses t small ratios,
-// and subtracts mu from each large ratio. A lower distribution uses t - most small ratios plus most mu, where
-// most is the largest n.
+// A sum with n large ratios has t - n small ratios. The cases n = 0 and n = 1, by far the most probable, are
+// computed exactly. Let mu be the mean of a small ratio. In the convex order the sum of m small ratios is
+// below the sum of m' > m small ratios minus (m'-m) mu. So for n >= 2 an upper distribution uses t small
+// ratios, and subtracts mu from each large ratio. Let N be the largest n. A lower distribution uses t - N
+// small ratios plus N mu.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side
@@ -63,7 +63,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns the points of one direction of the pair. It returns errTooLong if no splitLaw exists.
+// split returns losses and masses by splitLaw. If splitLaw does not apply, the error is errTooLong.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -129,9 +129,7 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	}
 	l.one, l.biased = step(q), step(low)
 	l.mean = math.Exp(l.biased.logM - l.one.logM)
-	// The ends of a cell are rounded relative to its width, and the mean is a sum of n terms. The value of a
-	// merged sum is the value of its ratios, of two masses each, weighted by masses of t ratios over few
-	// cells.
+	// Rounding of the ends of cells, of the mean of n terms, and of the values of merged sums.
 	ratio := l.slack + 0x1p-44
 	l.slack = t*ratio + 0x1p-40
 	l.place = 2*ratio + float64(n)*0x1p-53 + 8*h*t*ratio
@@ -139,8 +137,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses under Q that move to the left and the right end of a cell of ratios, and the
-// cell's mass under P. It omits outputs below zlo or above zhi.
+// ratios returns the masses under Q that belong to the left and the right end of the cell of ratios [from,
+// to]. mass is the cell's mass under P. Outputs below zlo or above zhi are omitted.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -153,14 +151,14 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets the weights C(t,n) P[small]^(t-n) of n large ratios, until the rest is negligible.
+// weigh sets the weights C(t,n) P[small]^(t-n) for n large ratios, up to an n with negligible probability.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {
 		return
 	}
 	rate := t * math.Exp(mathx.LogNormalCDF(-l.high)) * (1 + 0x1p-40)
-	// Under P one ratio may be large by itself, so one less is left to chance.
+	// Under P one ratio is biased and may be large. So only n - 1 other ratios must be large.
 	over := rate // bounds the probability of exactly n large ratios under Q
 	for n := 1.0; n < t; n++ {
 		l.weights = append(l.weights, l.weights[len(l.weights)-1]*(t-n+1)/n*math.Exp(-l.one.logM))
@@ -173,14 +171,14 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the distribution of one large ratio, or of several, each minus mean. Mass and size are for one
-// block. Each number of large ratios has its weight.
+// jump returns the weighted distribution of one large ratio, or of the sum of several large ratios minus
+// their means. It has the form of a sumLaw with m = 1.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
 		return j
 	}
-	// The error of a step grows with the square of a ratio. A ratio that may make up the sum keeps its place.
+	// The error of a grid step grows with the square of a ratio. A ratio that may dominate needs a fine grid.
 	largest := math.Exp(math.Min(600, (0.5/l.sigma+5)/l.sigma))
 	coarse := math.Min(math.Sqrt(l.steps*math.Exp(-math.Min(600, 1/(l.sigma*l.sigma)))), 2*(1+l.steps/largest))
 	h := l.h * math.Exp2(math.Floor(math.Log2(math.Max(1, math.Min(coarse, 0.125/l.h)))))
@@ -189,7 +187,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 		l.jumps[key] = out
 		return out
 	}
-	// Two large ratios are so rare that a coarse step is good enough.
+	// Two large ratios are so rare that a coarse grid suffices.
 	block := l.large(h*math.Exp2(math.Max(0, math.Floor(math.Log2(math.Min(16, 0.25/h))))), l.mean, up)
 	sum, work := block, 0
 	out := &sumLaw{m: 1, h: block.h, lo: block.lo, up: up}
@@ -209,7 +207,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the distribution of one large ratio minus less, on a geometric grid.
+// large returns the distribution of one large ratio, minus the number less, on a geometric grid.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))
@@ -239,7 +237,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of sums small ratios, small of them. If biased is set, one ratio is weighted by its size.
+// of sums small ratios. Their number is small. If biased is set, masses are weighted by one of the ratios.
 func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(small), biased}
 	if s := l.sums[key]; s != nil {
@@ -257,11 +255,11 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the sum of n small ratios and shift, on the geometric grid. restQ and restP bound the omitted
-// probabilities. The masses are conditioned on small ratios and sum to 1. The noise of transforms counts
-// against them. An upper distribution adds the possible error of all masses to the rest. A lower distribution
-// subtracts the possible error of each mass from the first distribution of the pair and adds it to the
-// second. It does so again as often as a jump counts the mass beside it.
+// small returns the distribution of n small ratios plus shift on the geometric grid, given that the ratios
+// are small. restQ and restP bound the omitted probabilities. An upper distribution adds the total error of
+// the transforms to restQ and restP. A lower distribution subtracts the possible error of each mass from the
+// first distribution of the pair and adds it to the second. This is repeated jump times, because the masses
+// are also combined with large ratios.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {
@@ -344,7 +342,7 @@ func (l *splitLaw) sum(reverse, up bool) (*sumLaw, error) {
 		for i, q := range all.q {
 			all.p[i] = q * math.Exp(all.h*float64(all.lo+i)) / l.steps
 		}
-		// The large part is independent of the small ratios and adds at most one to the mean.
+		// Large ratios are independent of the small ratios and add at most one to the mean.
 		all.zero, all.inf = l.cutQ+restQ, l.cutP+restP+restQ
 	}
 	all.cut(l.tail)
@@ -369,7 +367,7 @@ func (l *sumLaw) scaled(by float64) *sumLaw {
 	return &out
 }
 
-// with returns the masses of both distributions, which must have the same grid step.
+// with adds the masses of two distributions, which must have the same grid step.
 func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	out := *l
 	out.lo = min(l.lo, b.lo)
@@ -385,7 +383,7 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum with a jump, a block of one step, on the grid of l. An upper
+// beside returns the distribution of the sum of l and an independent jump on the grid of l. An upper
 // distribution sets only q.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h

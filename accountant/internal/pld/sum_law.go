@@ -2,9 +2,9 @@ package pld
 
 import "math"
 
-// A sumLaw bounds the distribution of a sum of m independent likelihood ratios of Gaussian noise and its
-// shift, r = e^{z/sigma - 1/(2 sigma^2)} with z ~ N(0,1). A record in one uniformly random step of t has the
-// pair Q = N(0, sigma^2 I), P = mean over i of N(e_i, sigma^2 I), with P/Q = (r_1 + .. + r_t)/t.
+// A sumLaw bounds the distribution of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2
+// sigma^2)} with z ~ N(0,1). A record in one uniformly random step of t has the pair Q = N(0, sigma^2 I), P =
+// mean over i of N(e_i, sigma^2 I), with P/Q = (r_1 + .. + r_t)/t.
 //
 // The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. They are means
 // of convex functions of the sum. The same holds for compositions with any other pair. So a distribution that
@@ -12,7 +12,8 @@ import "math"
 // two points with the same mean makes it larger. Merging points into their mean makes it smaller. Sums of
 // independent terms keep the order.
 //
-// Point i is at e^{h (lo+i)}. Masses of an upper sumLaw are on the points. Other masses are nearby, at m p/q.
+// Grid point i is e^{h (lo+i)}. Masses of an upper sumLaw are on grid points. In a lower sumLaw they are at m
+// p/q.
 type sumLaw struct {
 	m    float64
 	h    float64
@@ -22,13 +23,13 @@ type sumLaw struct {
 	zero float64   // q-mass at 0; upper only
 	inf  float64   // p-mass at infinity; upper only
 	up   bool
-	// slack bounds the relative error of the masses q and p, and place the relative error of their position.
+	// slack bounds the relative error of q and p. place bounds the relative error of the points.
 	slack, place float64
 }
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one ratio. On either side it cuts a tail of probability at most tail.
+// ratioLaw returns the distribution of one ratio. On either side it cuts a tail of at most this probability.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -61,8 +62,8 @@ func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	}
 	l.slack += 0x1p-49
 	l.place = h*l.slack + 0x1p-50
-	// Mean-preserving splits: mass below goes to 0 and the first point, mass above to the last point and
-	// infinity.
+	// Splits that keep the mean: mass below the grid goes to 0 and the first point, mass above to the last
+	// point and infinity.
 	belowP, belowQ := math.Exp(c.leftP), math.Exp(c.leftQ)
 	aboveP, aboveQ := math.Exp(c.rightP), math.Exp(c.rightQ)
 	if up {
@@ -90,7 +91,7 @@ func (l *sumLaw) finer(r int) *sumLaw {
 }
 
 // plus returns the distribution of the sum of two independent terms, on a grid of step h. Both steps must be
-// h times powers of two. It cuts tails of probability tail on either side. work counts the products.
+// h times powers of two. It cuts a tail on either side. It adds the number of products to *work.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -108,8 +109,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 		out.add(b, l, 1, false, work)
 	}
 	if out.up {
-		// If one term is 0, the sum is the other term. Below the grid it is split between the first point and
-		// 0, with the same mean. The infinite part of the mean comes from both terms.
+		// If one term is 0, the sum is the other term. Below the grid this term is split between the first
+		// point and 0, with the same mean. Infinite parts of the means add up.
 		for _, pair := range [2][2]*sumLaw{{l, b}, {b, l}} {
 			none, other := pair[0], pair[1]
 			for i := range other.q {
@@ -137,11 +138,11 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds the sums of a point of big and a point of small that is from or more steps lower. If same is set,
-// small is big, and each pair is visited once and counts twice. A sum of points d steps apart is
-// log1p(e^{-hd}) above the upper point. So its place on the grid and the weights of the two points around it
-// depend only on d. Weights keep the mean. In an upper distribution the mass moves to the points. In a lower
-// distribution the mass stays, and merges with the mass near the same point.
+// add adds the sums of a point of big and a point of small that is at least the number from of steps lower.
+// same means that small is big. Then each pair of points is visited once and counts twice. A sum of points d
+// steps apart is log1p(e^{-hd}) above the upper point. So its place on the grid and the weights of the two
+// points around it depend only on d. Weights keep the mean. In an upper distribution the mass moves to the
+// points. In a lower distribution it is merged with the mass near the same point.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
@@ -193,7 +194,7 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 }
 
 // addFar is add for points so far apart that their sum is less than half a step above the upper point. The
-// right weight is e^{-hd}/(e^fine - 1), a geometric series.
+// weight of the right point is e^{-hd}/(e^fine - 1), a geometric series in d.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
@@ -232,7 +233,7 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut shortens the grid where tails have probability at most tail, under Q at the lower end and under P at
+// cut shortens the grid by tails of at most the given probability, under Q at the lower end and under P at
 // the upper end. In an upper distribution the mass below the first point is split between this point and 0.
 // The mass above the last point is split between this point and infinity. In a lower distribution the mass is
 // merged.

@@ -22,7 +22,7 @@ type tilted struct {
 	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error. This part is the noise of
 	// transforms, which is spread over the whole window.
 	noise float64
-	// most bounds |p - truth| of this part at each point, for the last convolution.
+	// most bounds this part of |p - truth| at each point, after the last convolution.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step
@@ -81,7 +81,7 @@ func (t *tilted) normalise() {
 	t.err += 0x1p-51
 }
 
-// trim drops at most mass from each end.
+// trim removes points of at most the given total mass from each end.
 func (t *tilted) trim(mass float64) {
 	first, last, sum := 0, len(t.p), 0.0
 	for ; first < last-1 && sum+t.p[first] <= mass; first++ {
@@ -116,8 +116,8 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin returns an approximate distribution of the distance from the mean. Points that are close together
-// relative to this distance are merged. No bound depends on it.
+// thin returns an approximate distribution of the distance from the mean. It merges points that are close
+// relative to their distance from the mean. No bound depends on the result.
 func (t *tilted) thin() roughLaw {
 	const fine = 16 // a run is as long as this fraction of its distance from the mean
 	var s roughLaw
@@ -144,8 +144,7 @@ func (t *tilted) thin() roughLaw {
 
 // upper returns a distribution on the grid that dominates the cells. It splits the mass of a cell between its
 // two ends so that P and Q keep their masses (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
-// 2022). The mass outside the cells moves to a point that no loss there exceeds, or to infinity. Every mass
-// is rounded up, so arithmetic errors are on the safe side.
+// 2022). The mass outside the cells moves to a larger loss, possibly to infinity. Every mass is rounded up.
 func (c *cells) upper(lambda float64) *tilted {
 	t := c.empty()
 	base := c.unit(lambda)
@@ -200,7 +199,7 @@ func (c *cells) tiltError(lambda, base float64) float64 {
 	return 0x1p-51 * (math.Abs(base) + lambda*far)
 }
 
-// unit returns the log of the largest tilted unit of all half cells. No tilted mass is much larger.
+// unit returns the log of the largest tilted unit of all half cells. It bounds the tilted masses roughly.
 func (c *cells) unit(lambda float64) float64 {
 	base := math.Inf(-1)
 	for j := range c.halfs {
@@ -244,8 +243,8 @@ func (c *cells) lower(lambda float64) *tilted {
 		a, b := &c.halfs[2*i], &c.halfs[2*i+1]
 		d := lambda * c.width(i)
 		ratio := b.mass / a.mass * math.Exp(b.scale-a.scale+d/2) // tilted, of the halves
-		// If the distribution is steep, a cell goes to its end away from the thin side, which has mass to mix
-		// with. The outermost cells do the same.
+		// If the distribution is steep, all mass of a cell goes to the end with more mass nearby. The
+		// outermost cells do the same.
 		leftTo, rightTo := i, i+1
 		switch {
 		case c.lowest > i:
