@@ -2,6 +2,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/statement"
@@ -19,6 +21,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/run"
 )
 
 // result has all parameters, including the computed parameter. The field epsilon is recomputed from the
@@ -73,7 +76,7 @@ func calibrations() []calibration {
 		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps",
 			sampled: true,
 			example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2
-  pate calibrate dpsgd --probability 0.01 --noise 1 --epsilon 2 --accountant rdp`,
+  pate calibrate dpsgd --records 60000 --batch 256 --epochs 60 --epsilon 2`,
 			event: func(noise, probability float64) (accountant.Event, error) {
 				return accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, nil
 			}},
@@ -147,10 +150,45 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
+// schedule gives sampling probability and number of steps in the words of training: the expected size of a
+// batch, the number of private records and the number of epochs.
+type schedule struct {
+	records       int64
+	batch, epochs float64
+	wrong         error
+}
+
+// fill sets --probability and --steps.
+func (s *schedule) fill(flags *pflag.FlagSet) {
+	given := flags.Changed
+	if !given("records") && !given("batch") && !given("epochs") {
+		return
+	}
+	s.wrong = shell.Refuse("calibrate",
+		shell.If(!given("records") || !given("batch"), "--records and --batch: give both; --probability is their ratio"),
+		shell.If(given("probability") || given("epochs") && given("steps"),
+			"--probability and --steps follow from --records, --batch and --epochs: omit them"),
+		shell.If(s.records < 1 || !(s.batch > 0 && s.batch <= float64(s.records)), "--batch %v: must be above 0 and at most --records", s.batch),
+		shell.If(given("epochs") && !(s.epochs > 0 && s.epochs < 1e9), "--epochs %v: must be above 0 and below 1e9", s.epochs))
+	if s.wrong != nil {
+		return
+	}
+	s.wrong = flags.Set("probability", fmt.Sprint(s.batch/float64(s.records)))
+	if given("epochs") {
+		s.wrong = errors.Join(s.wrong, flags.Set("steps", fmt.Sprintf("%.0f", math.Ceil(s.epochs*float64(s.records)/s.batch))))
+	}
+}
+
 func (m calibration) command(g *shell.Globals) *cobra.Command {
 	var f budgetFlags
 	var p parameters
+	var s schedule
 	missing := func(cmd *cobra.Command, _ []string) []string {
+		if m.sampled {
+			if s.fill(cmd.Flags()); s.wrong != nil {
+				return nil
+			}
+		}
 		var absent []string
 		if !f.byRisk(cmd) {
 			absent = shell.Unset(cmd, "epsilon")
@@ -162,14 +200,20 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	}
 	cmd := shell.Command(m.name, "seed", shell.Wants(cobra.NoArgs, missing), func(cmd *cobra.Command, _ []string) error {
 		missing, err := m.missing(cmd, p)
-		if err != nil {
+		if err := cmp.Or(s.wrong, err); err != nil {
 			return err
 		}
-		run := m.run
-		if f.byRisk(cmd) {
-			run = m.runRisk
+		if s.records > 0 {
+			g.DefaultDelta(cmd.Flags().Changed, int(s.records), "")
+			if err := (run.Units{N: int(s.records), Noun: "records"}).Check(g.Delta); err != nil {
+				return shell.FaultError(err, "calibrate")
+			}
 		}
-		r, err := run(cmd.Context(), g, f, p, missing)
+		search := m.run
+		if f.byRisk(cmd) {
+			search = m.runRisk
+		}
+		r, err := search(cmd.Context(), g, f, p, missing)
 		if err != nil {
 			return m.refused(err, f)
 		}
@@ -178,7 +222,7 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	cmd.Short, cmd.Example = m.short, m.example
 	to := shell.To{"epsilon": &f.epsilon, "found": &f.found, "false-alarms": &f.falseAlarms, "accountant": &f.accountant}
 	if m.sampled {
-		to["probability"] = &p.probability
+		to["probability"], to["records"], to["batch"], to["epochs"] = &p.probability, &s.records, &s.batch, &s.epochs
 	}
 	flags := cmd.Flags()
 	shell.Declare(flags, "calibrate", to)

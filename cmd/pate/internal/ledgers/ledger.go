@@ -81,9 +81,8 @@ func (r report) releasable() string {
 
 func (r report) heading() string {
 	c := r.Config
-	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n", statement.Plain(c.Unit),
-		c.Relation, c.Epsilon,
-		c.Delta, c.Mode)
+	return fmt.Sprintf("privacy of one %s, %v, mode %v\nbudget epsilon %g at delta %g\n", statement.Plain(c.Unit),
+		c.Relation, c.Mode, c.Epsilon, c.Delta)
 }
 
 func (r report) footing() string {
@@ -112,7 +111,7 @@ func (r report) footing() string {
 	} else {
 		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g", claim, c.Delta)
 		if r.Claimed.By == accountant.ByPLD { // unusual
-			b.WriteString(", as privacy loss distributions prove")
+			b.WriteString("\nby privacy loss distributions")
 		}
 		b.WriteString("\n")
 	}
