@@ -21,10 +21,10 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students to compare on a table. They are logistic regression with a ridge of 1
-// over the number of labels, two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is
-// added, and x must be the rows of the pool. Trees suit columns of different kinds. Label spreading suits
-// pools in which near rows share a class.
+// TableCandidates returns the students to compare on a table: logistic regression with a ridge of 1 over the
+// number of labels, two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added,
+// and x must be the rows of the pool. Trees suit columns of different kinds. Label spreading suits pools in
+// which neighbouring rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -41,12 +41,12 @@ func TableCandidates(pool *Pool) []Candidate {
 }
 
 // ImageCandidates returns the students to compare on features of images. The first is the student of
-// [Pool.Fit]. A kernel ridge and logistic regression on the labelled rows are safeguards. If there are many
-// columns, they use projections. A version with fewer landmarks replaces the first candidate in
-// cross-validation. The faster version takes a tenth of the time and is slightly less accurate.
+// [Pool.Fit]. The others, in case it fails, are a kernel ridge and logistic regression on the labelled rows.
+// If there are many columns, these two use projections. In cross-validation, the first has fewer landmarks:
+// this takes a tenth of the time and is slightly less accurate.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
-// imageCandidates returns ImageCandidates. If z has rows, candidates are tried on these projections.
+// imageCandidates returns ImageCandidates. If z has rows, cross-validation uses z as the projected rows.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
 		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
@@ -63,7 +63,7 @@ func (p *Pool) fit(ctx context.Context, _ Matrix, labels []int, classes int, _ *
 	return p.Fit(ctx, labels, classes)
 }
 
-// fitProjected trains like [Pool.Fit]. Its classifier expects projected rows.
+// fitProjected is [Pool.Fit], but the classifier expects rows that are projected already.
 func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	c, err := p.Fit(ctx, labels, classes)
 	if err != nil {
@@ -91,8 +91,8 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 	return Candidate{Name: name, Fit: fit}
 }
 
-// Supervised trains learner on the rows of x that have a released label. labels has one class or [Unlabelled]
-// per row of x. Without labels the error is [ErrNoLabels].
+// Supervised trains learner on the rows of x that have a released label. For each row of x, labels has a
+// class or [Unlabelled]. Without labels the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	data, err := labelledPart(x, labels, classes)
 	if err != nil {
@@ -111,7 +111,7 @@ const (
 )
 
 // fitKernelRidge trains a kernel ridge whose squared width is the mean squared distance of two labelled rows.
-// It uses a random part of the labels if there are more than kernelRidgeRows.
+// If there are more than kernelRidgeRows labels, it uses a random subset.
 func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, x.Rows, classes)
 	if err != nil {
@@ -151,11 +151,11 @@ func meanSquaredDistance(x Matrix) float64 {
 	return sum
 }
 
-// roughLandmarks is the number of landmarks for label spreading on a table. With more landmarks the
-// classifier would follow the errors of spread labels.
+// roughLandmarks is the number of landmarks for label spreading on a table. A classifier with more landmarks
+// would overfit errors in the spread labels.
 const roughLandmarks = 300
 
-// rough returns the pool with fewer landmarks and without progress.
+// rough returns the pool with about roughLandmarks landmarks and without progress.
 func (p *Pool) rough() *Pool {
 	rough := *p
 	rough.landmarks = nil
@@ -171,7 +171,7 @@ func (p *Pool) rough() *Pool {
 const projectFrom = 4
 
 // Projected returns the number of columns that candidates learn from, for rows with the given number of
-// columns. It is the number of principal directions, or of all columns if there are few.
+// columns. If there are many columns, it is the number of principal directions, otherwise it is columns.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -179,8 +179,8 @@ func Projected(columns int) int {
 	return columns
 }
 
-// projected returns a candidate that learns from projections on the principal directions. If z has rows, it
-// is tried on the projections in z. If there are few columns, projected returns c.
+// projected returns a candidate that projects rows on the principal directions and then trains like c. If z
+// has rows, cross-validation uses z as the projected rows. If there are few columns, it returns c.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -220,7 +220,7 @@ func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }
 
-// answer calls of with the projections of x. dst must have one entry per row.
+// answer checks the queries x, projects them, and passes the projections to the function of.
 func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err
@@ -235,8 +235,8 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data. A kernel includes the projection. A linear model has weights of the
-// features, without the bound on features far from the pool.
+// Plain returns the model as data. In a kernel model, the projection is included. A linear model has weights
+// of the original features. It lacks the limit on features that are far from the pool.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {
@@ -258,7 +258,7 @@ func (m *projectedModel) Plain() *plain.Model {
 	return of
 }
 
-// Plain returns the model as data. It combines projection and metric in one map.
+// Plain returns the model as data. One linear map combines projection and metric.
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{
@@ -288,7 +288,7 @@ func (p *projection) describe(k *plain.Kernel) {
 	k.Directions = plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride)
 }
 
-// Plain returns the mean as data, or nil if a member has no such form.
+// Plain returns the mean as data, or nil if a member cannot be written as data.
 func (m *mixture) Plain() *plain.Model {
 	mean := &plain.Mean{Doubt: doubt}
 	for k, member := range m.members {

@@ -16,17 +16,17 @@ import (
 )
 
 // CrossValidation trains several kinds of student on part of the released labels, and scores each student on
-// the held-out labels. It drops students that are clearly worse than the best student. Each remaining student
-// is tempered to its accuracy on held-out labels. The result is a weighted mean, with weights that make the
-// held-out labels probable. If the best student is clearly better than the mean, the result is this student.
-// The inputs are released labels and public rows, so the choice costs no privacy.
+// the held-out labels. It drops students that are clearly worse than the best student. It adjusts the
+// confidence of the remaining students by temperature scaling. The result is their weighted mean, with
+// weights that make the held-out labels probable. If the best student is clearly better than the mean, the
+// result is the best student. The inputs are released labels and public rows, so the choice costs no privacy.
 //
 // Few labels distinguish students only roughly. With 200 labels the standard error of a difference is 3
 // points. Always choosing the most accurate student loses up to 4 points against a plain forest.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
-	// Favourite marks the first candidate as the best for this kind of rows. The favourite is kept alone,
-	// unless label errors cannot explain the lead of the mean. Two folds may suffice for this.
+	// Favourite marks the first candidate as usually the best for this kind of rows. Only this candidate is
+	// kept, unless the mean is better by more than label errors can explain. Two folds may suffice.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil
@@ -50,11 +50,11 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of labels that every candidate predicted. After an early stop it is not all
-	// labels.
+	// Labels is the number of labels that every candidate predicted. After an early stop, labels of the
+	// remaining folds do not count.
 	Labels int
-	// Right is the number of these labels that each candidate predicted correctly. Mean is the same number
-	// for the mean of the candidates. Divided by Labels they estimate the accuracy on released labels,
+	// For each candidate, Right is how many of these labels it predicted correctly. Mean is this number for
+	// the mean of the candidates. Right and Mean divided by Labels estimate the accuracy on released labels,
 	// slightly too high for the best candidate. With a single label or candidate Right is empty.
 	Right []int
 	Mean  int
@@ -62,7 +62,7 @@ type Choice struct {
 	kept int // index of the first kept candidate
 }
 
-// RightOfKept returns the number of held-out labels that Model predicted correctly, or 0 without comparison.
+// RightOfKept returns how many held-out labels Model predicted correctly. It is 0 if nothing was compared.
 func (c *Choice) RightOfKept() int {
 	if len(c.Right) > 0 && len(c.Kept) == 1 {
 		return c.Right[c.kept]
@@ -71,17 +71,17 @@ func (c *Choice) RightOfKept() int {
 }
 
 const (
-	// The best candidate excludes a candidate from the mean if it leads by memberErrors standard errors of
-	// the difference. It replaces the mean if it leads by meanErrors. Both were chosen on development splits
-	// of letter and optdigits, with 200 and 600 labels of which 5 % were wrong. There, excluding at 2 errors
-	// costs about 1 point, and keeping only the best costs 2 to 4.
+	// If the best candidate leads another by memberErrors standard errors, the other is dropped from the
+	// mean. If it leads the mean by meanErrors, it replaces the mean. Both were chosen on development splits
+	// of letter and optdigits (200 and 600 labels, 5 % wrong). There, memberErrors = 2 costs about 1 point,
+	// and keeping only the best candidate costs 2 to 4.
 	memberErrors = 3
 	meanErrors   = 2
 
-	// favouriteLead is the fraction of labels by which the mean must also lead a favourite to replace it.
-	// Errors of labels released under noise depend on the features. A candidate that learns such errors from
-	// near rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean led by
-	// at most 1.25 % (3.6 standard errors), and using it lost 1.4 points of accuracy. On Fashion-MNIST it led
+	// favouriteLead is a second condition for the mean to replace a favourite: a lead by this fraction of the
+	// labels. Errors of noisy labels depend on the features. A candidate that learns such errors from
+	// neighbouring rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean
+	// led by at most 1.25 % (3.6 standard errors), but lost 1.4 points of accuracy. On Fashion-MNIST it led
 	// by 1.9 to 7.3 % and gained 1.8 to 3.3 points.
 	favouriteLead = .015
 	// If the mean does not lead by firstLead after firstFolds folds, the favourite is kept.
@@ -89,8 +89,8 @@ const (
 	firstLead  = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains the kept candidates. See [Supervised] for x and labels. The result
-// depends on rnd but not on the number of processors.
+// Fit compares the candidates and trains the kept candidates. The arguments x and labels are as for
+// [Supervised]. The result depends on rnd, but not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int,
 	return m, nil
 }
 
-// heldBack holds the predictions of candidates for held-out labels.
+// heldBack holds what each candidate predicts for the rows with held-out labels.
 type heldBack struct {
 	labels []int
 	scores []Matrix // for each candidate, probabilities: labels x classes
@@ -239,7 +239,7 @@ func (h *heldBack) first(n int) *heldBack {
 	return part
 }
 
-// ask stores the predictions of candidate k for the labels from <= i < to.
+// ask predicts the rows from <= i < to of x by a model of candidate k, and stores the results.
 func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	rows, answers := dense.Rows(x, from, to), make([]int, to-from)
 	if err := model.Predict(answers, rows); err != nil {
@@ -251,8 +251,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep sets the results of the comparison in choice, and returns the kept candidates with their powers and
-// weights. The mean replaces a favourite only if it leads by errors standard errors and the fraction lead.
+// keep stores the results in choice. It returns the kept candidates with their powers (see temper) and
+// weights. The mean replaces a favourite only if it leads by errors standard errors and by the fraction lead.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -299,10 +299,10 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	return kept, powers, weights
 }
 
-// weighSteps limits the steps away from equal weights, because the optimal weights overfit few labels.
+// weighSteps is the number of steps of weigh. More steps would overfit the weights to few labels.
 const weighSteps = 200
 
-// weigh improves the probability of the held-out labels over equal weights, by expectation maximisation.
+// weigh returns weights that make the held-out labels more probable, by expectation maximisation.
 func weigh(scores []Matrix, labels, kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
 	of, next := make([]float64, len(kept)), make([]float64, len(kept))
@@ -323,8 +323,8 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b by more than the given number of standard errors. Only
-// the n labels on which a and b differ count. For equally good a and b the difference has deviation √n.
+// ahead reports whether a is right more often than b by more than this number of standard errors. The
+// standard error is √n, where n is the number of labels for which exactly one is right.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {
@@ -345,7 +345,7 @@ func count(right []bool) int {
 	return n
 }
 
-// inParallel calls do for from <= i < to, concurrently, until ctx is done. n is the total for Progress.
+// inParallel calls do(i) for from <= i < to, concurrently, until ctx is done. Progress reports the total n.
 func (c CrossValidation) inParallel(ctx context.Context, from, to, n int, do func(i int)) error {
 	var mu sync.Mutex
 	done := from

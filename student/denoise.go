@@ -14,7 +14,7 @@ const denoiseFrom = MaxSpread / 2
 // denoiseHeldBack is the fraction of labels that are held out to select the ridge.
 const denoiseHeldBack = .2
 
-// denoiseRidges returns the ridges to compare, suited to correct labels up to labels of which half are wrong.
+// denoiseRidges returns the ridges to compare. The first suits correct labels, the last half wrong labels.
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
 // fitDenoised trains on many noisy labels, of which half may be wrong. A kernel ridge on all labels predicts
@@ -55,8 +55,8 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	return m.of(classes, present), nil
 }
 
-// fitNoisy trains on rows in random order. It chooses the ridge by the targets of the first rows, with half
-// of the landmarks and training on the other rows.
+// fitNoisy trains a kernel ridge on rows in random order. It holds out the first rows to choose the ridge
+// parameter, with half of the landmarks.
 func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
 	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
 	n := int(denoiseHeldBack * float64(z.Rows))

@@ -11,7 +11,7 @@ import (
 )
 
 // graph is a symmetric weighted neighbour graph in compressed rows. The neighbours of row i are
-// to[start[i]:start[i+1]]. Division by the square roots of both degrees makes the largest eigenvalue 1.
+// to[start[i]:start[i+1]]. Weights are scaled so that the largest eigenvalue is 1.
 type graph struct {
 	start  []int32
 	to     []int32
@@ -24,8 +24,8 @@ type graph struct {
 // and Perona 2004, who also use the 7th).
 const localScale = 7
 
-// For each row, candidates times k nearest rows are stored. When the metric changes, the k nearest rows are
-// chosen among these. On MNIST this is as good as a search among all rows.
+// The pool stores the candidates·k nearest rows of each row. When the metric changes, the new k nearest rows
+// are chosen among the stored rows. On MNIST this is as good as a search among all rows.
 const candidates = 4
 
 // neighbours holds the nearest rows of each row, by ascending distance.
@@ -93,7 +93,7 @@ type ranking struct {
 	have int
 }
 
-// limit returns the largest distance that can still enter the ranking.
+// limit returns the largest distance that a row may have to enter the ranking.
 func (r *ranking) limit() float32 {
 	if r.have == 0 || r.have < len(r.dist) {
 		return float32(math.Inf(1))
@@ -142,8 +142,8 @@ func (f neighbours) graph(k int) *graph {
 	return g
 }
 
-// nearest sets near and dist to the rows closest to row self, by ascending distance and then by index. dots
-// holds the products of row self with all rows.
+// nearest sets near and dist to the rows closest to row self and their squared distances, in ascending order.
+// The argument dots has the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
 	own, limit := norms[self], r.limit()
@@ -163,7 +163,7 @@ type end struct {
 	weight float32
 }
 
-// join keeps an edge if at least one end is a neighbour of the other end.
+// join builds the graph. Two rows are connected if at least one is among the k neighbours of the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
 	ends := make([][]end, n) // every edge is stored at both ends
@@ -207,8 +207,8 @@ const (
 )
 
 // spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004). Y holds the
-// released labels, with one column per class in column. All eigenvalues of W are between -1 and 1, so spread
-// uses Chebyshev's iteration (Golub and Varga 1961). A row too far from all labels is zero.
+// released labels, and column maps classes to the columns of Y. All eigenvalues of W are between -1 and 1, so
+// spread uses Chebyshev's iteration (Golub and Varga 1961). A row too far from all labels is zero.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
@@ -256,12 +256,12 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts each class's fraction of the released labels from every row with a spread label. It
-// changes nothing if the labels contradict classes of equal size. Far from all labels a soft label equals
-// about this fraction, so only the difference is evidence. Otherwise a class that has more labels by chance
-// or noise would win everywhere. On the development split of optdigits, at epsilon 2 with 50 to 200 labels of
-// which a tenth to a half are wrong, the gain is 3 points. With one frequent class, as in Adult, the loss
-// would be as large.
+// centre subtracts each class's fraction of the released labels from every row that is not zero. It changes
+// nothing if the labels contradict classes of equal size. Far from all labels a soft label equals about this
+// fraction, so only the difference is evidence. Without centre, a class with more labels by chance or noise
+// would win everywhere. On the development split of optdigits, at epsilon 2 with 50 to 200 labels of which a
+// tenth to a half are wrong, the gain is 3 points. With one frequent class, as in Adult, centring would lose
+// as much.
 func centre(soft Matrix, labels, column []int) {
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {

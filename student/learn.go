@@ -38,8 +38,8 @@ type LearnerConfig struct {
 	Progress func(Progress) // may be nil
 }
 
-// NewLearner learns from x and retains it. x has one row per public example. Labels will be spread over at
-// most [MaxSpread] rows: the labelled rows and a random part of the others.
+// NewLearner computes the public part from x, and retains x. Each row of x is a public example. Labels will
+// be spread over at most [MaxSpread] rows: the labelled rows and a random part of the others.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 }
 
 // Project projects the rows of x on the pool's leading principal directions. x must have the pool's features.
-// A row of the result depends only on this row and the public pool, to the last bit.
+// Each row of the result depends only on the same row of x and on the public pool, bit for bit.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)
@@ -78,7 +78,7 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select returns m different rows as queries, by [Pool.Select] among the rows over which labels are spread.
+// Select returns m different rows as queries. It uses [Pool.Select] on the rows over which labels are spread.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {
@@ -87,9 +87,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 	return chosen, err
 }
 
-// Fit trains the student on released labels, with one class or [Unlabelled] per pool row. It compares
-// candidates by [CrossValidation] on these labels. For images with at least MaxSpread/2 labels, it instead
-// trains a ridge on the predictions of another ridge. Equal labels and random streams give equal students.
+// Fit trains the student on released labels. For each pool row, labels has a class or [Unlabelled]. Fit uses
+// [CrossValidation], but for images with at least MaxSpread/2 labels it trains a ridge on the predictions of
+// another ridge. Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
@@ -133,7 +133,7 @@ func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error)
 	return out, err
 }
 
-// ofRows returns a fit that receives only the labels of l.rows.
+// ofRows returns fit for the pool of l.rows: it selects the labels of these rows.
 func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	if fit == nil {
 		return nil
@@ -160,7 +160,7 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 	return l.Fit(ctx, labels, classes, rnd)
 }
 
-// partOf returns at most MaxSpread of n rows, ascending. Labelled rows have priority.
+// partOf returns at most MaxSpread indices below n, in ascending order. Labelled rows have priority.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {
@@ -249,7 +249,7 @@ func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	return out
 }
 
-// columns maps every class to its index in present, and absent classes to -1.
+// columns returns for every class its index in present, or -1 for a class that is not in present.
 func columns(present []int, classes int) []int {
 	at := slices.Repeat([]int{-1}, classes)
 	for k, c := range present {
@@ -278,8 +278,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. Calls
-// on one goroutine share scratch, initially zero. do may write only to its rows and scratch.
+// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. All
+// calls on a goroutine get the same scratch. The function do may write only to its rows and scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

@@ -20,7 +20,7 @@ type model struct {
 // absent is the score of classes without a released label. It is below every score of the ridge regression.
 const absent = -1e6
 
-// of returns m for the given number of classes. Output i of the ridge belongs to class present[i].
+// of completes m for this number of classes and returns m. Output i of the ridge belongs to class present[i].
 func (m *model) of(classes int, present []int) *model {
 	m.ScoreModel = teachers.ScoreModel{Name: "student", Features: m.ridge.landmarks.Cols, Classes: classes,
 		Present: present, Absent: absent, Rows: math.MaxInt,
@@ -51,7 +51,7 @@ func (m *model) scores(x Matrix) (Matrix, error) {
 	return m.ridge.scores(ctx, z)
 }
 
-// harden returns the best column of each row, or Unlabelled for a row of zeros.
+// harden returns the column with the largest value of each row, or Unlabelled for a row of zeros.
 func harden(soft Matrix) []int {
 	out := make([]int, soft.Rows)
 	for i := range out {
@@ -75,7 +75,7 @@ type member interface {
 	teachers.Scorer
 }
 
-// Predict implements teachers.Classifier with the class of the largest mean.
+// Predict implements teachers.Classifier. It returns the class with the largest mean probability.
 func (m *mixture) Predict(dst []int, x Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (m *mixture) Predict(dst []int, x Matrix) error {
 	return nil
 }
 
-// Scores implements teachers.Scorer with the means.
+// Scores implements teachers.Scorer. The scores are the mean probabilities.
 func (m *mixture) Scores(dst, x Matrix) error {
 	if err := checkScores(dst, x, m.classes); err != nil {
 		return err
@@ -118,7 +118,8 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities writes a model's scores, clipped to [0, 1] and divided by their sum unless it is 0.
+// probabilities writes the scores of a model, clipped to [0, 1]. It divides them by their sum unless the sum
+// is 0.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
@@ -133,8 +134,7 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper adjusts the confidence of a candidate to its accuracy, in place. Every probability p of a row
-// becomes proportional to (p + doubt)^power.
+// temper replaces every probability p of a row by one proportional to (p + doubt)^power, in place.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return
@@ -148,12 +148,12 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt limits the loss of a candidate that is certain and wrong.
+// doubt bounds how much a candidate loses that gives a true label the probability 0.
 const doubt = 0.01
 
-// bestPower returns the power for which the labels are most probable. The power is below 1 for an
-// overconfident candidate, and above 1 for an underconfident one. This is temperature scaling (Guo et al.
-// 2017).
+// bestPower returns the power for temper that makes the labels most probable. It is below 1 for an
+// overconfident candidate, and above 1 for an underconfident candidate. This is temperature scaling (Guo et
+// al. 2017).
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

@@ -17,18 +17,18 @@ import (
 type Config struct {
 	Components int // number of principal directions, at most the number of features; default 128
 	Neighbours int // number of nearest rows per row in the graph; default 10
-	// Landmarks is the number of pool rows that span the classifier, by default 2,000. With 1,000 landmarks a
-	// fit is faster, and the accuracy on MNIST falls by .0017.
+	// Landmarks is the number of pool rows that are centres of the classifier's kernels, by default 2,000.
+	// With 1,000 landmarks a fit is faster, and the accuracy on MNIST falls by .0017.
 	Landmarks int
-	// Rounds is the number of times that Fit learns the directions that vary within classes and spreads
-	// again. The default is 1. A negative number means none.
+	// Rounds is how often Fit learns the directions that vary within classes and then spreads the labels
+	// again. The default is 1. A negative number means never.
 	Rounds   int
 	Progress func(Progress) // called in the caller's goroutine; may be nil
 }
 
 const defaultComponents = 128
 
-// Progress is the progress of [NewPool], [Select] or [Pool.Fit].
+// Progress is the state of [NewPool], [Select] or [Pool.Fit].
 type Progress struct {
 	Stage       string // "project", "graph", "select", "fit"
 	Done, Total int
@@ -93,9 +93,9 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread propagates released labels along the neighbour graph. labels has one class or [Unlabelled] per pool
-// row. The result has one row per pool row and one column per class. Each row is non-negative and sums to 1,
-// or is zero if no label is within 36 steps. Without labels the error is [ErrNoLabels].
+// Spread propagates released labels along the neighbour graph. For each pool row, labels has a class or
+// [Unlabelled]. The result has one row per pool row and one column per class. Each row is non-negative and
+// sums to 1, or is zero if no label is within 36 steps. Without labels the error is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -107,8 +107,8 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 	return p.graph.spread(ctx, labels, all, classes)
 }
 
-// Fit trains the semi-supervised student. labels has one class or [Unlabelled] per pool row. Without labels
-// the error is [ErrNoLabels]. The student is a teachers.Scorer and predicts only released classes.
+// Fit trains the semi-supervised student. For each pool row, labels has a class or [Unlabelled]. Without
+// labels the error is [ErrNoLabels]. The student is a teachers.Scorer and predicts only released classes.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var errEigen = errors.New("student: eigenvalues did not converge")
 
-// projection maps x to (x - mean)·scale·directions, the leading principal components, partly whitened.
+// projection maps x to (x - mean)·scale·directions, the principal components divided by variance^whiten.
 type projection struct {
 	mean       []float64
 	scale      float64 // 1 / root mean square of the centred pool
@@ -101,7 +101,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 	return p, nil
 }
 
-// start returns a random initial basis, or the identity if a search would not be faster.
+// start returns a random initial basis. If that would not be faster, it returns the basis of all features.
 func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	if width := components + oversample; 2*width < features {
 		basis := dense.New(features, width)
@@ -117,7 +117,7 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	return basis
 }
 
-// walk calls do for consecutive blocks of x, centred and scaled, and their products with basis.
+// walk centres and scales consecutive blocks of x, and calls do with each block and its product with basis.
 func (p *projection) walk(ctx context.Context, x, basis Matrix, do func(centred, part Matrix)) error {
 	const share = blockRows / 4
 	work, parts := dense.New(min(blockRows, x.Rows), x.Cols), dense.New(min(blockRows, x.Rows), basis.Cols)

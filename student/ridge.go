@@ -34,7 +34,7 @@ type ridge struct {
 	mean      []float32
 }
 
-// fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are columns 0..classes-1.
+// fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are below classes.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
 	s := newRidgeSums(dense.Pick(z, landmarks), hard, width, classes)
 	if err := s.add(ctx, z, hard); err != nil {
@@ -47,13 +47,13 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return fitted[0], nil
 }
 
-// ridgeSums holds sums over rows, for ridges with equal landmarks, width and mean. More rows can be added.
+// ridgeSums holds sums over training rows. From these, solve computes a ridge for any lambda.
 type ridgeSums struct {
 	ridge               // without coefficients
 	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
 }
 
-// newRidgeSums returns the sums over no rows, with the mean of the targets in hard.
+// newRidgeSums returns zero sums. It sets mean to the class frequencies in hard.
 func newRidgeSums(landmarks Matrix, hard []int, width float64, classes int) *ridgeSums {
 	if !(width > 0) {
 		width = 1
@@ -114,7 +114,7 @@ func (s *ridgeSums) add(ctx context.Context, z Matrix, hard []int) error {
 	return nil
 }
 
-// half returns the sums over the same rows with every second landmark.
+// half returns the sums for every second landmark, over the same rows.
 func (s *ridgeSums) half() *ridgeSums {
 	var places []int
 	for i := 0; i < s.landmarks.Rows; i += 2 {
@@ -147,7 +147,7 @@ func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
 	return fitted, nil
 }
 
-// forTiles calls do for consecutive tiles of n landmarks or columns, on one goroutine per processor.
+// forTiles splits n indices into tiles and calls do for each tile, on one goroutine per processor.
 func forTiles(n int, do func(low, high int)) {
 	const tile = 256
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
@@ -164,7 +164,7 @@ func (r *ridge) inner() Matrix {
 	return k
 }
 
-// interpolate solves (M + lambda) a = y - 1/2 for the labels of the landmarks. column maps labels to outputs.
+// interpolate solves (M + lambda) a = y - 1/2. Row i of y has a 1 in column[labels[i]], otherwise zeros.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)

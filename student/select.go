@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// Queries are chosen by the selectComponents leading directions, and centres move lloydRounds times. On
-	// the development split of public MNIST, with 200 labels released at epsilon 2, students reach .975. With
+	// Select uses the selectComponents leading directions, and moves the centres lloydRounds times. On the
+	// development split of public MNIST, with 200 labels released at epsilon 2, students reach .975. With
 	// random queries they reach .968 (4 seeds, 1,000 landmarks).
 	selectComponents = 64
 	lloydRounds      = 15
@@ -63,7 +63,7 @@ func errQuestions(m, rows int) error {
 	return fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, rows)
 }
 
-// selectRows selects among projected rows, leading directions first. All rows come in random order.
+// selectRows selects m of the projected rows. If these are all rows, their order is random.
 func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if m < 1 || m > z.Rows {
 		return nil, errQuestions(m, z.Rows)
@@ -117,7 +117,7 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the row at which the sum of weights exceeds at, or a random row if all weights are zero.
+// draw returns the first row with a sum of weights above at. If all weights are 0, the row is random.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {
@@ -134,8 +134,8 @@ func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	return rnd.IntN(len(weights))
 }
 
-// representatives returns the row nearest to each centre. For a centre without rows it returns the free row
-// that is farthest from its own centre.
+// representatives returns the row nearest to each centre. For a centre without rows, it returns the row that
+// is farthest from its centre and not yet chosen.
 func representatives(cluster []int, dist []float32, m int) []int {
 	out := slices.Repeat([]int{-1}, m)
 	for i, c := range cluster {
@@ -173,8 +173,8 @@ type clusters struct {
 	moved   []bool    // whether each centre moved since the last assignment
 }
 
-// assign finds the nearest centre of every row, the first one in a tie. If a row's own centre did not move,
-// it compares the row only with centres that moved. After a few rounds most centres no longer move.
+// assign finds the nearest centre of every row, the first in a tie. If a row's previous centre has not moved,
+// assign compares the row only with centres that moved. After a few rounds most centres do not move.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int
@@ -199,7 +199,7 @@ func (k *clusters) assign(ctx context.Context) error {
 	})
 }
 
-// centroids holds some of the centres as a factor of products with rows.
+// centroids holds centres in the form that products with rows need.
 type centroids struct {
 	places []int     // indices among all centres; nil means all centres
 	norms  []float32 // squared norms

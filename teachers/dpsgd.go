@@ -13,14 +13,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression trained by DP-SGD, for teachers that must be private themselves. An example is
-// a silo that shows its model to nobody. Each teacher has its own ledger in memory, with the budget Epsilon
-// and Delta, because the training data are disjoint.
+// DPSGD is softmax regression trained by DP-SGD, for teachers whose models must themselves be private. For
+// example, a silo may show its model to nobody. Each teacher has its own ledger in memory, with the budget
+// Epsilon and Delta, because the teachers' training data are disjoint.
 //
-// Votes of these teachers are charged like any votes: noise in training does not reduce the cost of
-// aggregation. The model of a teacher is dropped and carries no privacy claim. Data that are empty or of one
-// class give a constant model without training. Keys come from the teacher's random stream, so the learner is
-// Reproducible.
+// The votes cost as much as votes of any teachers: noise in training does not reduce the cost of aggregation.
+// The model is dropped after voting, so no privacy is claimed for it. Data that are empty or have one class
+// give a constant model without training. All random keys come from the teacher's random stream, so the
+// learner is Reproducible.
 type DPSGD struct {
 	// Config configures the training. Workers 0 means 1, because teachers train in parallel.
 	Config dpsgd.Config

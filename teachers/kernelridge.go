@@ -88,7 +88,7 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	return m, nil
 }
 
-// kernelModel scores classes by regression values, which lie roughly in [-1, 1].
+// kernelModel scores a class by the regression value Σ aᵢ K(x, xᵢ), which is roughly in [-1, 1].
 type kernelModel struct {
 	ScoreModel
 	rbf  dense.RBF
@@ -108,7 +108,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 		if err := ctx.Err(); err != nil {
 			return out, fmt.Errorf("teachers: kernel ridge: %w", err)
 		}
-		// Compute the columns from `from` on. Symmetry gives the remaining columns.
+		// Compute the columns from index `from` on. The other columns follow by symmetry.
 		to := min(from+gramRows, n)
 		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
 		m.rbf.Block(block, dense.Rows(m.x, from, to), m.norm[from:to], dense.Rows(m.x, from, n), m.norm[from:])

@@ -76,9 +76,9 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries returns the error of every [Classifier] for invalid queries, after training on this number
-// of features. It refuses a wrong number of columns, a dst whose length differs from x.Rows, a malformed
-// matrix, and NaN or infinite features.
+// ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. The argument
+// features is the number of training features. It refuses a wrong number of columns, a dst whose length
+// differs from x.Rows, a malformed matrix, and NaN or infinite features.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -128,8 +128,8 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data and a done context. It returns a model only for data with fewer than two
-// classes.
+// begin refuses invalid data and a done context. For data with fewer than two classes it returns the constant
+// model, otherwise nil.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain rescales the scores from targets -1 and +1 to targets 0 and 1.
+// Plain returns the model for package plain. Scores for targets -1 and +1 become scores for targets 0 and 1.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
@@ -171,8 +171,8 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// ScoreModel is a [Classifier] and [Scorer] that uses a function Score. It checks queries, scores them in
-// blocks, and predicts the class with the best score. In a tie it predicts the lowest class.
+// ScoreModel is a [Classifier] and [Scorer] that wraps a function Score. It checks queries, scores them in
+// blocks, and predicts the class with the largest score. In a tie it predicts the lowest class.
 type ScoreModel struct {
 	Name              string // package name, for errors
 	Features, Classes int
@@ -183,7 +183,7 @@ type ScoreModel struct {
 	Score func(dst, x Matrix) error
 }
 
-// Predict writes the class with the best score.
+// Predict writes the class with the largest score.
 func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.Features); err != nil {
 		return err

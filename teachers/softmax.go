@@ -97,7 +97,7 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		top := d[dense.Argmax(d)]
 		own := float64(d[y] - top)
 		softmaxRow(d)
-		// The loss is log Σ exp(d - top) - own = -log p_y. If p_y underflows, use -own, which is finite.
+		// The loss is log Σ exp(d - top) - own = -log p_y. If p_y underflows to 0, use the finite value -own.
 		if d[y] > 0 {
 			own = math.Log(float64(d[y]))
 		}

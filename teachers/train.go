@@ -44,8 +44,8 @@ const queryRows = 512
 const savesAtOnce = 8
 
 // TrainPart trains the teachers t with t mod parts = part, and saves their votes in the checkpoint folder.
-// Other machines may train other parts with the same folder. [Train] with the same arguments loads these
-// votes and trains the remaining teachers. In the matrix that TrainPart returns, all other teachers abstain.
+// Machines that share the folder can train different parts. Then [Train] with the same arguments loads these
+// votes and trains any missing teachers. In the matrix that TrainPart returns, all other teachers abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
@@ -191,7 +191,7 @@ func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err erro
 	if err != nil {
 		return err
 	}
-	// Teachers write distinct elements, so no two goroutines write the same byte.
+	// Each teacher writes its own column, so no two goroutines write the same byte.
 	for q, vote := range column {
 		if err := e.votes.Set(q, t, vote); err != nil {
 			return err

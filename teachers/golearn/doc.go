@@ -1,9 +1,9 @@
 // Package golearn wraps models of the golearn library (github.com/sjwhitworth/golearn) as teachers:
 // [BernoulliNB], bagged ID3 trees and nearest neighbours.
 //
-// Features are converted to golearn instances by public constants only. A threshold in the configuration
-// decides which features are present. [Pooling] averages blocks of pixels within one image. Only the model
-// itself is fitted on private data.
+// Features are converted to golearn instances without using private data. For binary features, a threshold in
+// the configuration decides which features are present. [Pooling] averages blocks of pixels within one image.
+// Only the model itself is fitted on private data.
 //
 //   - [BernoulliNB] assumes that features are independent given the class.
 //   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples drawn by this package. The forests of

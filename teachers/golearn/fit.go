@@ -51,8 +51,8 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns an attribute with all classes. All labels are registered here because golearn adds unknown
-// labels without a lock.
+// labels returns a class attribute that knows all class names. golearn would otherwise add a new name on
+// first use, without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -62,13 +62,13 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn is the name of an attribute that is present in every row. Without it, BernoulliNB of golearn
-// panics on a class without present features. Also, ID3 of golearn does not split on a single feature.
+// alwaysOn is the name of an attribute that is present in every row. Without it, golearn's BernoulliNB panics
+// if no feature is present in a class, and golearn's ID3 does not split on a single feature.
 const alwaysOn = "on"
 
-// binary returns instances with alwaysOn and one binary attribute for each feature in chosen. Row i of the
-// result is row record[i] of pooled. An attribute is named by its feature's index, and is present if the
-// feature exceeds threshold.
+// binary returns golearn instances with the attribute alwaysOn and one attribute for each feature in chosen.
+// Row i of the result is row record[i] of pooled. An attribute's name is the feature's index. An attribute is
+// present if the feature exceeds threshold.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)
@@ -111,7 +111,7 @@ type Pooling struct {
 	Rows, Cols, Size int
 }
 
-// features returns the number of pooled features for images with this number of features.
+// features returns how many pooled features an image with this number of pixels has.
 func (p Pooling) features(from int) (int, error) {
 	if p == (Pooling{}) {
 		return from, nil
@@ -125,7 +125,7 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply writes the pooled features of src to dst. The method features returns the length that dst must have.
+// apply writes the pooled features of src to dst. The length of dst must be the result of p.features.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

@@ -16,8 +16,8 @@ import (
 )
 
 // NewKNN returns a learner that predicts the most frequent class among the nearest neighbours. The distance
-// is Euclidean, on the pooled features. Smaller training sets are used as a whole. The model contains its
-// training data. Without cgo, NewKNN returns [ErrNeedsCgo].
+// is Euclidean, on the pooled features. With fewer training rows than neighbours, all rows vote. The model
+// contains its training data. Without cgo, NewKNN returns [ErrNeedsCgo].
 func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) {
 	if neighbours < 1 {
 		return nil, fmt.Errorf("golearn: %d neighbours, want at least 1", neighbours)

@@ -4,5 +4,5 @@ package golearn
 
 import "github.com/pate-go/pate/teachers"
 
-// NewKNN returns [ErrNeedsCgo], because golearn's nearest neighbours are in C.
+// NewKNN returns [ErrNeedsCgo], because golearn computes nearest neighbours in C.
 func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) { return nil, ErrNeedsCgo }

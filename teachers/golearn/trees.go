@@ -20,9 +20,9 @@ import (
 )
 
 // BaggedID3 is a majority vote of ID3 trees. Each tree uses a bootstrap sample and 4·Features random features
-// (random subspaces, Ho 1998), because the time grows with the square of a tree's features. Each node tries a
-// random subset of size Features. Features are binary, because golearn splits constant numeric features
-// without end.
+// (random subspaces, Ho 1998), because the training time of a tree grows with the square of the number of
+// features. Each node tries a random subset of size Features. Features are binary, because golearn splits
+// constant numeric features without end.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
@@ -65,12 +65,12 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	})
 }
 
-// someFeatures chooses the most informative of a few random features. Once ctx is done it chooses none, which
-// ends the tree.
+// someFeatures chooses the split of a tree node: the most informative of a few random features. Once ctx is
+// done, it returns no split, which ends the tree.
 //
-// golearn visits features, children and classes in the random order of Go maps. To make the model a function
-// of the seed, someFeatures sorts the features and adds entropies in order. The random choice at a node
-// depends only on the tree and on the node's examples.
+// golearn visits features, children and classes in the random order of Go maps. The model must depend only on
+// the seed, so someFeatures sorts the features and adds entropies in a fixed order. The random choice at a
+// node depends only on the tree's seed and on the node's features and class counts.
 type someFeatures struct {
 	ctx   context.Context
 	tree  uint64 // seed of the current tree
@@ -100,7 +100,7 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return &trees.DecisionTreeRule{SplitAttr: best}
 }
 
-// fingerprint hashes the features and the class counts of a node. Collisions are harmless.
+// fingerprint hashes the features and the class counts of a node, as a random seed. Collisions are harmless.
 func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	h := fnv.New64a()
 	for _, a := range candidates {
@@ -112,7 +112,7 @@ func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	return h.Sum64()
 }
 
-// remaining returns the class entropy within the parts of a split, times the number of examples, in nats.
+// remaining returns the class entropy in nats within each part of a split, summed over all examples.
 func remaining(parts map[string]map[string]int) float64 {
 	var entropy float64
 	for _, value := range slices.Sorted(maps.Keys(parts)) {
@@ -128,7 +128,7 @@ func remaining(parts map[string]map[string]int) float64 {
 	return entropy
 }
 
-// forest holds the trees of golearn in a form that is fast to read, also from several goroutines.
+// forest holds copies of golearn's trees in a compact form. Goroutines may read it concurrently.
 type forest struct {
 	BaggedID3
 	features, pooled, classes int

@@ -27,36 +27,35 @@
 //
 // # Pilot
 //
-// With [Planning].Pilot a run releases one noisy number before it plans: the mean over queries of the
-// largest vote count. A teacher whose votes change, or who comes or goes, moves each largest count by at
-// most 1, hence the mean by at most 1, and the mean rounded down by at most 1. It is charged as discrete
-// Gaussian noise of sensitivity 1, at [PilotBudget] of what is left. The number lies in
-// LEDGER.pilot-N.json, whose hash the ledger commits to; a repeated run reads it there and draws none.
-// Mechanism, noise and number of queries of the labels are a function of that number and of public ones,
-// and so is a refusal, which leaves the rest of the budget. The cost of the labels follows from a release,
-// so the ledger must have mode Filter, whose guarantee covers costs that are chosen by earlier outcomes
-// (package ledger). In mode Reserved all costs are fixed before the first release: there the accuracy must
-// be declared. A privacy loss distribution charged in advance would have to dominate every plan, of all
-// mechanisms; no such event is known here.
+// With [Planning].Pilot a run first releases a pilot: the mean over queries of the largest vote count,
+// rounded down, plus discrete Gaussian noise. Adding, removing or changing a teacher changes each largest
+// count by at most 1, and so the rounded mean by at most 1. The pilot is charged with sensitivity 1, and
+// takes the fraction [PilotBudget] of the remaining budget. The ledger commits to the hash of its file,
+// LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels is a
+// function of the pilot and of public values. So is a refusal to plan, which leaves the rest of the budget.
+// The cost of the labels depends on the pilot. So the ledger must have mode Filter, whose guarantee covers
+// costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before the
+// first release, so the accuracy must be declared instead.
 //
-// A plan for a share must hold at its lower bound, and however the queries differ for that mean (package
-// plan). A pilot cannot see a majority for a wrong class, and its mean is over all queries that are offered:
-// the first of them, which are asked, should be like the others.
+// The plan must hold at the pilot's lower bound on the mean, for any distribution of counts with this mean
+// (package plan). A pilot does not show that a majority votes for a wrong class. Its mean is over all
+// queries, but a plan may label only the first of them, which should resemble the others.
 //
 // # Guarantee
 //
-// The labels alone are (Epsilon, Delta)-differentially private for the ledger's unit and relation, under
-// the conditions of package aggregate. For all charges to the ledger together, see package ledger. Missing
-// noise is chosen from public values: the remaining budget, the number of queries and the caps. Without a
-// pilot, the caller of [Planning] states how good the teachers are, and must know this from public data. An
-// accuracy measured with private teachers, on any rows, is private, and the plan reveals it. Such a
-// measurement, or votes that fail [votes.Source.Check], must be recorded in Account.Waived. Then nothing
-// from the run may be released.
+// The labels alone are (Epsilon, Delta)-differentially private for the ledger's unit and relation, under the
+// conditions of package aggregate. For all charges to the ledger together, see package ledger. If Setting
+// lacks noise, the noise is chosen from public values: the remaining budget, the number of queries and the
+// caps. Without a pilot, the caller states in [Planning] how accurate the teachers are, and must know this
+// from public data. An accuracy measured with private teachers, on any rows, is private, and the plan reveals
+// it. Such a measurement, or votes that fail [votes.Source.Check], must be recorded in Account.Waived. Then
+// nothing from the run may be released.
 //
 // # Caveats
 //
-// A second ledger for the same people is charged again and draws new noise (see package run). A renamed pool
-// is not recognised if the teachers or the number of classes differ, and is charged in full.
+// A second ledger for the same people is charged again and draws new noise (see package run). If a pool is
+// renamed, its queries are recognised only by equal votes. With other teachers or classes they are charged
+// again.
 //
 // Destroying a key overwrites and removes its file. Copies in snapshots and backups may remain.
 package label

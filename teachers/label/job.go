@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. Until there is a plan, Config is as the caller requested.
+// job is a run of labels. Config is the caller's until plan replaces the setting and the votes.
 type job struct {
 	Config
 	predictions string // hash of the predictions file
@@ -59,7 +59,7 @@ func (j *job) run(ctx context.Context) run.Run {
 	}
 }
 
-// plan returns the recorded run with these inputs, or a new run with noise that fits the remaining budget.
+// plan returns the recorded run with the same inputs, or a new run with noise that fits the budget.
 func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	if err := j.fits(); err != nil {
 		return p, err
@@ -95,8 +95,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run, which must fit the budget. It refuses chosen noise at which a query
-// with unanimous teachers would rarely get a label. The number of teachers is public.
+// choose sets the noise of a new run, which must fit the budget. If the noise was not given, choose refuses
+// noise so large that even unanimous teachers rarely get an answer. The number of teachers is public.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -128,7 +128,7 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 	return j.s.try(ctx, before)
 }
 
-// fits refuses a ledger without failure probability if the mechanism needs one.
+// fits refuses a ledger without FailureDelta if the mechanism may fail and the ledger's mode is Filter.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail",
@@ -138,7 +138,7 @@ func (j *job) fits() error {
 	return nil
 }
 
-// sealed explains why a ledger of mode Reserved accepts no further charge.
+// sealed adds an explanation to the error of a ledger of mode Reserved that accepts no further charge.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
 		return &fault.Error{What: "the ledger allows no further charge",
@@ -148,7 +148,7 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released. Their file is then marked.
+// withheld reports whether the labels must not be released. The labels file then has another column name.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
@@ -218,9 +218,9 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	return result, nil
 }
 
-// Stage returns the labels of c as one stage of a run with other charges, and a function that returns their
-// result after the stage. The ledger must be made for this run alone. Setting needs all noise. c.Votes may be
-// set later, before the stage runs. Ledger and Expect are ignored.
+// Stage returns the labels of c as one stage of a run with several charges. It also returns a function that
+// returns the labels' Result after the run. The ledger must belong to this run only. Setting must have all
+// noise. The caller may set c.Votes until the stage runs. Stage ignores Ledger and Expect.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {
@@ -251,7 +251,7 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 	}
 }
 
-// Event returns the privacy cost of labels by the mechanism in s, which needs all noise.
+// Event returns the privacy cost of labels by the mechanism in s. All noise must be set.
 func Event(s aggregate.Setting) (accountant.Event, error) {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

@@ -31,19 +31,19 @@ type Config struct {
 	Out     string // path of the labels; the extension determines the [Form]; required
 	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
-	// Setting is a mechanism of package mechanisms. Missing noise is chosen to use the remaining budget.
-	// Queries, Teachers and Predict are ignored, because they follow from Votes and Predictions.
+	// Setting is a mechanism of package mechanisms. Run chooses missing noise so that it uses the remaining
+	// budget. It ignores Queries, Teachers and Predict, because they follow from Votes and Predictions.
 	Setting aggregate.Setting
 	// Plan, if set, chooses mechanism, noise and queries. Setting is then ignored.
 	Plan *Planning
-	// Accept, if set, may refuse the setting of a new run before anything is charged.
+	// Accept, if set, receives the setting of a new run before the charge. An error refuses the run.
 	Accept func(aggregate.Setting) error
 	// Predictions is a CSV file for mechanism interactive, computed from public data alone. It has a line for
 	// each query of the votes file, with a probability for each class.
 	Predictions string
 	// Seed, if set, makes a repeatable experiment. Its labels are not releasable.
 	Seed *uint64
-	// Each, if set, receives every answer, drawn or read from a complete run. A declined query has class -1.
+	// Each, if set, is called with every answer, also for a complete run. A declined query has class -1.
 	Each func(query uint64, class int)
 	// Progress, if set, receives the number of finished queries and the number of all queries.
 	Progress func(done, total int)
@@ -121,7 +121,7 @@ func (j *job) check() error {
 	return err
 }
 
-// checkPlaces refuses a Config that is invalid for every mechanism.
+// checkPlaces refuses a Config that is invalid whatever the mechanism.
 func (c Config) checkPlaces() error {
 	switch {
 	case c.Ledger == "":
@@ -162,7 +162,7 @@ func (c Config) checkPlaces() error {
 
 const kind = "label"
 
-// identity holds the public inputs of a run that the ledger records.
+// identity holds the public inputs that identify a run in the ledger.
 type identity struct {
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from, to; to is exclusive
@@ -173,7 +173,7 @@ type identity struct {
 	Predictions string             `json:"predictions,omitempty"` // hash of the predictions file
 }
 
-// identity returns the identity of the run. Noise that is not yet chosen is missing.
+// identity returns the identity of the run. Without chosen noise, its parameters are incomplete.
 func (c Config) identity(predictions string) (identity, error) {
 	s, err := c.setting()
 	if err != nil {
@@ -189,7 +189,7 @@ func (id *identity) take(s setting) {
 	id.Mechanism, id.Parameters, id.Teachers = s.s.Mechanism, s.s.Values, s.s.Teachers
 }
 
-// setting returns the mechanism of the run. It panics on an unknown name.
+// setting returns the recorded mechanism and its parameters. It panics on an unknown mechanism.
 func (id identity) setting() setting {
 	d, err := mechanisms.Find(id.Mechanism)
 	if err != nil {
@@ -199,8 +199,8 @@ func (id identity) setting() setting {
 		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe returns text about the labels of a run in a ledger. It returns "" if the run has no labels or if
-// this version cannot read the run.
+// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". For a run
+// that it cannot read or that has no labels, it returns "".
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -219,7 +219,7 @@ type recorded struct {
 	id identity
 }
 
-// recordedRuns returns the runs that released labels, and the pilots.
+// recordedRuns returns the recorded runs of labels, and the recorded pilots (see the package comment).
 func recordedRuns(before *run.Before) (labels, pilots []recorded, err error) {
 	for i := range before.Recorded {
 		r := recorded{Recorded: &before.Recorded[i]}
@@ -249,7 +249,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run equal to asked, or nil. It refuses another run with a common query.
+// find returns the recorded run with identity asked, or nil. It refuses a different run that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -277,7 +277,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how asked differs from id. Values that asked leaves to be chosen do not differ.
+// differences lists how asked differs from id. Parameters that asked does not set do not differ.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

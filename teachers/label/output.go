@@ -18,9 +18,9 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// The file name selects the [Form] of labels; the default is CSV. A file has one line per query, in order,
-// with the number or name of a class. A declined query has an empty label. Queries after a cap on answers was
-// reached have no line. Labels that must not be released have a column name of their own.
+// The file name selects the [Form] of a labels file; the default is CSV. The file has one line per query, in
+// order, with the index or name of a class. A declined query has an empty label. Once a cap on answers is
+// reached, the remaining queries have no line. The last column is named label, or label_not_releasable.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"
@@ -107,7 +107,7 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// end writes the remaining output: all labels, if the form begins with their number.
+// end writes the labels of those forms that need the number of labels first.
 func (w *labelWriter) end() error {
 	switch w.form {
 	case NPY:
@@ -118,8 +118,8 @@ func (w *labelWriter) end() error {
 	return w.flush() // for no queries, this writes the heading
 }
 
-// countLabels counts the labels of a file in any form and passes them to each. A file of another format
-// counts as empty. Its hash will differ from the hash in the ledger.
+// countLabels counts the labels of a file in any form and calls each for every label. For other content it
+// counts 0: the caller then finds that the file's hash differs from the ledger's.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {
@@ -168,7 +168,7 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels bounds the bytes of a labels file that is not CSV, and of its conversion to CSV.
+// maxLabels is the largest size in bytes of a labels file that is not CSV, and of its conversion to CSV.
 const maxLabels = 1 << 28
 
 type collected struct {
@@ -217,8 +217,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the class names as numbers, if all are whole and not negative. Otherwise it returns nil,
-// and an array holds class indices.
+// numbersOf returns the class names as integers if all are whole and not negative. Otherwise it returns nil,
+// and the array holds class indices.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {

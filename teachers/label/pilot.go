@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Pilot is one noisy number that is released before a plan: the mean over queries of the largest vote count,
-// rounded down, plus discrete Gaussian noise. Nothing in it is private.
+// Pilot is a noisy mean that is released before a plan. The mean is over queries, of the largest vote count,
+// and is rounded down. The noise is discrete Gaussian. All fields are public.
 type Pilot struct {
 	Sigma      float64 // parameter of the noise, in votes
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger
@@ -29,24 +29,24 @@ type Pilot struct {
 	LeastShare float64 // lower bound of that mean, which holds with a probability of 95 %
 }
 
-// PilotBudget is the part of what is left of a budget that a pilot takes. A Rényi divergence, and with it the
-// number of labels, is proportional to the inverse square of the noise.
+// PilotBudget is the fraction of the remaining budget that a pilot takes. The fraction is of the Rényi
+// divergence, which is proportional to 1/σ².
 const PilotBudget = 0.05
 
-// PilotBlind is what a pilot cannot see.
+// PilotBlind describes for users what a pilot does not show.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
 // pilotQuantile is the standard normal quantile of 95 %.
 const pilotQuantile = 1.6449
 
-// pilotName is the mechanism in the identity of a pilot.
+// pilotName is the mechanism name under which the ledger records a pilot.
 const pilotName = "pilot"
 
 func pilotEvent(sigma float64) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}
 }
 
-// read fills in what follows from the released number. Without noise the mean lies in [Released, Released+1].
+// read sets Share and LeastShare from Released. Without noise, the exact mean lies in [Released, Released+1].
 func (p *Pilot) read(teachers, classes int) {
 	share := func(votes float64) float64 {
 		return min(max(votes/float64(teachers), 1/float64(classes)), 1)
@@ -54,8 +54,8 @@ func (p *Pilot) read(teachers, classes int) {
 	p.Share, p.LeastShare = share(float64(p.Released)+0.5), share(float64(p.Released)-pilotQuantile*p.Sigma)
 }
 
-// draw releases the number. If one teacher's votes change, or a teacher comes or goes, each largest count
-// moves by at most 1, the mean too, and a whole number that is the mean rounded down too.
+// draw draws the noise and sets Released. The sensitivity is 1: one teacher changes each largest count by at
+// most 1, so also their mean, and the mean rounded down.
 func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
 	noise, err := rng.NewDiscreteGaussian(p.Sigma)
 	if err != nil {
@@ -95,11 +95,11 @@ type pilotFile struct {
 	Releasable bool     `json:"releasable"`
 }
 
-// errPlanned ends a run of a pilot whose labels were planned before.
+// errPlanned stops a pilot because the ledger has a run of the labels already.
 var errPlanned = errors.New("label: the labels are planned already")
 
-// piloted releases the pilot, or reads the number that an earlier run released. It leaves j.pilot nil if the
-// labels were planned before and their pilot is not there.
+// piloted releases the pilot, or reads the file of the recorded pilot. It leaves j.pilot nil if the ledger
+// has a run of the labels already and the pilot's file is missing.
 func (j *job) piloted(ctx context.Context) error {
 	var p Pilot
 	var id identity
@@ -156,8 +156,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot returns the recorded pilot of these votes, nil if there is none, and sets its identity and file.
-// If the labels are planned already, and there is no such file, it returns errPlanned.
+// samePilot returns the recorded pilot of these votes, or nil. It sets stage.Out and, for a recorded pilot,
+// id. It returns errPlanned if the labels have a run but the pilot's file is missing.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {
@@ -181,8 +181,8 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns the identity of a pilot, or refuses the pilot. It is refused if the labels would be
-// refused whatever is released, also if all teachers always agreed.
+// newPilot returns the identity of a new pilot. It refuses a pilot if no result could lead to a plan, even if
+// all teachers always agreed.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (identity, error) {
 	if j.account.Mode != ledger.Filter {
 		return identity{}, &fault.Error{What: "a pilot needs a ledger of mode filter",

@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// predictionReader reads a CSV file of predictions, with a line for each query from 0 on and a probability
-// for each class. A first line without numbers is a heading.
+// predictionReader reads a CSV file of predictions. Each line has the probabilities of all classes for one
+// query, in order from query 0. A first line without numbers is a heading.
 type predictionReader struct {
 	path    string
 	file    *os.File
@@ -78,7 +78,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// of returns the prediction for a query. Queries must be requested in ascending order.
+// of returns the prediction for a query. Calls must be in ascending order of queries.
 func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -118,7 +118,7 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest returns the number of remaining non-blank lines and the hash of the file.
+// rest reads to the end of the file. It returns the number of remaining non-blank lines and the file's hash.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

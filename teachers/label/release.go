@@ -86,8 +86,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll labels all queries in order, until a cap is reached. It always reads the votes to the end, because
-// only then a changed file is detected.
+// askAll labels all queries in order, until a cap is reached. It reads all votes in any case, because a
+// changed file is detected only at the end.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
@@ -113,24 +113,24 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 	return w.end()
 }
 
-// Planning chooses mechanism, noise and queries of a new run. It maximises the number of correct labels
-// within the remaining budget, using public values only. If the ledger recorded a run for the first query of
-// the pool, that run is repeated unchanged. The error is a *[plan.NoPlanError] if labels are too inaccurate
-// or too few. For a new ledger the error contains a remedy.
+// Planning chooses mechanism, noise and queries of a new run. It maximises the expected number of correct
+// labels within the remaining budget, from public values. If the ledger has a run for the first query of the
+// pool, Run repeats that run instead. The error is a *[plan.NoPlanError] if labels would be too inaccurate or
+// too few. For a new ledger, the error suggests a remedy.
 type Planning struct {
 	Public plan.Public // Queries is ignored
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
 	// Accept, if set, receives the plan before any charge and may refuse it.
 	Accept func(context.Context, plan.Alternative) error
-	// Ask, if set, returns the votes on this number of queries. The default is the first queries of
+	// Ask, if set, returns the votes on this number of queries. By default these are the first queries in
 	// Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
-	// Pilot, if set, makes [Run] release one noisy number first, on a ledger of mode Filter, from which the
-	// plan follows. Pilot is called before the charge, which it may refuse, and with what was released.
+	// Pilot, if set, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode Filter.
+	// Pilot is called before the charge, which an error refuses, and again with the released number.
 	Pilot func(p Pilot, released bool) error
 }
 
-// planned returns c with the mechanism, noise and queries of a recorded run or of a new plan.
+// planned returns c with mechanism, noise and queries set. They come from a recorded run or from a new plan.
 func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded) (Config, error) {
 	first, _ := c.Votes.Range()
 	var s aggregate.Setting
@@ -157,7 +157,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// On plans a new run of at most this number of queries with the ledger's remaining budget.
+// On plans a new run of at most this number of queries within the ledger's remaining budget.
 func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	p.prepare(before, queries)
 	a, err := plan.ForLabels(ctx, p.Public, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
@@ -170,7 +170,7 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possibleAfter reports whether On is likely to find a plan on what an event leaves of the rest.
+// possibleAfter reports whether On is likely to find a plan after event first has been charged.
 func (p Planning) possibleAfter(ctx context.Context, before *run.Before, first accountant.Event, queries int) (bool, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

@@ -36,7 +36,7 @@ func (c Config) setting() (setting, error) {
 	return setting{d, d.Complete(s)}, nil
 }
 
-// mayFail reports whether the mechanism exceeds its guarantee with a small probability.
+// mayFail reports whether the mechanism's guarantee has a failure probability.
 func (c Config) mayFail() bool {
 	s, err := c.setting()
 	return err == nil && s.d.Fails
@@ -57,7 +57,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run over budget. The error has the number of queries that would fit.
+// try refuses a run over budget. The error has the number of queries that would fit instead.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
@@ -85,8 +85,8 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// chooseNoise sets missing noise to the least noise for which the run fits, rounded up to six digits. If none
-// fits, it sets infinite noise, and the reservation later fails. If s.d.Fit is set, it calls fit instead.
+// chooseNoise sets missing noise to the least value that fits the budget, rounded up to six digits. If none
+// fits, the noise is infinite, and the reservation fails later. Mechanisms with s.d.Fit use fit instead.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.d.Settled(s.s) {
 		return s, nil
@@ -110,9 +110,9 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement of teachers. It first tries half of the
-// ledger's failure probability (Delta, or FailureDelta in mode Filter). If that does not fit, it halves the
-// probability, up to five times.
+// fit chooses the noise and threshold that need the least agreement of teachers. The mechanism's failure
+// probability is half of the ledger's (Delta, or FailureDelta in mode Filter). While nothing fits, fit halves
+// it again, up to five times.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -131,7 +131,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// This setting costs almost nothing. If it does not fit, the reservation's error has the budget.
+	// Try a setting that costs almost nothing. If it does not fit, the reservation reports the budget.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {

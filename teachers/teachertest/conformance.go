@@ -24,8 +24,8 @@ type Options struct {
 	Features int // number of features of the synthetic examples; 0 means 24
 	Classes  int // 0 means 3; should divide Features
 	Examples int // number of training examples; 0 means 120
-	// Accuracy is the least accuracy on easy data. 0 means 0.8. The most frequent class has a fraction of
-	// 2/(Classes+1), and the best rule is nearly always right.
+	// Accuracy is the least accuracy on easy data. 0 means 0.8. Always predicting the most frequent class is
+	// right for a fraction 2/(Classes+1), and the best rule is right almost always.
 	Accuracy float64
 	// Prompt is the maximum time that Fit may take to return after ctx is cancelled. 0 means two seconds.
 	// Slow machines and the race detector need more.
@@ -152,8 +152,7 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error. A panic also fails the test, because learners must check
-// inputs before they index.
+// refused checks that a call returns an error. A panic also fails the test: learners must check inputs.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()
 	defer func() {
@@ -205,7 +204,7 @@ func (k kit) singleClass(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// missingClasses trains on two classes, down to one example of each class.
+// missingClasses trains on data of two classes, with as few as one example of each class.
 func (k kit) missingClasses(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	last := k.Classes - 1
@@ -227,7 +226,7 @@ func (k kit) stops(t *testing.T, l teachers.Learner) {
 	assert.ErrorIs(t, err, context.Canceled, "Fit went on with a context that was over")
 	assert.Nil(t, model)
 
-	// Cancel during a fit of data that are large enough.
+	// Cancel while a fit is in progress. The data are large enough for that.
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer stop()
 	start := time.Now()

@@ -13,8 +13,8 @@ import (
 // maxBins is the largest number of bins of a column. A bin index fits into a byte.
 const maxBins = 256
 
-// binned holds the non-constant columns of the data. Each value is replaced by the index of its bin. Bins
-// ascend with the values.
+// binned holds the columns of the data that are not constant. It replaces each value by the index of a bin. A
+// larger index means larger values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
@@ -28,8 +28,8 @@ type binnedColumn struct {
 
 func (c *binnedColumn) bins() int { return len(c.low) }
 
-// threshold returns a value t between bins a < b. Values in bins up to a are at most t. Values from bin b on
-// exceed t.
+// threshold returns a value that separates bins a < b: values in bins up to a do not exceed it, values in
+// bins from b on do.
 func (c *binnedColumn) threshold(a, b int) float32 {
 	below, above := c.high[a], c.low[b]
 	middle := below/2 + above/2 // b - a could overflow
@@ -39,8 +39,8 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 	return middle
 }
 
-// random draws a uniform threshold between the bins first and last, and returns the last bin below the
-// threshold. A threshold inside a bin is moved below this bin.
+// random draws a uniform threshold between the values of bins first and last. It returns the threshold and
+// the last bin below it. A threshold inside a bin is moved below that bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -82,7 +82,7 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 }
 
 // atMostTwo returns the smallest and the largest value if there are at most two distinct values. Otherwise
-// few is false. It avoids sorting columns of categories.
+// few is false. Columns of categories then need no sorting.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {
@@ -99,8 +99,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. With at most `most` distinct values, each gets
-// a bin. Otherwise bins have nearly equal numbers of rows. Equal values are in one bin.
+// cut returns the smallest and the largest value of each bin. If there are at most `most` distinct values,
+// each has its own bin. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {
@@ -122,7 +122,7 @@ func cut(sorted []float32, most int) (low, high []float32) {
 			to++
 		}
 		if to == n && from == 0 && distinct > 1 {
-			// The largest value has most of the rows and gets its own bin.
+			// Most rows have the largest value, so this value gets its own bin.
 			to, _ = slices.BinarySearch(sorted, sorted[n-1])
 		}
 		low, high = append(low, sorted[from]), append(high, sorted[to-1])

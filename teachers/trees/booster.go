@@ -181,8 +181,8 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 // minCurve keeps steps finite when a probability rounds to 0 or 1.
 const minCurve = 1e-12
 
-// gradientGrower grows regression trees from sums of slopes and curvatures per bin. The sums of the larger
-// child are the parent's sums minus the sums of the smaller child.
+// gradientGrower grows regression trees from a histogram: the sums of slopes and curvatures in each bin. The
+// histogram of a larger child is the parent's histogram minus the smaller child's.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
@@ -208,7 +208,7 @@ func (s *sums) add(g gradient) {
 func (s sums) plus(o sums) sums  { return sums{s.slope + o.slope, s.curve + o.curve, s.rows + o.rows} }
 func (s sums) minus(o sums) sums { return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows} }
 
-// strength returns twice the loss decrease for the best leaf value of these rows.
+// strength returns twice the loss decrease when these rows form a leaf with the best value.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
@@ -219,8 +219,8 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree for these rows. The gradient of row i is gradients[i*stride]. The
-// order of rows changes.
+// tree draws columns and adds one tree for these rows. The gradient of row i is gradients[i*stride]. It
+// reorders rows.
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
 	if len(g.columns) > 0 {
@@ -267,8 +267,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the tree for these rows. It overwrites histogram, which holds the sums per bin. The sums over all
-// rows are in whole.
+// node adds the subtree for these rows. The argument histogram has their sums per bin and is overwritten. The
+// argument whole has their total.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {
@@ -308,7 +308,7 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// gradientSplit sends bins up to below to the left child, and bins from above on to the right child.
+// gradientSplit is a split between the bins below and above. The bins between have no rows.
 type gradientSplit struct {
 	column       int // index in binned; -1 for none
 	below, above int
@@ -346,5 +346,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// minGain is the least difference by which a gain must exceed the best gain, because of rounding.
+// minGain is how much a gain must exceed the best gain until then, so that rounding does not decide.
 const minGain = 1e-9

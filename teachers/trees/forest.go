@@ -152,7 +152,7 @@ func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	return g.grow(ctx, g.rows, len(g.columns), rnd)
 }
 
-// grow adds the tree for these rows, in which g.columns[varying:] are constant.
+// grow adds the subtree for these rows. Columns g.columns[varying:] are constant in these rows.
 func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *r
 	return g.grow(ctx, rows[middle:], varying, rnd)
 }
 
-// split sends bins up to below to the left child. Values in these bins do not exceed at.
+// split sends the bins up to below to the left child. Values in these bins are at most at, the threshold.
 type split struct {
 	column  int // index in binned; -1 for none
 	below   int
@@ -188,8 +188,8 @@ type split struct {
 	quality float64 // larger is purer
 }
 
-// best returns the best split on a few random columns. Columns that are constant in the node do not count as
-// tried. It moves them behind the varying columns and returns the number of varying columns.
+// best returns the best split on a few random columns that vary in the node. It moves constant columns behind
+// the varying columns, and returns the number of varying columns.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {
@@ -199,8 +199,8 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	if squares == int64(weight)*int64(weight) || weight < 2*g.minLeaf {
 		return found, varying
 	}
-	// Tried columns are at the front. Constant columns are at the indices from varying on. After g.try
-	// columns, continue only if no split was found.
+	// The tried columns are in front, and the columns known to be constant are at the end, from index varying
+	// on. After g.try columns, continue only if no split was found.
 	for tried := 0; tried < varying && (tried < g.try || found.column < 0); {
 		pick := tried + rnd.IntN(varying-tried)
 		g.columns[tried], g.columns[pick] = g.columns[pick], g.columns[tried]
@@ -224,7 +224,7 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// fewRows is the largest number of rows that order sorts by insertion. It sorts more rows by counting.
+// fewRows is the largest number of rows that order sorts by insertion. It counts to sort more rows.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
@@ -264,7 +264,7 @@ func (g *giniGrower) order(rows []int32, c *binnedColumn) {
 	}
 }
 
-// halves holds the sums of class weights and of squared class weights for both sides of a split.
+// halves describes both sides of a split: the sum of class weights and the sum of their squares.
 type halves struct {
 	leftSquares, rightSquares int64
 	leftWeight, rightWeight   int64
@@ -289,7 +289,7 @@ func (g *giniGrower) quality(h halves) float64 {
 	return float64(h.leftSquares)/float64(h.leftWeight) + float64(h.rightSquares)/float64(h.rightWeight)
 }
 
-// scan moves the ordered rows to the left side, bin by bin, and stores the best split in found.
+// scan tries all thresholds of a column, for rows ordered by bin. It stores the best split in found.
 func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	ordered := g.ordered[:n]
 	for i := 0; ; {

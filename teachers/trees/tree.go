@@ -34,8 +34,8 @@ func walk(nodes []node, root int32, x []float32) *node {
 	}
 }
 
-// part moves rows with bins up to below to the front and returns their number. Both sides keep their order.
-// The buffer spare must be at least as long as rows.
+// part moves the rows whose bin is at most below to the front and returns their number. Both parts keep their
+// order. The buffer spare must be at least as long as rows.
 func part(rows, spare []int32, bin []uint8, below uint8) int {
 	middle, others := 0, spare[:0]
 	for _, r := range rows {
@@ -59,7 +59,7 @@ type ensemble struct {
 	score func(scores, row []float32) // writes one score for each class present
 }
 
-// fit validates the data, cuts columns into bins and grows trees into e. The model m embeds e.
+// fit validates the data, puts the values into bins, and calls grow to add the trees. The model m embeds e.
 func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, data teachers.Dataset, bins int,
 	grow func(b *binned, class []int32) error) (teachers.Classifier, error) {
 	if err := data.Validate(); err != nil {

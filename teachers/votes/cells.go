@@ -39,11 +39,11 @@ func CheckClassNames(names []string) error {
 // domain describes valid cells: whole numbers v with low <= v < limit, class names, or probabilities.
 type domain struct {
 	low, limit int
-	// first is the number that stands for class 0 in the file.
+	// first is the number of class 0 in the file.
 	first int64
 	// names maps class names to classes.
 	names map[string]int
-	// numbers maps numbers to classes, instead of first, if a class name is a number.
+	// numbers maps numbers to classes. It replaces first if a class name is a number.
 	numbers map[int64]int
 	// shares means that cells are probabilities (see [share]).
 	shares bool
@@ -151,7 +151,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode converts elements into cells and counts the invalid elements. It may change raw.
+// decode converts elements of an array to cells, and counts the invalid elements. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
@@ -193,7 +193,7 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// decodeText converts strings into cells and counts the invalid strings.
+// decodeText converts strings to cells and counts the invalid strings.
 func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	var buf []byte
 	for i := range dst {

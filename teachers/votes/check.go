@@ -31,13 +31,13 @@ type Report struct {
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
-	// ChanceDuplicates is the expected number of equal pairs if teachers voted independently with the
-	// ensemble's class frequencies on each query. Above a few thousandths, equal teachers do not indicate a
-	// fault.
+	// ChanceDuplicates is how many pairs of teachers would have equal votes by chance. It assumes that
+	// teachers vote independently, with the ensemble's class frequencies on each query. If it is above
+	// MaxChance, equal teachers do not indicate a fault.
 	ChanceDuplicates float64
 }
 
-// MaxChance is the largest ChanceDuplicates for which equal teachers are a fault.
+// MaxChance is the largest ChanceDuplicates for which teachers with equal votes are a fault.
 const MaxChance = 1e-3
 
 type checker struct {
@@ -77,8 +77,7 @@ func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 // Check checks all queries of the source, like the function [Check].
 func (s *Source) Check(ctx context.Context) (*Report, error) { return s.check(ctx, len(s.files) > 1) }
 
-// OpenChecked opens votes like [Open] and checks all queries like [Check], in one pass. Invalid votes are an
-// error.
+// OpenChecked does the work of [Open] and [Check] in one pass. Invalid votes are an error.
 func OpenChecked(ctx context.Context, paths []string, opt Options) (*Source, *Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -156,7 +155,7 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 	}
 }
 
-// logAgree returns the log probability that two random teachers voted for the same class on one query.
+// logAgree returns the log probability that two random teachers have the same vote on one query.
 func logAgree(counts []int, missing int) float64 {
 	n, alike := float64(missing), float64(missing)*float64(missing-1)
 	for _, k := range counts {

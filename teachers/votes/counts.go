@@ -24,9 +24,9 @@ type CountsFiles struct {
 }
 
 // OpenCounts opens files of counts by path or pattern, sorted bytewise by name, and reads each file once. The
-// options apply to each file, but Teachers is the total number of teachers. Without add, the files hold
-// consecutive queries by the same teachers. With add, they hold the same queries by different teachers, such
-// as silos. Equal files are then refused, because a silo would vote twice.
+// options apply to each file, but Teachers is the total number of teachers. If add is false, the files hold
+// consecutive queries by the same teachers. If add is true, they hold the same queries by different teachers,
+// such as silos. Equal files are then refused, because one silo may have been given twice.
 func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*CountsFiles, error) {
 	if !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0 {
 		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")
@@ -100,7 +100,7 @@ func (c *CountsFiles) Write(ctx context.Context, w io.Writer, asNPY bool) error 
 	})
 }
 
-// eachSum yields the sum of the files for each query. It reuses one slice.
+// eachSum yields for each query the sum of the files' counts. It reuses one slice.
 func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool) {
 	next := make([]func() ([]int, error, bool), len(c.sources))
 	for i, s := range c.sources {

@@ -132,7 +132,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a header with a column of row numbers, which would be read as the votes of another teacher.
+// indexed refuses a first column that, by its name, holds row numbers. Row numbers would be read as votes.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -161,7 +161,7 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread, such as lines ending with CR, or blanks as separators.
+// foreignText refuses text that would be misread: lines that end with CR alone, or blanks between numbers.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
 		return in.refuse("ends its lines with CR alone", "lines end with LF, or CR LF", "write it anew, "+
@@ -217,7 +217,7 @@ type csvLine struct {
 	next     int64
 }
 
-// readLine reads the line at an offset. It counts class names as numbers.
+// readLine reads the line at an offset. It treats class names in names like numbers.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true, framed: true}
 	for {

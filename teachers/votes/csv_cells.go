@@ -23,7 +23,7 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells parses whole cells from w until dst is full or w ends. The text w begins with a cell.
+// parseCells parses complete cells from text w until dst is full or w ends. The text begins at a cell.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
@@ -80,7 +80,7 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	return p, n, bad, nil
 }
 
-// restOfLine counts the cells of an overlong line, up to the end of w.
+// restOfLine returns the number of cells in a line that is too long, when cells of them are read already.
 func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 	for p := 0; p < len(w) && w[p] != '\n'; {
 		cells++

@@ -9,9 +9,9 @@
 //
 // # Guarantee
 //
-// An open source holds only classes and abstentions as votes. A file that changes between two reads is
-// refused. Each teacher has one vote per query. So if each silo trains one teacher, a silo changes one vote
-// in every histogram. Package manifest checks that no person is in two silos.
+// All votes of a [Source] are classes or abstentions. A file that changes between two reads is refused. Each
+// teacher has one vote per query. So if each silo trains one teacher, a silo affects one vote in every
+// histogram. Package manifest checks that no person is in two silos.
 //
 // # Caveats
 //

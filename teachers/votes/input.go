@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// input is a file of votes. It is opened for each use, because too many files may exist to open all.
+// input is a file of votes. It is opened for each use, because there may be too many files to keep open.
 type input struct {
 	name     string
 	size     int64
@@ -105,7 +105,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged refuses f if it is another file than was, or has changed since.
+// unchanged returns an error if f is not the file that was describes, or has changed since then.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -125,7 +125,7 @@ func changed(path string, err error) error {
 		Fix: "run the command again on a file that nobody writes", Err: err}
 }
 
-// reader reads parts of inputs. It keeps one input open and reuses one buffer.
+// reader reads parts of inputs. It keeps the last input open and reuses one buffer.
 type reader struct {
 	input *input
 	file  openInput
@@ -134,7 +134,7 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads up to want bytes, but at most bufferBytes. Fewer bytes mean the end of the file.
+// at reads want bytes from an offset, but at most bufferBytes. It reads fewer only at the end of the file.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()
@@ -182,7 +182,7 @@ func (in *input) refuse(what, why, fix string) *fault.Error {
 	return &fault.Error{File: in.name, What: what, Why: why, Fix: fix}
 }
 
-// Stdin is the path for the votes in Options.Spool.
+// Stdin is the path that stands for the votes in Options.Spool.
 const Stdin = "-"
 
 const stdinName = "standard input"
@@ -261,7 +261,7 @@ func (s *Spool) input() *input {
 	}}
 }
 
-// spooled reads a spool. Closing it leaves the spool open.
+// spooled reads a spool as an input file. Closing the input file leaves the spool open.
 type spooled struct{ io.ReaderAt }
 
 func (spooled) Close() error { return nil }

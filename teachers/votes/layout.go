@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// findLayout finds the positions of the cells. It reads only headers and line ends.
+// findLayout finds where the cells are in the files. It reads only headers and line ends.
 func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Options) (layout, error) {
 	var r reader
 	defer r.close()
@@ -37,7 +37,7 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 	return whole, nil
 }
 
-// fileLayout returns the shape of an array or of CSV text, and a function that returns a cursor at line i.
+// fileLayout returns the shape of an array or of CSV text. The function line returns a cursor at line i.
 func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (head npy.Header, line func(i int) cursor, err error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {
@@ -61,7 +61,7 @@ func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets 
 	}, err
 }
 
-// matrixLayout makes each line of a file a query or, if transposed, a column.
+// matrixLayout returns the layout of one matrix. A line of the file is a query, or a teacher if transposed.
 func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layout, error) {
 	head, line, err := fileLayout(ctx, r, in, opt, opt.Transpose)
 	if err != nil {
@@ -117,7 +117,7 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	return lines, line(0), nil
 }
 
-// matrixLine returns advice on making a matrix of votes from an array of other dimensions.
+// matrixLine returns advice for an array that is not two-dimensional: how to save a matrix of votes.
 func matrixLine(name string, shape []int, classes int) string {
 	axis := -1
 	if len(shape) == 3 {

@@ -145,7 +145,7 @@ func (v Matrix) leaders() (best, gaps []int) {
 	return best, gaps
 }
 
-// topTwo returns the first index of the largest count, and the largest count minus the second largest.
+// topTwo returns the first index of the largest count, and how much this count exceeds the second largest.
 func topTwo(counts []int) (best, gap int) {
 	second := -1
 	for i := 1; i < len(counts); i++ {

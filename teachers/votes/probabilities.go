@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff is the largest allowed distance between 1 and a sum of probabilities. Ten probabilities rounded to
-// two digits can have this distance.
+// maxOff is how much a sum of probabilities may differ from 1. Ten probabilities rounded to two digits can
+// differ by so much.
 const maxOff = 0.05
 
-// shareDomain holds probabilities as 64-bit patterns, whose order is the order of the probabilities.
+// shareDomain is for probabilities, stored as the bits of a float64. The bits have the order of the numbers.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {
@@ -42,7 +42,7 @@ type shares struct {
 
 // voteByShares replaces class probabilities by votes for the class with the largest probability. In a tie it
 // votes for the lowest class. Each vote depends on one teacher and one query, so one unit still changes one
-// vote per query. Random votes would need a stored key, because another key would give other votes.
+// vote per query. Sampling votes from the probabilities would need a stored key.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")
@@ -58,7 +58,7 @@ func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, 
 	return out, err
 }
 
-// findShares finds the cells and refuses other shapes.
+// findShares finds the probabilities in a file. It refuses arrays of other shapes.
 func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, opt Options) (*shares, error) {
 	var r reader
 	defer r.close()
@@ -103,7 +103,7 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	return p, p.checkClasses(p.source.shape.cols)
 }
 
-// cube finds the cells of an array of 3 dimensions, the last of which is the classes.
+// cube finds the probabilities in an array of 3 dimensions. The last dimension is the class.
 func (p *shares) cube(head npy.Header, cur cursor) error {
 	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
 	if err := p.checkClasses(classes); err != nil {
@@ -132,7 +132,7 @@ func (p *shares) checkClasses(n int) error {
 		"state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class")
 }
 
-// headerOrder refuses a header with the class names in another order.
+// headerOrder refuses a CSV header that has the class names in another order.
 func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	if first.csv.form.headers == 0 {
 		return nil
@@ -196,7 +196,7 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the lowest class with the largest probability, or why the cells are invalid.
+// largest returns the lowest class with the largest probability. For invalid cells, wrong is the reason.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {

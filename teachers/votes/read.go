@@ -9,10 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// cell holds a label (byte as int8, or int16), a count (int32) or a probability (int64).
+// cell is the memory for a vote (byte as int8, or int16), a count (int32) or a probability (int64).
 type cell interface{ byte | int16 | int32 | int64 }
 
-// These values mark cells without a valid vote.
+// These values are codes for invalid cells.
 const (
 	badRange  = -2 - iota // a whole number out of range
 	badNaN                // NaN
@@ -23,7 +23,7 @@ const (
 
 type layout struct {
 	rows, cols int
-	// cursors has one cursor for all consecutive rows or, if columns is set, one for each column.
+	// cursors has one cursor at the first row. If columns is set, it has one cursor for each column instead.
 	cursors []cursor
 	columns bool
 }
@@ -36,10 +36,10 @@ type cursor struct {
 	csv    csvPosition
 }
 
-// tileCells is the number of cells in memory when a file is read by columns. Each takes at most four bytes.
+// tileCells bounds the cells in memory when a file is read column by column. A cell has at most four bytes.
 const tileCells = 1 << 24
 
-// eachRow visits rows in order and reuses one slice. It refuses invalid cells.
+// eachRow calls visit for each row in order, and reuses one slice. It returns an error for invalid cells.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error { return rowsOf(s, first, cells, bad, visit) })
 }
@@ -59,8 +59,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock visits blocks of rows in order. It passes the number of invalid cells to visit. Invalid cells
-// hold a code below s.dom.low. An error of visit stops the iteration.
+// eachBlock calls visit for blocks of rows in order. The argument bad of visit is the number of invalid
+// cells, which hold a code below s.dom.low. An error of visit stops the iteration.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -93,7 +93,7 @@ type run[C cell] struct {
 	err   error
 }
 
-// eachRun reads consecutive rows, and reads ahead while visit runs.
+// eachRun is eachBlock for a file whose rows are consecutive. It reads ahead while visit runs.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
 	rows := min(to-from, max(1, runCells/cols))
@@ -140,7 +140,7 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 	return nil
 }
 
-// eachTile reads some cells of each column, and then visits their rows.
+// eachTile is eachBlock for a file that is stored column by column. It reads blocks of all columns.
 func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.dom
 	cursors := slices.Clone(s.shape.cursors)
@@ -189,7 +189,7 @@ func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err err
 	return fillCSV(r, cur, dst, dom)
 }
 
-// skip advances a cursor by n cells. The buffer scratch is for reading them.
+// skip moves a cursor forward by n cells. It reads cells into scratch if it cannot compute the position.
 func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
 	if cur.npy != nil {
 		cur.offset += int64(n) * int64(cur.npy.Size)

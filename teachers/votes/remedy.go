@@ -16,7 +16,7 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds a remedy and a privacy notice to the error for a cell.
+// explained adds a fix, and a warning that the message may be private, to the error for an invalid cell.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -90,7 +90,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves the array made. In made, %s stands for the loaded file.
+// python returns a line of Python that saves the array made, in which %s stands for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -114,12 +114,12 @@ func separator(sep byte) string {
 	return fmt.Sprintf(", sep=%q", string(sep))
 }
 
-// inPython introduces a line of Python, in which np is numpy and pd is pandas.
+// inPython introduces a line of Python. In such lines, np is numpy and pd is pandas.
 func inPython(line string) string {
 	return "convert the file in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns a line of Python that runs setup and saves the array expr. %q stands for the file.
+// saved returns a line of Python that runs setup and saves the array expr. %q stands for the file name.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))
@@ -133,7 +133,7 @@ func beside(name, ext string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + "-fixed" + ext
 }
 
-// ownerNotice ends an error that shows a single vote.
+// ownerNotice is the end of an error that shows a vote.
 const ownerNotice = "; this message may reveal private votes: show it to their owner alone"
 
 // survey counts cells by kind, to suggest a fix. It is as private as the votes.

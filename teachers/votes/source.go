@@ -21,8 +21,8 @@ import (
 type Header string
 
 const (
-	// headerAuto treats a first line of text or empty cells as a header. It refuses a first line with both
-	// text and numbers, and a long first line 0, 1, 2, ...
+	// headerAuto decides by the first line: text or empty cells make it a header. It refuses a first line
+	// with both text and numbers, and a long first line 0, 1, 2, ...
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -55,7 +55,7 @@ type Options struct {
 	IndexColumn bool
 	// Spool is read for the path [Stdin]. If Spool is nil, Stdin is a file name.
 	Spool *Spool
-	// From and To select the queries From <= q < To. To = 0 means the number of queries in the file.
+	// From and To select the queries From <= q < To. If To is 0, the last query is the last of the file.
 	From, To int
 }
 
@@ -74,7 +74,7 @@ type Source struct {
 	hash     [32]byte
 }
 
-// Ballot holds the votes on one query. Query counts from the start of the file, also for a part.
+// Ballot holds the votes on one query. Query is the index in the file, also for a source of a part.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
@@ -111,7 +111,7 @@ func open(ctx context.Context, files []*input, perTeacher bool, opt Options) (*S
 	return s, s.explained(ctx, err)
 }
 
-// newSource finds files, shape and range. It reads no votes.
+// newSource finds the files, the shape, and the range of queries. It reads no votes.
 func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Source, error) {
 	if opt.ClassNames != nil {
 		if err := CheckClassNames(opt.ClassNames); err != nil {
@@ -211,7 +211,7 @@ func (s *Source) Kind() string {
 	return text
 }
 
-// Part returns a source of the queries from <= q < to, counted from the start of the file.
+// Part returns a source of the queries with from <= query < to. Indices count from the start of the file.
 func (s *Source) Part(from, to int) (*Source, error) {
 	if from < 0 || from >= to || to > s.shape.rows {
 		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
@@ -221,19 +221,19 @@ func (s *Source) Part(from, to int) (*Source, error) {
 	return &part, nil
 }
 
-// Queries returns the number of chosen queries. Total returns the number of queries in the file.
+// Queries returns the number of selected queries. Total returns the number of queries in the file.
 func (s *Source) Queries() int { return s.to - s.from }
 func (s *Source) Total() int   { return s.shape.rows }
 
-// Range returns the chosen queries, from <= q < to, counted from the start of the file.
+// Range returns the selected queries: from <= query < to. Indices count from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
 // Teachers returns the number of teachers, or 0 for counts if the number was not stated.
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
-// ClassNames returns the public class names in labels. These are Options.ClassNames, or the numbers in the
-// file if FirstClass is not 0. Otherwise ClassNames returns nil.
+// ClassNames returns the class names for a labels file: Options.ClassNames, or the file's numbers if
+// FirstClass is not 0. Otherwise it returns nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 // maxUnpacked bounds the total size of the unpacked files of one source.
 const maxUnpacked = 4 << 30
 
-// packing is a format around the votes. It has the names of [unpack.Format].
+// packing is a format from which votes must be unpacked first. It has the names of [unpack.Format].
 type packing string
 
 const (
@@ -35,8 +35,8 @@ func packingOf(head []byte) packing {
 	return packing(unpack.Format(head))
 }
 
-// store is a temporary file for all unpacked data. Like a [Spool] it is readable only by the owner, has no
-// name if the system allows that, and is removed with the last reference.
+// store is a temporary file for all unpacked data. Only the owner can read it. It has no name if the system
+// allows that, and it is removed with the last reference.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
@@ -129,7 +129,7 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	return out, r.recheck(in) // detects a change of the file since it was first opened
 }
 
-// add appends the output of write to the store, and returns it as an input with the name of the input of.
+// add appends the output of write to the store. It returns the output as an input with of's name.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)

@@ -27,16 +27,16 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Card describes a model, the features of its rows and the provenance of its labels.
+// Card describes a model: its classes, the features of its rows, and the provenance of its labels.
 type Card struct {
 	Schema  string          `json:"schema"` // always SchemaModel
 	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string        `json:"classes"`
 	Rows    *dataset.Schema `json:"rows"` // schema for reading rows, made from public rows
-	// Features is the name of the features, as in features.Named. Extractor describes them in full.
+	// Features is one of features.Names. Extractor is the full description of these features.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
-	// Transform is an encoded [charged.Transform] for Features with charged statistics of private rows.
+	// Transform encodes a [charged.Transform] if Features uses charged statistics of private rows.
 	Transform []byte     `json:"transform,omitempty"`
 	Columns   int        `json:"columns"` // number of features
 	HeldBack  HeldBack   `json:"held_back"`
@@ -46,9 +46,9 @@ type Card struct {
 // SchemaModel identifies the JSON form of a model.
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack counts held-out labels that the student predicted correctly in cross-validation. Released labels
-// may be wrong. Labels is 0 if no comparison was possible. MostFrequent is the number of released labels of
-// the most frequent class, and Doubt is [Model.Doubt].
+// HeldBack describes cross-validation: Right of Labels held-out labels were predicted correctly. Released
+// labels may be wrong. Labels is 0 if nothing could be compared. MostFrequent is the number of released
+// labels of the most frequent class, and Doubt is [Model.Doubt].
 type HeldBack struct {
 	Labels       int    `json:"labels"`
 	Right        int    `json:"right"`
@@ -56,8 +56,8 @@ type HeldBack struct {
 	Doubt        string `json:"doubt,omitempty"`
 }
 
-// Percent returns the percentage of correctly predicted held-out labels, with one decimal, or "" if there are
-// none.
+// Percent returns the percentage of held-out labels that were predicted correctly, with one decimal. Without
+// held-out labels it returns "".
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""
@@ -65,8 +65,8 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Constant returns the percentage of all released labels that the most frequent class would predict, with one
-// decimal; "" where Percent is empty.
+// Constant returns the percentage of released labels that are of the most frequent class, with one decimal.
+// If Percent returns "", so does Constant.
 func (h *HeldBack) Constant(released int) string {
 	if h.Percent() == "" {
 		return ""
@@ -74,13 +74,13 @@ func (h *HeldBack) Constant(released int) string {
 	return (&HeldBack{Labels: released, Right: h.MostFrequent}).Percent()
 }
 
-// Provenance describes the labels and their cost as stated by a model's maker. `pate ledger verify` compares
-// it with a ledger. A model trained on private rows has no labels, and Entry is its own entry.
+// Provenance describes the labels and their cost, as stated by the maker of a model. `pate ledger verify`
+// compares it with a ledger. For a model trained on private rows, Entry is the entry of the training.
 type Provenance struct {
 	Asked    int    `json:"asked"`
 	Released int    `json:"released"`
 	SHA256   string `json:"sha256"` // hash of the labels file
-	// Ledger is the name of the charged ledger, and Entry the index of the entry. Both are absent if unknown.
+	// Ledger is the name of the charged ledger. Entry is the index of the entry. Both are absent if unknown.
 	Ledger   string  `json:"ledger,omitempty"`
 	Entry    int64   `json:"entry,omitempty"`
 	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger at Delta
@@ -105,7 +105,7 @@ type Prediction struct {
 	Probabilities []float64
 }
 
-// Predict predicts rows that [Card].Rows read. Rows of another shape give a [*fault.Error].
+// Predict predicts rows that Card.Rows has read. Rows of another shape give a [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &fault.Error{
@@ -153,7 +153,7 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// check returns an error for inconsistent parts. It also sets the extraction of features.
+// check returns an error if the parts do not fit together. It also sets m.made, which computes features.
 func (m *Model) check() error {
 	switch {
 	case m.Schema != SchemaModel:
@@ -173,7 +173,7 @@ func (m *Model) check() error {
 	return m.model.Check(m.Columns, len(m.Classes))
 }
 
-// restoreFeatures sets the extraction of features and returns their number.
+// restoreFeatures sets m.made, which computes features, and returns the number of features.
 func (m *Model) restoreFeatures() (columns int, err error) {
 	if m.Transform == nil && !slices.Contains(features.Names(), m.Features) {
 		return 0, fmt.Errorf("it has features %.40q", m.Features)
@@ -184,7 +184,7 @@ func (m *Model) restoreFeatures() (columns int, err error) {
 	return m.made.Columns(m.Rows.Image, m.Rows.Features), nil
 }
 
-// String returns the kind of the model, for people.
+// String returns the kinds of student that the model averages.
 func (c Card) String() string {
 	if len(c.Kind) == 1 {
 		return c.Kind[0]
@@ -203,7 +203,7 @@ type Private struct {
 	Provenance Provenance
 }
 
-// FromModel returns the model in its published form.
+// FromModel returns a model that was trained on private rows as a Model.
 func FromModel(p Private) (*Model, error) {
 	m := &Model{model: p.Model, Card: Card{
 		Schema: SchemaModel, Kind: []string{p.Kind}, Classes: p.Schema.Classes, Rows: p.Schema, Features: p.Features,
@@ -226,9 +226,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the provenance of the labels file with this hash, from the ledger at path. The provenance
-// contains the committed entry and the guarantee of the whole ledger. Charged verifies the whole ledger
-// against the recorded head. Labels that were not committed give a [*fault.Error].
+// Charged returns the provenance of a labels file with this hash, from the ledger at path: the entry that
+// committed the file, and the guarantee of the whole ledger. It verifies the whole ledger against the stored
+// head. Labels that were not committed give a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -272,13 +272,13 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}, nil
 }
 
-// magic starts the file of a student. JSON and the SHA-256 of everything before follow.
+// magic starts the file of a student. The JSON follows, then the SHA-256 of magic and JSON.
 const magic = "pate student 1\n"
 
 // maxFile is the largest size of a file, five times the largest model (3,000 landmarks of 2,304 features).
 const maxFile = 1 << 29
 
-// ErrFile matches every error about a file that is not a student in this format.
+// ErrFile matches every error about a file that is damaged or is not a student.
 var ErrFile = errors.New("published: not a valid file of a student")
 
 type document struct {
@@ -308,7 +308,7 @@ func (m *Model) Save(path string, mode os.FileMode) error {
 	return nil
 }
 
-// MarshalBinary returns the file of the model.
+// MarshalBinary returns the contents of the model's file.
 func (m *Model) MarshalBinary() ([]byte, error) {
 	b := bytes.NewBufferString(magic)
 	if err := m.Export(b); err != nil {

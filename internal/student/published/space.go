@@ -12,9 +12,9 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Space returns the rows of a pool and other rows as points between which distances are measured: the
-// features of students. If there are many and the rows are no table, it returns their leading principal
-// directions in the pool. A point depends on its row and on the pool alone.
+// Space returns the rows of a pool, and other rows, as points for measuring distances. The points are the
+// features that students use. For rows with many features that are no table, they are projections on the
+// leading principal directions of the pool. A point depends only on its row and the pool.
 func Space(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set) (pool, points student.Matrix, err error) {
 	e, pool, err := extract(ctx, s, p)
 	if err != nil {

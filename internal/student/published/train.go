@@ -24,7 +24,7 @@ type Config struct {
 	Progress   func(student.Progress) // may be nil
 }
 
-// featuresOf returns the name of the features of rows, as in `pate compare`.
+// featuresOf returns the name of the features that students use for these rows.
 func featuresOf(s *dataset.Schema) string {
 	if s.Image.Channels > 1 {
 		return features.NamePixels
@@ -92,7 +92,7 @@ func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, re
 	return student.Select(ctx, x, n, report, rand.New(sourceOf(p)))
 }
 
-// sourceOf returns random numbers that depend on public rows alone.
+// sourceOf returns a random source whose seed depends only on the public rows.
 func sourceOf(p dataset.Pool) rand.Source {
 	hash := p.Hash()
 	return rand.NewPCG(binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:]))
@@ -109,12 +109,12 @@ func stream(l Labels) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// nearlyAll is the fraction of one class from which on a student learns little about other classes.
+// If one class has at least this fraction of the labels, a student learns little about other classes.
 const nearlyAll = 0.95
 
-// Doubt returns a warning, for people, if the model may be no better than always predicting the most frequent
-// class. This is so if nearly all labels have this class, or if the class's fraction of the labels exceeds
-// the accuracy in cross-validation. Otherwise Doubt returns "". The warning depends only on the release.
+// Doubt returns a warning text if the model may be no better than always predicting the most frequent class:
+// if nearly all labels have this class, or if its fraction of the labels exceeds the accuracy in
+// cross-validation. Otherwise it returns "". The text depends only on released and public data.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack

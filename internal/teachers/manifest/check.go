@@ -25,7 +25,7 @@ type Report struct {
 	// Shared is the number of units that occur in more than one silo.
 	Shared int64
 	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units. Pairs with more common units
-	// come first. Otherwise the order is the order of Silos.
+	// come first. Equal pairs are in the order of Silos.
 	Overlaps []Overlap
 }
 
@@ -43,14 +43,14 @@ const MaxOverlaps = 1000
 const passUnits = 1 << 22
 
 // Check reads the manifests of all silos, in one or several files, and finds silos with common units. It
-// refuses manifests with different units or salts, which cannot be compared. It also refuses a silo that
-// occurs twice. It uses less than 150 MB of memory, apart from silo names. An error is a [*fault.Error] or
-// wraps ctx.Err().
+// refuses manifests with different units or salts, because their hashes cannot be compared. It also refuses a
+// silo that occurs twice. It uses less than 150 MB of memory, apart from silo names. An error is a
+// [*fault.Error] or wraps ctx.Err().
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
 
-// CheckText checks a manifest in memory. Messages refer to it by name.
+// CheckText checks a manifest in memory. Errors use name as its file name.
 func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
 	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	return check(ctx, []string{name}, passUnits, open)
@@ -90,7 +90,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds the head of another manifest. It returns an error if the heads contradict each other.
+// join adds the values of another manifest's head. It returns an error if a value differs.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -102,7 +102,7 @@ func (h *Head) join(other Head) error {
 		agree("votes", &h.Votes, other.Votes))
 }
 
-// agree sets *have if it is unstated. It returns an error if both values are stated and differ.
+// agree sets *have to other if *have is zero. It returns an error if both are set and differ.
 func agree[T comparable](what string, have *T, other T) error {
 	var unstated T
 	if *have == unstated {
@@ -119,8 +119,8 @@ type entry struct {
 	silo int32
 }
 
-// compare finds units that occur in more than one silo. Hashes are uniformly distributed, so the range of
-// hashes is divided equally among the passes.
+// compare finds units that occur in more than one silo. Each pass reads all files, and compares the hashes in
+// its part of the range of hashes.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -213,8 +213,8 @@ func (s stoppable) Read(p []byte) (int, error) {
 }
 
 // Join writes several manifests, which [Check] must have accepted, as one manifest. It records the number of
-// teachers and classes of the votes in checked. It also records the hash of the votes, keyed by the salt.
-// With the zero Salt it records no hash, because a hash without a key would reveal small votes.
+// teachers and classes from checked, and a hash of the votes, keyed by the salt. With the zero Salt it
+// records no hash, because a hash without a key would reveal small votes.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -248,8 +248,8 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
 // Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest with
-// these votes. Only the salt can show whether the manifest was bound to these votes. Without the salt, pass
-// the zero Salt.
+// these votes. With the salt, it tests whether the manifest holds the keyed hash of these votes (see [Join]).
+// Without the salt, pass the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

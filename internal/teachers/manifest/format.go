@@ -98,7 +98,7 @@ func CheckSilo(name string) error { return checkName("silo", name) }
 // Beside returns the path of the manifest for a votes file.
 func Beside(votes string) string { return votes + ".manifest.json" }
 
-// Load reads the manifest in a file without its units.
+// Load reads a manifest file. It returns the number of units of each silo instead of the units.
 func Load(path string) (Head, []SiloInfo, error) {
 	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }
@@ -120,7 +120,7 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 	return out.end()
 }
 
-// writer writes a manifest piece by piece. Method end reports write errors.
+// writer writes a manifest in pieces. Its method end returns any write error.
 type writer struct {
 	w     *bufio.Writer
 	silos int
@@ -290,7 +290,7 @@ func (p *parser) unit() (h Hash) {
 	return h
 }
 
-// training reads an object whose keys are all required.
+// training reads the object "training". All its keys are required.
 func (p *parser) training() *Training {
 	var t Training
 	fields := map[string]any{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}

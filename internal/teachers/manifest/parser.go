@@ -61,7 +61,7 @@ func (p *parser) expect(want byte) {
 	}
 }
 
-// list reads elements that are separated by commas, between two brackets.
+// list reads a list in brackets. It calls element for each element between the commas.
 func (p *parser) list(open, end byte, element func()) {
 	p.expect(open)
 	if c := p.next(); c == end {
@@ -80,8 +80,8 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads an object and returns its keys. Each field in fields is a pointer to the value (*string, *int
-// or *[]string) or a func() that reads it. The error for an unknown key ends with where.
+// object reads an object and returns its keys. For each key, fields has a pointer for the value, or a func()
+// that reads the value. The error for an unknown key ends with the text where.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Salt is the 256-bit secret of the silos. Printing a salt shows a fixed text.
+// Salt is the silos' common 256-bit secret. Printing a salt shows a fixed text.
 type Salt struct{ sealed *sealed }
 
 // sealed holds the secret behind two pointers, so that fmt prints only addresses.
@@ -78,8 +78,8 @@ const (
 	domainPart   = 4
 )
 
-// ID returns 16 hexadecimal digits that identify the salt without revealing it. Hashes can be compared only
-// under the same salt.
+// ID returns 16 hexadecimal digits that identify the salt without revealing it. Manifests can be compared
+// only if their salts have the same ID.
 func (s Salt) ID() string {
 	return hex.EncodeToString(s.mac(domainID, "")[:8])
 }

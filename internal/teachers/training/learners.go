@@ -48,9 +48,9 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// These are the kernel width and ridge penalty of teachers, for columns of standard deviation 1. The width is
-// per column, so it suits any number of columns. Both were chosen on the development split of MNIST, where
-// factors of 1/2 and 2 change the accuracy little.
+// These are the kernel width per column and the ridge penalty of teachers, for columns with standard
+// deviation 1. Both were chosen on the development split of MNIST, where factors of 1/2 and 2 change the
+// accuracy little.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
@@ -62,8 +62,8 @@ const (
 	teacherDelta   = 1e-5
 )
 
-// NewLearner returns the learner with this name for rows of this many columns. For images, image is the shape
-// of a row. Otherwise image is zero.
+// NewLearner returns the learner with this name for rows of this many columns. The argument image is the
+// shape of a row, or zero if rows are not images.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {
@@ -110,10 +110,10 @@ func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 	return teachers.DPSGD{Config: cfg, Epsilon: teacherEpsilon, Delta: teacherDelta}, nil
 }
 
-// mixedForest averages a random forest and extremely randomised trees. The former is better by 9 points of
-// accuracy on a table of log-normal columns. The latter is better by 3 points on letter, whose columns have
-// no long tails. On these two the average is at most 1.5 points worse than the better half. On Adult it is
-// better than both.
+// mixedForest averages a random forest and extremely randomised trees. The random forest is better by 9
+// points of accuracy on a table of log-normal columns. Extremely randomised trees are better by 3 points on
+// letter, whose columns have no long tails. On these two tables the average is at most 1.5 points worse than
+// the better one. On Adult the average is better than both.
 type mixedForest struct{ Best, Random trees.Forest }
 
 func (mixedForest) Reproducible() bool { return true }
@@ -155,7 +155,7 @@ const defaultTeachers = 100
 
 // TeachersFor returns the number of teachers for a public number of private units. It is about 2 sqrt(n), and
 // at least 200 if each teacher still has 20 units. For equal noise, the number of answers grows with the
-// square of the number of teachers. So more and weaker teachers are better as long as most teachers agree.
+// square of the number of teachers. So many weak teachers are better as long as most agree.
 //
 // On development splits at epsilon 2 with equal numbers of answers, the fraction of right answers is 87 %
 // with 200 teachers and 85 % with 100 on optdigits, and 60 % and 53 % on letter. On MNIST, 500 teachers give
@@ -184,9 +184,9 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 	return features.For(kind, image)
 }
 
-// DefaultLearner returns the default learner and the reason, as text. On development splits of letter,
-// optdigits, abalone, Adult and Diabetes, kernel ridge is ahead of forests and boosters by a point or two.
-// But on tables with long tails or rare classes it is ten points behind, so the default for tables is Forest.
+// DefaultLearner returns the default learner, and the reason as text. On development splits of letter,
+// optdigits, abalone, Adult and Diabetes, kernel ridge is better than forests and boosters by a point or two.
+// But on tables with long tails or rare classes it is ten points worse, so the default for tables is Forest.
 func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
 	case table:

@@ -24,8 +24,8 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders of parts
 	Out   string   // path of the votes
-	// Secrets is the folder with the salt of the job, if it is on this machine. Merge stores hashes there
-	// that identify the votes. "" means Out with suffix ".private".
+	// Secrets is the folder with the job's salt, if the folder is on this machine. Merge stores keyed hashes
+	// there that identify the votes. "" means Out with suffix ".private".
 	Secrets string
 }
 
@@ -76,7 +76,7 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
-// findParts returns the named files, the parts in the named folders, and the files that match patterns.
+// findParts returns files in names, part files of folders in names, and files that match patterns.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found := []string{name}
@@ -170,7 +170,7 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 	return byPart, matrix, nil
 }
 
-// fill copies the votes of a part into the matrix of all votes and drops p.cells.
+// fill copies the votes of a part into the matrix of all votes. It then frees p.cells.
 func (p *partFile) fill(matrix *votes.Matrix) error {
 	for k, teacher := range teachersOf(p.Part, p.Parts, p.Teachers) {
 		for q := range p.Queries {
@@ -184,7 +184,7 @@ func (p *partFile) fill(matrix *votes.Matrix) error {
 	return nil
 }
 
-// readSaltOf returns the job's salt if it is on this machine, otherwise the zero salt.
+// readSaltOf returns the salt in folder dir, or the zero salt. It refuses the salt of another job.
 func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	path := filepath.Join(dir, "salt")
 	text, err := durable.ReadSecret(path)

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// partHead describes a part of the teachers. The file of a part has little-endian integers:
+// partHead describes the votes of some of the teachers. Their file has little-endian integers:
 //
 //	magic "pate part 1\n"                                        12 bytes
 //	length of the head                                            4 bytes
@@ -50,7 +50,7 @@ type partHead struct {
 
 const (
 	partMagic = "pate part 1\n"
-	// maxPartHead bounds the head of a part. maxPart bounds the file, for a million queries of 1000 teachers.
+	// maxPartHead bounds the head in bytes. maxPart bounds the file: a million queries of 1000 teachers fit.
 	maxPartHead = 1 << 24
 	maxPart     = 2 << 30
 )
@@ -86,7 +86,7 @@ func (h partHead) manifest() manifest.Head {
 		ClassNames: h.ClassNames, Queries: h.Queries, Relation: relation, Training: &h.Training}
 }
 
-// partName returns the beginning of the part's file name. A hash of the content follows it.
+// partName returns the start of the part's file name, which a hash of the content completes.
 func (h partHead) partName() string {
 	return fmt.Sprintf("part-%0*d-of-%d-", len(fmt.Sprint(h.Parts)), h.Part+1, h.Parts)
 }
@@ -237,8 +237,8 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns how the jobs of two parts differ, or "" if they are equal. It compares rows, keys and
-// programs only when merging parts of one file, without silos.
+// differs returns how two parts differ that must belong to one job, or "". It compares rows, keys and
+// programs only when it merges parts that were trained on one file, not on silos.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

@@ -40,7 +40,7 @@ type Result struct {
 	Votes    string               `json:"votes"`
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
-	// Part is set if only a part of the teachers was trained. Then the votes do not exist yet.
+	// Part is set if only some teachers were trained. The file Out is then written later, by [Merge].
 	Part string `json:"part,omitempty"`
 	// PartFile is the path of the votes of this part.
 	PartFile string `json:"part_file,omitempty"`
@@ -49,7 +49,7 @@ type Result struct {
 	Pool   dataset.Pool    `json:"-"`
 }
 
-// relation means adding or removing one unit, which changes one teacher's votes.
+// relation is the name of adding or removing one unit, which changes one teacher's votes.
 const relation = "add_remove"
 
 type task struct {
@@ -154,7 +154,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// features computes the features of rows. It returns set.X itself if no features are computed.
+// features computes the features of rows. If the features are the columns themselves, it returns set.X.
 func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
 	if _, raw := t.extract.(features.Raw); raw {
 		return set.X, nil
@@ -180,7 +180,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses an existing votes file without a secrets folder, because another job wrote the file.
+// vacant refuses an existing votes file if there is no secrets folder, because another job wrote the file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err
@@ -225,12 +225,12 @@ func (t *task) complete() (bool, error) {
 	return true, t.secrets.finish() // needed if a run stopped just before this call
 }
 
-// fingerprint identifies all inputs of a teacher that package teachers does not receive.
+// fingerprint hashes what determines a teacher but is not an argument of package teachers.
 func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes the votes. If the file has the same votes it does nothing, else it returns exists.
+// keepVotes writes the votes. It accepts a file with the same votes. For other votes it returns exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {

@@ -46,7 +46,7 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 			s.unlock()
 		}
 	}()
-	// Parts on several machines need the same key, which the first of them creates.
+	// Parts on several machines need the same key. The lock lets only the first part create it.
 	unlock, err := durable.Lock(ctx, filepath.Join(s.dir, "lock-key"))
 	if err != nil {
 		return nil, fmt.Errorf("training: %w", err)
@@ -85,7 +85,7 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made identifies the private rows of votes and detects changed votes. It is stored in the secrets folder,
+// made holds hashes of the private rows and of their votes, to detect changes. It is in the secrets folder,
 // because two public manifests with this data would reveal whether the rows have changed.
 type made struct {
 	Data  string `json:"data"`  // keyed hash of the private rows; "" for silos
@@ -101,7 +101,7 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns the record of votes. The record is empty if this folder has none.
+// made returns the record about the votes file out. The record is empty if the folder has none.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func (s *secrets) keepMade(out string, m made) error {
 	return durable.WriteBytes(s.madePath(out), 0o600, text)
 }
 
-// finish removes the votes of single teachers after all votes are saved.
+// finish removes the separate votes of each teacher after all votes are saved.
 func (s *secrets) finish() error {
 	if err := os.RemoveAll(s.single()); err != nil {
 		return fmt.Errorf("training: %w", err)
