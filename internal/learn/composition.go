@@ -45,7 +45,7 @@ func traceComposition(l *lesson) {
 	l.mistake("no-delta", claim("epsilon without delta", here.basic))
 }
 
-// tosses returns the privacy losses of the first ten runs, the total loss, and the number of true answers.
+// tosses draws privacy losses. It returns the first ten, the total loss, and the number of true answers.
 func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total float64, truths int) {
 	s := l.key.Derive("responses").Stream()
 	for i := range runs {
@@ -83,16 +83,16 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns advanced composition as some lecture notes print it: without a factor epsilon.
+// misprintedDrift returns epsilon by advanced composition as some notes print it, without a factor epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the spread of the total loss, without the drift.
+// noDrift returns the epsilon of advanced composition without the drift, the mean of the total loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
-// Paid reserves an event on a new ledger with a limit that is never reached. Mechanisms need a reservation,
-// although a trace releases nothing. One Rényi order suffices, because nobody reads the sum.
+// Paid reserves an event on a new ledger with a huge budget. Mechanisms need a reservation, although a trace
+// releases nothing. The ledger has only one Rényi order, because no epsilon is read from it.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,

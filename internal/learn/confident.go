@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// tested is a run of a noisy argmax after a threshold test, in mechanisms confident and interactive.
+// tested is a trace of mechanism confident or interactive: a threshold test, then a noisy argmax.
 type tested struct {
 	*lesson
 	threshold, sigma1, sigma2 float64
@@ -48,7 +48,7 @@ func traceConfident(l *lesson) {
 	l.mistake("expected")
 }
 
-// ask adds the threshold test of a number of votes as a step, and reports whether the test passes.
+// ask adds a step that tests whether votes plus noise reach the threshold. It reports whether they do.
 func (t *tested) ask(name string, votes int) (passed bool) {
 	sum := int64(votes) + t.test
 	passed = float64(sum) >= math.Ceil(t.threshold)
@@ -58,7 +58,7 @@ func (t *tested) ask(name string, votes int) (passed bool) {
 	return passed
 }
 
-// answer adds the noisy argmax as a step if the test passed. Otherwise the step explains its absence.
+// answer adds the noisy argmax as a step. If the test failed, the step explains why no answer exists.
 func (t *tested) answer(passed bool) {
 	if !passed {
 		t.step("unused")
@@ -76,7 +76,7 @@ func (t *tested) price(all accountant.Event) {
 	t.cost(append([]Number{scalar("rho of a question", question), scalar("rho of an answer", answer)}, priced...)...)
 }
 
-// unpaid adds the mistake of charging only for answers.
+// unpaid adds a section on the mistake of charging only for the answers, not for the tests.
 func (t *tested) unpaid(id string, all accountant.Event) {
 	answers := t.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: t.sigma2, Discrete: true}, Count: int64(t.answers)})
 	t.mistake(id, claim("epsilon claimed, answers alone", answers), claim("epsilon spent", t.epsilon(all)))

@@ -71,7 +71,7 @@ func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	return d
 }
 
-// rounded rounds xs to four decimals. Float32 and the grid of the noise preserve this precision.
+// rounded rounds xs to four decimals, which float32 and the grid of the noise represent well enough.
 func rounded(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
@@ -110,7 +110,7 @@ func (in gradientInputs) add(l *lesson, s TrainingStep) {
 		vector("noisy sum", rounded(noisy)), vector("after", rounded(s.After)))
 }
 
-// clipping returns the gradient norms of a sample before and after clipping, by record.
+// clipping returns the norms of the sampled records' gradients, before and after clipping.
 func (in gradientInputs) clipping(s TrainingStep) []Number {
 	if len(s.Rows) == 0 {
 		return nil
@@ -179,7 +179,7 @@ type watchedModel struct {
 	open  bool
 }
 
-// begin returns the current step. It starts a step if necessary, because an empty sample calls no worker.
+// begin returns the current step. It also starts a new step, because an empty sample calls no worker.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
 		before := make([]float64, len(m.Parameters())) // the first step starts at 0
@@ -205,7 +205,7 @@ type watchedWorker struct {
 	model *watchedModel
 }
 
-// AddClipped also records the gradients. The contribution of a row does not depend on other rows.
+// AddClipped also records each row's gradient. A row's contribution does not depend on the other rows.
 func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {

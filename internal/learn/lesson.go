@@ -72,7 +72,7 @@ func newLesson(name string, inputs map[string]string, o Options) *lesson {
 	}
 }
 
-// let sets a value for the text. A float64 is printed like in the tables.
+// let sets a value that the text can insert. A float64 has the format of the tables.
 func (l *lesson) let(name string, value any) {
 	if x, ok := value.(float64); ok {
 		value = short(x)
@@ -95,10 +95,10 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	return l.execute(headingOf(id)), Must(words, err), f
 }
 
-// step adds a section as the next step. Vectors have a value for each class.
+// step adds a section and its numbers as the next step. Each vector has a value for each class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver adds a section as the next step. Vectors have a value for each value of index.
+// stepOver is step for vectors with a value for each value of index, such as a record, instead of each class.
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
@@ -209,7 +209,7 @@ func (l *lesson) epsilon(events ...accountant.Event) float64 {
 	return Must(renyiEpsilon(l.delta, events...))
 }
 
-// pure returns the joint epsilon of events at delta 0.
+// pure returns the epsilon of the composition of events, at delta 0.
 func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
@@ -304,8 +304,8 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite removes infinite scalars, because some published formulas give them at extreme inputs. An infinite
-// vector or cost is an error.
+// finite removes infinite scalars, because some published formulas are infinite for extreme inputs. For an
+// infinite vector or cost it returns an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
 		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })

@@ -37,13 +37,13 @@ func traceNoisyArgmax(l *lesson) {
 	l.mistake("no-noise")
 }
 
-// votes adds the first two steps of all traces of noisy argmax.
+// votes adds the steps on votes and noise, with which each trace of noisy argmax begins.
 func (l *lesson) votes(counts []int, noise []int64) {
 	l.step("votes", vector("votes", counts))
 	l.step("noise", vector("noise", noise))
 }
 
-// compareLaws returns the label probabilities for counts and for a neighbour, and the privacy losses.
+// compareLaws returns the label probabilities for counts and for neighbour(counts), and the privacy losses.
 func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogram) (aggregate.Law, error)) []Number {
 	moved := neighbour(counts)
 	here, there := valid(law(h)), Must(law(Must(aggregate.NewHistogram(moved))))
@@ -62,8 +62,8 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss if class 1 wins, with Laplace noise of this scale. Class 0 has all
-// votes, and on the neighbouring input one vote moves to class 1.
+// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. Class 0 has all
+// votes, except that on one of the two inputs one vote is for class 1.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
@@ -118,7 +118,7 @@ func probabilities(law aggregate.Law) []float64 {
 	return ps
 }
 
-// priced returns rho and delta, and epsilon by the formula of the text and by the accountant.
+// priced returns rho, delta, and epsilon by two methods: the text's formula for rho, and the accountant.
 func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
 	return []Number{
 		scalar("rho"+name, rho), scalar("delta", l.delta),

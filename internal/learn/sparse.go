@@ -39,8 +39,8 @@ type Compared struct {
 	Found int // number of queries above the threshold
 }
 
-// Compare runs a sparse vector mechanism on values. The function draw returns the noise of the threshold
-// (question -1) and of each query. Compare stops after law.Stop answers above the threshold.
+// Compare runs a sparse vector mechanism on values. The function draw returns the noise of the threshold (for
+// question -1) or of a query. Compare stops after law.Stop answers above the threshold.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
@@ -56,7 +56,7 @@ func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) i
 	return c
 }
 
-// compare is Compare with noise from the samplers that mechanisms use.
+// compare is Compare with noise from the same samplers as in package svt.
 func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	return Compare(law, values, func(n svt.Noise, question int) int64 {
 		label := "threshold"
@@ -71,14 +71,14 @@ func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	})
 }
 
-// likely returns the exact probabilities of the transcript on values and on the neighbouring values moved,
-// the privacy loss, and epsilon.
+// likely returns the probability of the transcript c.Above on values and on moved, a neighbouring input. It
+// also returns the privacy loss and epsilon.
 func (c Compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
 	p, q := probability(c.Law, floats(values[:len(c.Above)]), c.Above), probability(c.Law, floats(moved[:len(c.Above)]), c.Above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
 }
 
-// probability returns the probability of the transcript above.
+// probability returns the probability that above is the transcript for these values.
 func probability(law svt.Law, values []float64, above []bool) float64 {
 	for _, o := range valid(law.Outcomes(values)) {
 		if slices.Equal(o.Above, above) {
@@ -141,7 +141,7 @@ func traceSparse(l *lesson) {
 	sparseMistakes(l, epsilon, share)
 }
 
-// freeAnswers returns the privacy loss of k answers below the threshold, for several k.
+// freeAnswers returns the privacy loss of k answers that are all below the threshold, for several k.
 func freeAnswers(law svt.Law) []Number {
 	law.Threshold = 0
 	columns := []Number{{Name: "questions"}, {Name: "P[all below]"}, {Name: "P'[all below]"}, {Name: "loss"}}

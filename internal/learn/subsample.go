@@ -122,7 +122,7 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 	in.mistakes(l, m, overlap)
 }
 
-// seen returns the votes of blocks. It adds the counts of each letter if there are at most six letters.
+// seen returns the blocks' votes, and the blocks' counts of letters if there are at most six letters.
 func (in subsampleInputs) seen(blocks []block) (columns []Number) {
 	if len(in.shares) <= 6 {
 		for class := range in.shares {
@@ -176,7 +176,7 @@ func newSampPlan(records int, epsilon, delta float64) (sampPlan, error) {
 		printed:  int(math.Ceil(l / (gamma * gamma))),
 		blocks:   int(math.Ceil(1 / gamma)),
 	}
-	// Find the least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. For fixed k = floor(2 gamma m) the
+	// Find the least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While floor(2 gamma m) = k, the
 	// probability grows with m. So only the least m for each k can be the solution.
 	for k := 1.0; ; k++ {
 		m := math.Ceil(k / (2 * gamma))

@@ -100,8 +100,8 @@ func parseTexts(texts ...text) (phrases, error) {
 
 func headingOf(id string) string { return "heading of " + id }
 
-// setOut splits the body of a section into paragraph and formula. It joins the lines of the paragraph and
-// keeps the lines of the formula.
+// setOut splits the body of a section into paragraph and formula. It joins the lines of the paragraph, but
+// not those of the formula.
 func setOut(body string) (words string, f *Formula, err error) {
 	var prose, plain, tex []string
 	ended := false
@@ -130,18 +130,18 @@ func setOut(body string) (words string, f *Formula, err error) {
 
 // phrases are templates by name. Their language is a part of text/template: {{.value}}, {{if .value}}, {{if
 // eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template itself calls
-// methods by name. So the linker would keep all exported methods, and the code of the page would be four
+// methods by name, so the linker would have to keep all exported methods. The page's program would be four
 // times as large.
 type phrases map[string][]phrase
 
-// phrase is a text, a value, another phrase, or a list of cases. The first case that applies is used.
+// phrase is a text, a value, another phrase, or a list of cases. The first case that applies counts.
 type phrase struct {
 	words, value, other string
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. It applies if the value is not false, 0 or empty. With equal, it applies
-// if the value prints as equal. The final else has no value and always applies.
+// phraseCase is a branch of an if. Without equal, it applies if the value is not false, 0 or empty. With
+// equal, it applies if the value's text is equal. The final else has no value and always applies.
 type phraseCase struct {
 	value, equal string
 	then         []phrase
@@ -163,7 +163,7 @@ func (p phrases) add(name, body string) error {
 
 type phraseParser struct{ rest string }
 
-// next returns the text before the next mark, and the words of the mark. At the end the mark is nil.
+// next returns the text before the next {{mark}}, and the parts of the mark. At the end, mark is nil.
 func (p *phraseParser) next() (words string, mark []string, err error) {
 	words, rest, found := strings.Cut(p.rest, "{{")
 	if !found {
@@ -181,7 +181,7 @@ func (p *phraseParser) next() (words string, mark []string, err error) {
 
 func notUnderstood(mark string) error { return fmt.Errorf("what does {{%s}} mean?", mark) }
 
-// sequence parses up to the mark that ends a branch, and returns this mark.
+// sequence parses up to the mark that ends a branch ({{else}} or {{end}}), and returns this mark.
 func (p *phraseParser) sequence() (list []phrase, end []string, err error) {
 	for {
 		words, mark, err := p.next()
@@ -221,7 +221,7 @@ func condition(mark []string) (value, equal string, err error) {
 	return "", "", notUnderstood("if " + strings.Join(mark, " "))
 }
 
-// branches parses the cases of an if, from its mark to the end mark.
+// branches parses the cases of an if, from the mark {{if}} up to the mark {{end}}.
 func (p *phraseParser) branches(mark []string) (cases []phraseCase, err error) {
 	for {
 		var c phraseCase

@@ -45,8 +45,8 @@ type page struct {
 	formula                      func(f Formula) string
 }
 
-// pages returns the renderers for text of 80 columns, for Markdown with TeX formulas (GitHub, Jupyter,
-// Pandoc), and for the body of a LaTeX document.
+// pages returns the renderers for three formats: text of 80 columns, Markdown with TeX formulas, and the body
+// of a LaTeX document.
 func pages() map[table.Format]page {
 	escape := strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;").Replace
 	return map[table.Format]page{
@@ -121,7 +121,7 @@ func (t Trace) compose(f table.Format, p page) (string, error) {
 	return b.String(), nil
 }
 
-// tables returns a table of the vectors, side by side, and a table of the scalars.
+// tables returns two tables: the vectors as columns, and the scalars.
 func tables(numbers []Number, index string) []table.Table {
 	if index == "" {
 		index = "class"
@@ -184,7 +184,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp prints a number to six digits, rounded up. It first subtracts the rounding error of sums.
+// shortUp prints a number to six digits, rounded up. First it subtracts the largest rounding error of a sum.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)
@@ -192,7 +192,7 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text into lines. The first line begins with first, all other lines with other.
+// wrap breaks text into lines. The prefix of the first line is first, the prefix of all others is other.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder
@@ -265,7 +265,7 @@ type Number struct {
 	claim bool // print rounded up
 }
 
-// claim returns an epsilon as a Number, which is printed rounded up.
+// claim returns an epsilon as a Number, whose printed form is rounded up.
 func claim(name string, epsilon float64) Number {
 	return Number{Name: name, Values: []float64{epsilon}, claim: true}
 }

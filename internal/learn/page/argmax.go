@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// noisyArgmax completes the chapter on noisy argmax. The reader can choose any mechanism whose output depends
+// noisyArgmax completes the chapter on noisy argmax. The reader can select any mechanism whose output depends
 // only on the votes.
 func noisyArgmax(c *Chapter) {
 	var choices []Choice
@@ -43,7 +43,7 @@ func onVotes() []aggregate.Description {
 	return slices.DeleteFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Predicts || d.Distances })
 }
 
-// gaussianWins returns the probability of class 0 in percent, with Gaussian noise of standard deviation 20.
+// gaussianWins returns the percentage with which class 0 wins under Gaussian noise of standard deviation 20.
 func gaussianWins(counts ...int) float64 {
 	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
 	return 100 * math.Exp(learn.Must(m.ContinuousLaw(learn.Must(aggregate.NewHistogram(counts)))).LogLabels[0])
@@ -92,7 +92,7 @@ func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
 	return a
 }
 
-// bareLaw is the output distribution of argmax without noise.
+// bareLaw returns the output distribution of argmax without noise.
 func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	first, _ := favourite(h.Reveal())
 	l := aggregate.Law{LogLabels: slices.Repeat([]float64{math.Inf(-1)}, h.Classes()), LogDeclined: math.Inf(-1)}
@@ -141,8 +141,8 @@ func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair if the release also shows the counts. Then each input has one certain outcome,
-// and the two outcomes differ.
+// withCounts returns the pair for a release of the counts too. The output on each input is then certain, and
+// the two outputs differ.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -150,7 +150,7 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed bounds the false negative rate of every test from below, by the charge's privacy loss distribution.
+// allowed returns a lower bound on the false negative rate of every test, given the false positive rate.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

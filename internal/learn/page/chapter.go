@@ -23,7 +23,7 @@ type Chapter struct {
 	Scenes    []Scene // situations to select; the first is the default
 	Exercises []Exercise
 	Code      []string // functions whose source is shown, as package.Function
-	// Needs tells the reader about a slow computation, or is empty.
+	// Needs warns the reader of a slow computation, or is empty.
 	Needs string
 
 	draw  func(*reader) View
@@ -152,7 +152,7 @@ func (c Chapter) read(s Situation) *reader {
 	return r
 }
 
-// exercise adds an exercise, whose two texts have the name in their headings. The tolerance is relative.
+// exercise adds the exercise with this name. The tolerance is relative.
 func (c *Chapter) exercise(name string, tolerance float64, answer func() float64) {
 	c.Exercises = append(c.Exercises, Exercise{
 		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})

@@ -29,7 +29,7 @@ type task struct {
 	teachers, labels      int
 }
 
-// point draws a point of a class. The data are two clouds or two moons.
+// point draws a point of a class. The value of data selects two clouds or two moons.
 func point(s *rng.Stream, data string, class int) (x, y float64) {
 	near := func(width float64) float64 {
 		return width * (float64(s.Uint64N(257)+s.Uint64N(257)+s.Uint64N(257)) - 384) / 256
@@ -81,7 +81,7 @@ func nearest(data dpsgd.Data, rows []int, x []float32) int {
 
 func row(d dpsgd.Data, i int) []float32 { return d.X.Data[i*d.X.Stride : i*d.X.Stride+d.X.Cols] }
 
-// pateRight returns the test accuracy of a student that learns from private labels.
+// pateRight returns the test accuracy of a student that learns from noisy labels of the public rows.
 func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) float64 {
 	sigma := noiseFor(epsilon, func(sigma float64) accountant.Event {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(t.labels)}
@@ -158,7 +158,7 @@ func scoreOf(w, x []float32) float64 {
 	return s
 }
 
-// noiseFor returns a noise at which the event costs at most epsilon, within 1 % of the least such noise.
+// noiseFor returns noise for which the event costs at most epsilon, at most 1 % above the least such noise.
 func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float64 {
 	low, high := 0.3, 400.0
 	for high/low > 1.01 {
@@ -171,8 +171,8 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked returns the scores of a membership attack on trainings with and without a record. The score is the
-// record's distance from the decision line, positive on the side of the record's class.
+// attacked trains models with and without one record, and returns a membership attack's scores of each. The
+// score is the record's distance from the decision line, positive on the side of its class.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // a record of class 1, far on the other side
@@ -188,7 +188,7 @@ func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64)
 	return with, without
 }
 
-// curveOf returns false and true positive rates of an attack that accuses at or above each score.
+// curveOf returns the attack's false and true positive rates for each threshold on the score.
 func curveOf(with, without []float64) (wrong, found []float64) {
 	all := append(slices.Clone(with), without...)
 	slices.Sort(all)
@@ -249,13 +249,13 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns a bound on the deviation of estimated from true rates, with 95 percent confidence. For
-// each of the two rates, the inequality of Dvoretzky, Kiefer and Wolfowitz with the constant of Massart
-// (1990) fails with probability 2.5 percent.
+// scatterOf returns how much the estimated rates differ at most from the true rates, with 95 percent
+// confidence. For each of the two rates, the inequality of Dvoretzky, Kiefer and Wolfowitz with the constant
+// of Massart (1990) fails with probability 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the lower bound of an attack, the edge of its confidence band, with the certified maximum.
-// It compares only points: the maximum is concave, so lines between points below it are below it too.
+// against compares the lower edge of an attack's confidence band with the certified maximum. Comparing the
+// points suffices: the maximum is concave, so lines between points below it are below it too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
@@ -266,7 +266,7 @@ func against(wrong, found []float64, most func(wrong float64) float64, scatter f
 	return "The lower bound stays below the dashed curve. The estimate, the thin line, may cross it: that refutes nothing."
 }
 
-// band draws the confidence band of the true curve of an attack, and its lower edge.
+// band draws the confidence band of the attack's true curve, and the band's lower edge.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
 	var xs, ys []float64
@@ -302,14 +302,14 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack below the rates that the training's privacy loss distribution allows. It
-// returns the panel, the maximum detection rate at 10 percent wrong accusations, and a sentence about the
-// attack.
+// drawAttackOn draws the attack's curve, and above it the maximum by the privacy loss distribution of the
+// training. It returns the panel, the maximum true positive rate at a false positive rate of 10 percent, and
+// a sentence about the attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
-	// The whole training is one Gaussian release. So the maximum is the curve of two normal distributions at
-	// distance Mu. Each threshold of the best test gives a point.
+	// The whole training is one Gaussian release. So the maximum is the trade-off curve of two normal
+	// distributions with means Mu apart. Each threshold of the best test gives a point.
 	mu := risk.GDP().Mu
 	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	most := func(wrong float64) float64 { return normal(mu + math.Sqrt2*math.Erfinv(2*wrong-1)) }

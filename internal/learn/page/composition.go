@@ -37,7 +37,7 @@ func momentsAccount() accountant.Accountant {
 	return learn.Must(theorems.NewMoments(accountant.AddRemove))
 }
 
-// byAccount returns the epsilon of count events by an unused account.
+// byAccount adds count events to an empty account and returns the account's epsilon.
 func byAccount(account accountant.Accountant, e accountant.Event, count int64) float64 {
 	account = learn.Must(account, account.Compose(e, count))
 	return learn.Must(account.Epsilon(context.Background(), Delta)).Upper
@@ -115,7 +115,7 @@ func drawComposition(r *reader) (v View) {
 	return v
 }
 
-// drawRace draws epsilons by several accountants, and the certified interval, for each number of answers.
+// drawRace draws epsilon by several accountants, and the certified interval, against the number of answers.
 func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	var ks, exact, lower, upper []float64
 	for d := 0.0; d <= 4; d += 0.5 {

@@ -6,7 +6,7 @@
 //
 // A [View] depends only on the [Situation]. It has SVG panels with alternative texts, sentences, the numbers,
 // and a command that prints these numbers. The program in folder wasm compiles this package for browsers. A
-// test compares its numbers with the native numbers. Package site makes the HTML page.
+// test compares the browser program's numbers with this package's. Package site makes the HTML page.
 //
 // Every probability, noise and epsilon comes from accountant and from the packages that run the mechanisms.
 // Only deliberately broken variants are computed here.

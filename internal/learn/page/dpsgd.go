@@ -42,7 +42,7 @@ func plainData(s *rng.Stream, records int) dpsgd.Data {
 	return d
 }
 
-// decision returns the decision line w0 x + w1 y + b = 0 of a softmax with two columns and two classes.
+// decision returns the line w0 x + w1 y + b = 0 that separates the classes, from the softmax parameters.
 func decision(parameters []float64) (w0, w1, b float64) {
 	return parameters[2] - parameters[0], parameters[3] - parameters[1], parameters[5] - parameters[4]
 }

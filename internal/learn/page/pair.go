@@ -24,9 +24,9 @@ func (p pair) loss(i int) float64 {
 	return p.here[i] - p.there[i]
 }
 
-// spent returns the least epsilon that holds for the pair at delta, in both directions. For a set S of
-// outcomes, P[S] <= e^epsilon P'[S] + delta means epsilon >= ln((P[S] - delta)/P'[S]). The worst set consists
-// of the outcomes with the largest losses.
+// spent returns the least epsilon for which the pair is (epsilon, delta)-indistinguishable, in both
+// directions. For a set S of outcomes, P[S] <= e^epsilon P'[S] + delta means epsilon >= ln((P[S] -
+// delta)/P'[S]). The worst set consists of the outcomes with the largest losses.
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
@@ -57,16 +57,16 @@ func (p pair) byLoss() []int {
 	return order
 }
 
-// breaks reports whether the pair refutes the claim, beyond float64 rounding errors.
+// breaks reports whether the pair violates the claimed epsilon and delta by more than float64 rounding
+// errors.
 func (p pair) breaks() bool { return p.spent() > p.epsilon*(1+1e-9)+1e-12 }
 
-// excused reports whether an outcome's loss exceeds epsilon but delta covers it.
+// excused reports whether an outcome's loss exceeds epsilon although the pair satisfies the claim.
 func (p pair) excused(i int) bool {
 	return math.Abs(p.loss(i)) > p.epsilon && !p.breaks()
 }
 
-// tradeoff returns the corners of the best test's trade-off curve: the rates of wrong accusations and of
-// misses.
+// tradeoff returns the corners of the best test's trade-off curve: false positive and false negative rates.
 func (p pair) tradeoff() (wrong, missed []float64) {
 	wrong, missed = []float64{0}, []float64{1}
 	a, b := 0.0, 0.0
@@ -77,8 +77,8 @@ func (p pair) tradeoff() (wrong, missed []float64) {
 	return wrong, missed
 }
 
-// panels draws the pair, the losses, the loss distribution and the trade-off. The function allowed is a lower
-// bound on the rate of misses.
+// panels draws the pair, the losses, the loss distribution and the trade-off. The function allowed returns a
+// lower bound on the false negative rate.
 func (p pair) panels(allowed func(wrong float64) float64) []Panel {
 	return []Panel{p.drawLaws(), p.drawLosses(), p.drawLossLaw(), p.drawTradeoff(allowed)}
 }
@@ -247,7 +247,7 @@ func (p pair) drawTradeoff(allowed func(wrong float64) float64) Panel {
 	return plot.panel("tradeoff", "Trade-off of every attacker", alt, nil)
 }
 
-// byClaim returns the lower bound on misses from epsilon and delta.
+// byClaim returns the lower bound on the false negative rate that (epsilon, delta) implies.
 func byClaim(epsilon, delta float64) func(float64) float64 {
 	return func(wrong float64) float64 {
 		return max(0, 1-delta-math.Exp(epsilon)*wrong, math.Exp(-epsilon)*(1-delta-wrong))

@@ -53,7 +53,7 @@ func (r *reader) whole(id string) int {
 	return int(x)
 }
 
-// numbers reads from least to most whole numbers, each between low and high.
+// numbers reads a list of whole numbers between low and high. The list has least to most numbers.
 func (r *reader) numbers(id string, least, most int, low, high float64) []int {
 	parts := strings.FieldsFunc(r.values[id], func(c rune) bool { return c == ',' || c == ' ' })
 	if len(parts) < least || len(parts) > most {
@@ -75,7 +75,7 @@ const (
 	maxVotes   = 500
 )
 
-// votes reads the counts of 1 to maxVotes votes.
+// votes reads vote counts. Their sum is 1 to maxVotes.
 func (r *reader) votes(id string) []int {
 	counts := r.numbers(id, 2, maxClasses, 0, maxVotes)
 	total := 0

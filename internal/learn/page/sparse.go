@@ -86,7 +86,7 @@ func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers 
 	return v
 }
 
-// drawBudget draws the remaining budget. The threshold uses a part, and each answer above uses a part.
+// drawBudget draws the budget left. The threshold and each answer above the threshold take a part.
 func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 	share := svt.ThresholdShare(answers, false)
 	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
@@ -104,7 +104,7 @@ func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 		fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
 }
 
-// drawFree draws the total loss of many answers below the threshold. It stays under the threshold's part.
+// drawFree draws the loss of many answers below the threshold, which the threshold's epsilon bounds.
 func drawFree(law svt.Law) Panel {
 	law.Threshold = 0
 	bound := 1 / law.ThresholdNoise.Scale

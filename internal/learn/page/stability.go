@@ -52,7 +52,7 @@ func stabilityLawOf(variant string, m *stability.MStab, counts []int) (l stabili
 	return l
 }
 
-// stabilityPair returns the output distributions on both inputs. Outcomes are the winners and no answer.
+// stabilityPair returns the output distributions on both inputs. An outcome is a class or no answer.
 func stabilityPair(variant string, m *stability.MStab, epsilon float64, here, there []int) pair {
 	a, b := stabilityLawOf(variant, m, here), stabilityLawOf(variant, m, there)
 	p := pair{
@@ -88,8 +88,8 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge reports whether the pair refutes the claim. If it does not refute the claim of a broken variant, the
-// text asks the reader to find inputs that do.
+// judge reports whether the pair violates the claim. If a broken variant does not, the text has the task of
+// finding inputs that do.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():
@@ -100,7 +100,7 @@ func judge(p pair, broken bool, task string) Verdict {
 	return Verdict{Holds: true, Words: "The claim holds: no outcome reveals more than was charged."}
 }
 
-// drawBar draws the probability of a release as a function of the distance, and the threshold.
+// drawBar draws the probability of a release against the distance, and marks the threshold.
 func drawBar(variant string, m *stability.MStab, tested int64) Panel {
 	t := float64(m.Threshold())
 	p := newPlot(axis{label: "distance tested", low: 0, high: nice(max(2*t, float64(tested)))}, axis{label: "chance of an answer", low: 0, high: 1})

@@ -28,7 +28,7 @@ func subsample(c *Chapter) {
 
 const subsampleRecords = 240
 
-// item is a record with an index, whose letter is A or B.
+// item is a record: an index, and a letter that is B if b is set, else A.
 type item struct {
 	id int
 	b  bool
@@ -39,7 +39,7 @@ type dealt struct {
 	b     bool
 }
 
-// voteOf is the vote of a block: the more frequent letter, or A in a tie.
+// voteOf returns whether the vote of a block is B. A block votes for the more frequent letter, or A in a tie.
 func voteOf(part []item) bool {
 	n := 0
 	for _, x := range part {
@@ -50,7 +50,7 @@ func voteOf(part []item) bool {
 	return 2*n > len(part)
 }
 
-// deal splits the data into blocks with votes. Except for split "sorted", it runs the real mechanism.
+// deal splits the data into blocks with votes. Package stability does it, except for split "sorted".
 func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
 		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })
@@ -170,8 +170,8 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected distance as a function of the number of blocks. It computes the expected
-// lead from the binomial probability that a block votes for A.
+// drawBlockSizes draws the expected distance as a function of the number of blocks. The expected distance
+// follows from the binomial probability that a block votes for A.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

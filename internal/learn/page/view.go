@@ -47,7 +47,7 @@ type Number struct {
 
 func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
 
-// claim adds an epsilon, which is printed rounded up.
+// claim adds an epsilon, whose printed form is rounded up.
 func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
 
 // add adds a number. JSON cannot hold an infinity, so the value is ±MaxFloat64 and the text shows ∞.
@@ -91,7 +91,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// up prints an epsilon to four digits, rounded up. It first subtracts the rounding error of sums.
+// up prints an epsilon to four digits, rounded up. First it subtracts the largest rounding error of a sum.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "∞"

@@ -76,8 +76,8 @@ func writePage(dir, name string, d document) error {
 
 const maxRequest = 1 << 16
 
-// Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests for other
-// host names that resolve to this machine.
+// Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests whose Host
+// is not host, because another site's name may resolve to this machine.
 func Handler(host string) (http.Handler, error) {
 	course, err := Served()
 	if err != nil {
@@ -132,7 +132,7 @@ type still struct {
 	View page.View
 }
 
-// show draws the first scene of a chapter. With stills it draws all scenes.
+// show draws the first scene of a chapter. If stills is set, it draws all scenes.
 func show(number int, c page.Chapter, stills bool) (shown, error) {
 	s := shown{Chapter: c, Number: number}
 	for i, scene := range c.Scenes {
