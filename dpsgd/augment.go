@@ -18,9 +18,9 @@ import (
 
 // Transform draws random views of a record, for example a shifted or mirrored image.
 type Transform interface {
-	// Draw picks a transformation with public randomness. The returned function writes the transformed src to
-	// dst. The result depends only on the draw and on the contents of src. Both slices have one element each
-	// per column of X.
+	// Draw chooses a transformation with public randomness. The returned function writes the transformed src
+	// to dst. The result depends only on the draw and on the contents of src. Both slices have one element
+	// for each column of X.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
 	// Check returns an error for unusable data.
 	Check(data Data) error
@@ -29,8 +29,8 @@ type Transform interface {
 }
 
 // Augment returns a model that trains on several views of every record (augmentation multiplicity, De et al.
-// 2022). The mean gradient of a record's views is clipped. So a contribution is bounded as without views, and
-// the charge is the same. Clipping each view separately would increase the sensitivity.
+// 2022). The mean of the gradients of a record's views is clipped. So a contribution has the same bound as
+// without views, and the charge is the same. Clipping each view separately would increase the sensitivity.
 //
 // All records of a step use the same transformations. The transformations depend only on the seed and on the
 // parameters, which are public. So a contribution depends only on public state and one record, and a resumed

@@ -23,7 +23,7 @@ import (
 //   - the optimizer state and the average as float64
 //   - the correlated noise of the last steps, if any, as int64
 //
-// A seal under the run's key ends the file. Other noise depends only on key and step, and needs no state.
+// A seal under the run's key ends the file. Independent noise needs no state.
 const (
 	checkpointMagic = "pate dpsgd checkpoint 2\n"
 	checkpointWords = 8
@@ -32,7 +32,7 @@ const (
 // ErrCheckpoint reports a checkpoint that is damaged or belongs to a run with other inputs.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a code that binds a checkpoint to the run. The run's key depends on all inputs of the run.
+// seal returns a keyed hash that binds a checkpoint to the run, whose key depends on all its inputs.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {

@@ -38,8 +38,8 @@ type Config struct {
 	// AverageDecay in (0, 1) turns on the moving average in Result.Average, which costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
-	// Records is the public number of records. It determines the divisor of sums and the number of blocks of
-	// a batch. The default is the number of records in the data, which the run then makes public.
+	// Records is the public number of records. The divisor of sums and the number of blocks of a batch depend
+	// on it. The default is the number of records in the data, which the run then makes public.
 	Records int `json:"records,omitzero"`
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int `json:"-"`
@@ -49,7 +49,7 @@ type Config struct {
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
 	// NonPrivate trains a baseline without noise, so NoiseMultiplier must be zero. Gradients are clipped to
-	// ClipNorm, and +Inf means no clipping. No budget covers the event, so Train takes no reservation.
+	// ClipNorm, and +Inf means no clipping. The event has infinite cost, so Train takes no reservation.
 	NonPrivate bool `json:"non_private,omitzero"`
 	// Public, if it has rows, is public data. Metrics.Public reports the model's score on it.
 	Public      Data `json:"-"`
@@ -83,7 +83,7 @@ func (c Config) TotalSteps() int {
 	return n
 }
 
-// phaseAt returns the phase of a step and the first step of this phase. Steps count from 0.
+// phaseAt returns the phase that contains a step, and the index of the phase's first step.
 func (c Config) phaseAt(step int) (p Phase, start int) {
 	for _, p = range c.phases() {
 		if step < start+p.Steps {
@@ -97,7 +97,7 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the event of a run, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the event of the first steps of a run. [Train] always charges Event.
+// EventAfter returns the event of the first steps of a run. [Train] charges Event, the event of all steps.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -227,7 +227,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields(c))
 }
 
-// identity returns the part of a run's fingerprint that represents the configuration.
+// identity returns the configuration as text, which is part of a run's fingerprint.
 func (c Config) identity() string {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -291,7 +291,7 @@ func (s Schedule) validate(steps int) error {
 	return nil
 }
 
-// share returns the rate of a step divided by Config.LearningRate. Steps count from 0.
+// share returns the learning rate of a step divided by Config.LearningRate. Steps count from 0.
 func (s Schedule) share(step, steps int) float64 {
 	if step < s.Warmup {
 		return float64(step+1) / float64(s.Warmup)

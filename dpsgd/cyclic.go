@@ -13,7 +13,7 @@ import (
 // cyclic implements the scheme Cyclic with one turn per band.
 type cyclic struct{ bands int }
 
-// validate also rejects several phases and adaptive clipping, which the event does not cover.
+// validate also rejects several phases and adaptive clipping, because no event is known for them here.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the probability that a record joins a batch of its turn. It is used for drawing and for
-// charging. q is the average probability over all turns.
+// inTurn returns the probability that a record joins a batch when it is the record's turn. Both sampling and
+// the event use it. The argument q is the average of this probability over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -89,10 +89,10 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 // norm one, as [accountant.BandedMatrix] requires.
 //
 // The coefficients are the first ones of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 + ..., scaled. The full
-// series gives the square root of the matrix of prefix sums. This choice is almost optimal for gradient
+// series gives the square root of the matrix of prefix sums. The full series is almost optimal for gradient
 // descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded
-// square root of Kalinin and Lampert 2024. The choice of coefficients affects learning but not privacy. C^-1
-// z is bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
+// square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
+// bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1
@@ -148,7 +148,7 @@ type banded struct {
 	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
 }
 
-// newBanded returns nil for at most one band, which means independent noise.
+// newBanded returns the state for correlated noise, or nil for at most one band: independent noise.
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -162,7 +162,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces sums, for parameters from low on, by the integers to which noise is added.
+// before replaces the sums of parameters from low on by y_t - z_t, the integers to which noise is added.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -181,8 +181,8 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces the released integers, for the parameters from low on, by estimates of the sums. It stores
-// their noise.
+// after replaces the noisy integers y_t of parameters from index low on by the estimates x_t of the sums. It
+// stores the noise w_t of these estimates.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -205,7 +205,7 @@ func times(v int64, c uint64) (high, low uint64) {
 	return high, low
 }
 
-// state returns the noise to store in a checkpoint, or nil if b is nil.
+// state returns the earlier noise w that a checkpoint must store, or nil if b is nil.
 func (b *banded) state() []int64 {
 	if b == nil {
 		return nil

@@ -28,7 +28,7 @@ type Data struct {
 	Ends []int
 }
 
-// Records returns the number of records.
+// Records returns the number of records: units if Ends is set, otherwise rows.
 func (d Data) Records() int {
 	if d.Ends != nil {
 		return len(d.Ends)
@@ -88,7 +88,7 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive pieces of the data. The hash of packed rows comes last.
+// digest returns SHA-256 hashes of consecutive parts of the data. For packed rows, the last is Packed.Hash.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	rows, _ := d.Dims()
@@ -125,8 +125,8 @@ type Packed interface {
 	Dims() (rows, cols int)
 	// Unpack writes row i to dst, which has one element per column. Unpack is safe for concurrent use.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash that identifies the rows. It covers the rows themselves, or all inputs with the
-	// name and version of each function. Hash uses at most workers goroutines.
+	// Hash returns a hash that identifies the rows. It is a hash of the rows, or of everything from which
+	// they are computed, with name and version of each function. It uses at most workers goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 
@@ -142,8 +142,8 @@ type Fetcher interface {
 // then stay in CPU caches. For other workers, Train unpacks all rows of a call first.
 type PackedWorker interface {
 	Worker
-	// Expect is called before AddClipped, with rows that the following call is likely to begin with. A worker
-	// may load these rows into caches. Expect does not change the sums.
+	// Expect announces the rows with which the next call of AddClipped is likely to begin. A worker may load
+	// these rows into caches. Expect does not change the sums.
 	Expect(rows []int)
 }
 
@@ -165,8 +165,8 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the error of model.Check for data. For packed rows, Check gets zeros in place of the
-// values, with the true labels and targets.
+// checkModel returns the error of model.Check for data. For packed rows, it calls Check with zeros as values,
+// and with the true labels and targets.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)

@@ -11,12 +11,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects the two sums whose distance is measured.
+// Between selects which two neighbouring batch sums a distance compares.
 type Between int
 
 const (
-	// Batches compares the sum of a batch with and without one record. The distance is the norm of the
-	// record's contribution, at most the clip norm. In a step, too, a record joins the batch or not.
+	// Batches compares the sum of a batch with and without one record, as in a sampled step. The distance is
+	// the norm of the record's contribution, at most the clip norm.
 	Batches Between = iota
 	// Records compares the contributions of two records, as in the published accountant, where one record
 	// replaces another. The distance is at most twice the clip norm.
@@ -34,8 +34,8 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances configures Train to measure distances at every step, for figures of a typical record. Measuring
-// does not change the training. Distances are private: nothing protects them, and they are not charged.
+// Distances makes Train measure distances at every step, for Bayesian figures about a typical record.
+// Measuring does not change the training. Distances are private: they have no noise and are not charged.
 type Distances struct {
 	// Observe receives the distances of each step, before the parameters change. After a resume it receives
 	// only the distances of later steps. If Observe is nil, nothing is measured.
@@ -178,7 +178,7 @@ func (t *trainer) observeDistances(phase Phase) {
 	d.Observe(step)
 }
 
-// chosen returns at most n of the rows in random order.
+// chosen returns a random subset of at most n rows, in random order.
 func chosen(rows []int, n int, s *rng.Stream) []int {
 	out := slices.Clone(rows)
 	n = min(n, len(out))

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// epochs holds the common part of the schemes that draw all steps of an epoch together.
+// epochs is the common part of Allocation and BallsInBins, which draw all steps of an epoch together.
 type epochs struct{ steps, per int }
 
 func (s Sampling) epochs() epochs { return epochs{s.EpochSteps, max(1, s.PerEpoch)} }
@@ -93,7 +93,7 @@ type epochSampler struct {
 	parts  []epochPart
 }
 
-// epochPart holds the draws of an epoch for the records of one part.
+// epochPart holds the drawn steps of one epoch, for the records of one part.
 type epochPart struct {
 	key   rng.Key // key of the draws; zero before the first draw
 	first int     // first step of the epoch
@@ -121,9 +121,9 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the epoch of a part. If batches are the same in all epochs, they come from a common key. Floyd's
-// method draws the random subset of steps. For each j from steps - per on, it takes a uniform number up to j.
-// If this number is already taken, it takes j.
+// plan draws the steps of an epoch for one part of the records. If batches are the same in all epochs, the
+// key does not depend on the epoch. Floyd's method draws the random subset of steps. For each j from steps -
+// per on, it draws a uniform number up to j. If this number is already taken, it takes j instead.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {

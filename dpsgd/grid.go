@@ -77,8 +77,8 @@ type grouping struct {
 	limit int // larger blocks are summed one record at a time
 }
 
-// groupingOf takes more records at a time if there are many parameters, since rounding is then expensive. The
-// bound on the sensitivity grows with the number of records.
+// groupingOf sums more records before rounding if there are many parameters, because rounding is then
+// expensive. The bound on the sensitivity grows with the number of records.
 func groupingOf(parameters int) grouping {
 	if parameters <= 1<<16 {
 		return grouping{rows: 64, limit: 128}
@@ -91,14 +91,14 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// A finer grid lowers the weight of sqrt(P), and the noise is closer to continuous noise.
+	// On a finer grid, the term sqrt(P) is smaller, and the noise is closer to continuous noise.
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for contributions of norm at most clip. floors is the number of releases in which
-// correlated noise rounds a contribution down once more (see banded). Errors: the noise multiplier is too
-// large for the parameters, or too small for the records.
+// newGrid returns the grid for contributions of norm at most clip. The argument floors is the number of
+// releases in which correlated noise rounds a contribution down again (see banded). Errors: the noise
+// multiplier is too large for the parameters, or too small for the records.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -137,7 +137,7 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 
 // LatticeDelta returns the part of delta to reserve for discrete noise. Accountants by privacy loss
 // distributions for continuous noise need this reserve. Subtract the result from delta before you compute
-// epsilon. draws is the number of values drawn, and epsilon is about the computed epsilon.
+// epsilon. The number of values drawn is draws, and epsilon is about the epsilon to be computed.
 //
 // The result is (1 + e^epsilon) times a bound on the total variation distance between all draws and the
 // continuous distribution rounded to the grid. The bound is 1/(24 s^2) per draw, where s is the standard
@@ -147,7 +147,7 @@ func LatticeDelta(draws int, epsilon float64) float64 {
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }
 
-// roundDown24 keeps the 24 leading bits of v, so products with float32 values are exact doubles.
+// roundDown24 keeps the 24 leading bits of v, so that the product with a float32 is exact in float64.
 func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
 }

@@ -37,7 +37,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. The function of returns the data and rows of a record.
+// addMeans adds the contributions of records to sum. The function of returns a record's data and rows.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {
@@ -53,7 +53,7 @@ func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(r
 	return tally
 }
 
-// addMean adds the clipped mean of the gradients of rows to run.
+// addMean adds the contribution of a record, the clipped mean of its rows' gradients, to w.run.
 func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	clear(w.gradient)
 	inner := w.inner.AddClipped(w.gradient, data, rows, FlatClip(math.Inf(1)))
@@ -94,7 +94,7 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 // "unit" for "record". The number of rows of a unit affects only the contribution of this unit.
 type unitModel struct{ Model }
 
-// forRecords wraps m so that each row of a call is a record of data, and packed rows are unpacked.
+// forRecords wraps m so that a call takes indices of records instead of rows, and unpacks packed rows.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}

@@ -69,7 +69,7 @@ func diagnosticsOf(sampled int, tally Tally) Diagnostics {
 	return Diagnostics{Sampled: int64(sampled), Clipped: tally.Clipped, NonFinite: tally.NonFinite, Loss: tally.Loss}
 }
 
-// private redacts types that embed it.
+// private makes fmt and slog print a fixed text for the types that embed it.
 type private struct{}
 
 func (private) String() string { return "dpsgd: private(redacted)" }

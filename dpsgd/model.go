@@ -4,7 +4,7 @@ import "math"
 
 // Model has a vector of parameters and a loss for every record. Package nn builds models from layers.
 type Model interface {
-	// Parameters returns the live parameters in a fixed order. Train writes them while no Worker runs.
+	// Parameters returns the parameters themselves, not a copy. Train changes them while no Worker runs.
 	Parameters() []float32
 	// Check returns an error if the model cannot use data, for example if a label is out of range.
 	Check(data Data) error
@@ -46,7 +46,7 @@ type Worker interface {
 // MaxRows is the largest number of rows in one call of AddClipped.
 const MaxRows = 256
 
-// Tally counts events in the rows of a batch. It is private.
+// Tally holds counts and the loss of the rows in a batch. It is private.
 type Tally struct {
 	Clipped   int64   // rows whose gradient was scaled down
 	NonFinite int64   // rows whose gradient is not finite and counts as zero
@@ -59,8 +59,7 @@ func (t *Tally) add(u Tally) {
 	t.Loss += u.Loss
 }
 
-// Clip bounds the contribution of a record. The groups are the whole gradient or the groups of a [Grouped]
-// model.
+// Clip bounds the contribution of a record. It bounds the whole gradient, or each group of a [Grouped] model.
 type Clip struct {
 	// Norms holds the clip norm C of each group. One norm bounds the whole gradient. +Inf disables clipping.
 	Norms []float64
@@ -69,14 +68,14 @@ type Clip struct {
 	Stabilizer float64
 }
 
-// FlatClip returns the rule that clips the whole gradient to norm.
+// FlatClip returns a Clip that bounds the whole gradient by norm.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
 // maxScale bounds the scaling factors, so that they fit into float32.
 const maxScale = 0x1p60
 
-// Scale returns the factor for the gradient of a group with a finite norm. The factor is at most 2^60.
-// clipped reports whether the norm is above the clip norm.
+// Scale returns the factor for the gradient of a group with a finite norm. The factor is at most 2^60. The
+// result clipped is true if the norm exceeds the clip norm.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// release computes the noisy clipped sum of a step or of [Sum].
+// release computes noisy clipped sums, for each step of training and for [Sum].
 type release struct {
 	key        rng.Key
 	workers    int
@@ -77,7 +77,7 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with setting s. records defaults to data.Records().
+// newRelease prepares releases that start with setting s. If records is 0, it uses data.Records().
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
 	r := &release{workers: workers, records: cmp.Or(records, data.Records()), parameters: len(model.Parameters())}
 	integers := 0
@@ -118,7 +118,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns the number of releases in which correlated noise rounds a contribution down once more.
+// floors returns the argument floors of newGrid: in how many releases a contribution is rounded down again.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0
@@ -150,7 +150,7 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run computes the sum of one step. read adds the noise later.
+// run computes the sum of one step without noise. The next call of read adds the noise.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
@@ -165,7 +165,7 @@ func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	return tally, nil
 }
 
-// sumBatch sets total to the sum of the batch, followed by the count if there is one.
+// sumBatch sets total to the sum of the batch, followed by the count of unclipped records if needed.
 func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	tally, err := r.sum.add(ctx, r.batch, r.setting.clip, r.grid.perUnit)
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *release) noiseKey(step uint64) rng.Key {
 	return r.key.Derive("noise", step).DeriveBytes("sum", h[:])
 }
 
-// scratch is the working memory of a goroutine for one piece of a span.
+// scratch is a goroutine's working memory for one piece of parameters.
 type scratch struct {
 	noise   [pieceLength]int64
 	mean    [pieceLength]float64
@@ -224,9 +224,9 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use with the noisy sum divided by divisor, in parts that start at parameter low. The parts of
-// span i come in order. Concurrent calls of use are for different spans. use must not keep the part. Noise
-// from the span's own stream is drawn and added just before use, while the part is in caches.
+// read calls use with parts of the noisy sum divided by divisor. A part starts at parameter low. The parts of
+// span i come in order. Concurrent calls of use are for different spans. The function use must not keep the
+// part. Noise from the span's own stream is added just before use, while the part is in caches.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -344,7 +344,7 @@ func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 
 type uint128 struct{ low, high uint64 }
 
-// addPairs adds the products of the pairs of m, with k to sums[0] and with k moved by two to sums[1].
+// addPairs adds the products of both NH hashes: with keys k to sums[0], with k moved by two to sums[1].
 func addPairs(sums *[2]uint128, m []int64, k []uint64) {
 	a, b := sums[0], sums[1]
 	for i := 0; i+1 < len(m) && i+3 < len(k); i += 2 {

@@ -34,8 +34,8 @@ const (
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
 // Sampling sets how batches are drawn. [Train] uses it for the draws and [Config.Event] for the charge. The
-// zero value is Poisson sampling. Batches of equal size from a shuffle are not supported. There the places of
-// other records reveal the place of a record, so a record is less protected.
+// zero value is Poisson sampling. Batches of equal size from a shuffle are not supported. In such batches,
+// the positions of all other records reveal a record's position, so the record is less protected.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps per epoch, for Allocation and BallsInBins. It divides the phase's
@@ -50,14 +50,14 @@ type Sampling struct {
 
 // scheme implements a [Sampling].
 type scheme interface {
-	// validate returns an error if the event does not cover a run with c.
+	// validate returns an error if no event of this scheme covers a run with c.
 	validate(c Config) error
-	// probability returns the probability that a record is in a given step of the phase.
+	// probability returns the probability that a record joins any given step of the phase.
 	probability(p Phase) float64
-	// event returns the event of the given number of first steps of a phase.
+	// event returns the event of the first steps of a phase. The argument steps is their number.
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
-	// sampler returns the sampler for the phase that begins at step start. parts is the number of parts to
-	// draw.
+	// sampler returns the sampler for the phase that begins at step start. The records are divided into
+	// parts, which are drawn separately.
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 
@@ -67,7 +67,7 @@ type sampler interface {
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
-// scheme expects a name that Config.Validate accepts.
+// scheme returns the implementation of s. Config.Validate must have accepted s.
 func (s Sampling) scheme() scheme {
 	switch s.Scheme {
 	case Allocation:
@@ -150,7 +150,7 @@ type pick struct{ row, block int }
 const drawLength = 1 << 13
 
 // newBatcher returns a batcher for the phase that begins at step start. Only Poisson and Cyclic use
-// probability. blocks must be computed from public values.
+// probability. The number of blocks must be computed from public values.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

@@ -49,8 +49,8 @@ type SumResult struct {
 // [Train] with every record in the batch, but the model does not change. For a private mean, second moment
 // matrix or histogram, pass a model whose workers add a row, its outer product or a cell.
 //
-// reservation must be unused and made for cfg.Event(). Sum consumes it at the start, even if Sum fails later.
-// Equal keys, data, configurations and models give the same sum.
+// The reservation must be unused and made for cfg.Event(). Sum consumes it at the start, even if Sum fails
+// later. Equal keys, data, configurations and models give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
@@ -100,8 +100,8 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation, which must be for the event. The event assumes continuous noise, but the
-// drawn noise is discrete. The Rényi divergences are no larger. The privacy loss distribution differs.
+// begin consumes the reservation, which must be for the event. The event is for continuous noise. The drawn
+// noise is discrete: its Rényi divergences are at most those of the event (else see [LatticeDelta]).
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

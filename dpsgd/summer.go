@@ -14,16 +14,16 @@ const spanLength = 4096
 
 func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
 
-// spans calls f for consecutive ranges of n parameters. Calls are concurrent.
+// spans divides n parameters into ranges and calls f for each range, concurrently.
 func spans(workers, n int, f func(worker, i, low, high int)) {
 	parallel.Each(workers, spansOf(n), func(worker, i int) {
 		f(worker, i, i*spanLength, min((i+1)*spanLength, n))
 	})
 }
 
-// summer computes the clipped sum of a batch. With a grid each goroutine sums integers in any order, and then
-// the sums are added. Without noise the number of float64 sums (lanes) is fixed, so the order of additions
-// does not depend on the goroutines. The memory does not depend on the size of the batch.
+// summer computes the clipped sum of a batch. With noise, each goroutine sums integers in any order, and then
+// these sums are added. Without noise there is a fixed number of float64 sums (lanes), so the order of
+// additions does not depend on the goroutines. The memory does not depend on the size of the batch.
 type summer struct {
 	data    Data
 	group   grouping
@@ -135,8 +135,8 @@ func (s *summer) after(batch *batcher, b int) []int {
 	return batch.block(next)
 }
 
-// addBlock sums a block in w.sum, piece by piece, in single precision. After each piece, fold gets the number
-// of records in the piece. fold must use and clear w.sum.
+// addBlock sums a block in w.sum, piece by piece, in single precision. After each piece it calls fold with
+// the number of records in the piece. The function fold must use and then clear w.sum.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)
@@ -202,7 +202,7 @@ func (s *summer) total() []int64 {
 	return all
 }
 
-// foldFloats adds sum to a lane and clears sum. A fresh lane is cleared first.
+// foldFloats adds sum to a lane and clears sum. If fresh is set, it clears the lane first.
 func foldFloats(lane []float64, sum []float32, fresh bool) {
 	for low := 0; low < len(sum); low += spanLength {
 		high := min(low+spanLength, len(sum))
@@ -213,7 +213,7 @@ func foldFloats(lane []float64, sum []float32, fresh bool) {
 	}
 }
 
-// readFloats sets dst to the sum of all lanes, from parameter low on.
+// readFloats sets dst to the sum of all lanes. The first element of dst is for parameter low.
 func (s *summer) readFloats(dst []float64, low int) {
 	clear(dst)
 	for _, lane := range s.floats {

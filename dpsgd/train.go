@@ -26,9 +26,8 @@ type Result struct {
 	Diagnostics Diagnostics
 }
 
-// Train trains model in place on data, from the current parameters. reservation must be unused and made for
-// cfg.Event(). Train consumes the reservation even if training fails later. For cfg.NonPrivate reservation
-// must be nil.
+// Train trains model in place on data, from the current parameters. The reservation must be unused and made
+// for cfg.Event(). Train consumes it even if training fails later. With cfg.NonPrivate it must be nil.
 //
 // Equal keys, data, configurations and initial parameters give the same model. On machines of one kind the
 // models agree to the last bit. If ctx ends, Train returns an error, and the model holds the iterate of the

@@ -43,7 +43,7 @@ func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	clear(parameters[weights:])
 }
 
-// Workspace implements [Layer]. It counts the windows and one gradient.
+// Workspace implements [Layer]. It counts the values of the windows and of one gradient.
 func (c Conv2D) Workspace(in Shape) int {
 	out, _ := c.Output(in)
 	return out.Rows*out.Cols*c.taps(in) + c.Filters*(c.taps(in)+1)
@@ -53,7 +53,7 @@ func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[f
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
 // convPass copies the windows of an image into rows of a matrix. The convolution is then the product of this
-// matrix and the kernels. The gradient of a row is a sum over positions. A buffer keeps it.
+// matrix and the kernels. The gradient of an example is a sum over positions, for which there is a buffer.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -99,7 +99,7 @@ func (p *convPass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, positions, p.out)
 }
 
-// spread sets windows, positions x taps, to the windows of image x.
+// spread copies the windows of image x into the rows of windows, a matrix of positions x taps.
 func (p *convPass[T]) spread(windows, x []T) {
 	if p.window.padding > 0 {
 		line, pad := p.in.Cols*p.in.Channels, p.window.padding
@@ -118,7 +118,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather is the transpose of spread: it sets dx to sums over windows.
+// gather is the transpose of spread: it sums the values of windows that spread copies from one value.
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {
@@ -214,7 +214,7 @@ const (
 	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no activation (Glorot,
 	// Bengio 2010).
 	Glorot
-	// Zero is for models that are linear in their parameters. In other models equal units would stay equal.
+	// Zero is for models that are linear in their parameters. In others, units of a layer would stay equal.
 	Zero
 )
 
@@ -268,7 +268,7 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the values of an example and the parameters of a model. The product of two sizes fits int64.
+// maxSize bounds the values of an example and the parameters of a model. Two sizes multiply within int64.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

@@ -39,7 +39,7 @@ func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[f
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
 // densePass needs no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
-// product of dy and x, with squared norm |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
+// product of dy and x. Its squared norm is |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
 // product sums the scaled gradients of all rows.
 type densePass[T Float] struct {
 	in, out int
@@ -53,7 +53,7 @@ type densePass[T Float] struct {
 	ahead   *ahead // nil unless x is rows of the data
 }
 
-// skinny is the largest number of outputs for which a product needs no packing.
+// skinny is the largest number of outputs for which package kernel multiplies without packing.
 const skinny = 16
 
 func newDensePass[T Float](d Dense, in Shape, rows int) *densePass[T] {

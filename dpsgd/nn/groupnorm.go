@@ -70,7 +70,7 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f once per position of row i, for the n channels of group g from channel first at offset at.
+// each calls f(at, first, n) for each position of row i: group g has n channels from first, at offset at.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n
@@ -117,7 +117,7 @@ func (p *groupPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 		clear(p.sums)
 		dscale, dshift := p.sums[:p.channels], p.sums[p.channels:]
 		for g := range p.groups {
-			// Let h be the normal values and d = dy scale. Then dx = (d - mean d - h mean(d h))/deviation.
+			// With the normalised values h and d = dy scale, dx = (d - mean d - h mean(d h))/deviation.
 			mean, slope := 0.0, 0.0
 			p.each(i, g, func(at, first, n int) {
 				for k, h := range p.normal[at : at+n] {

@@ -12,8 +12,8 @@ import (
 // Layer is a stage of a model, a function of an input and of parameters. A Layer is a plain value of settings
 // without state. A [Pass] holds the working memory.
 //
-// To write a layer, implement the Pass as one generic type. Float32 and Float64 then need one line each. The
-// tests of package nntest check all obligations of a Layer and a Pass.
+// To write a layer, implement the Pass as one generic type. Methods Float32 and Float64 then need one line
+// each. Package nntest checks all obligations of a Layer and a Pass.
 type Layer interface {
 	// String describes the layer with every setting that affects its function. Model.Fingerprint uses it.
 	String() string
@@ -23,8 +23,8 @@ type Layer interface {
 	Tensors(in Shape) []int
 	// Init sets the initial values of the parameters.
 	Init(parameters []float64, in Shape, rnd *rand.Rand)
-	// Workspace returns the approximate number of values per row in the memory of a Pass. The number of rows
-	// computed together depends on it.
+	// Workspace returns roughly how many values a Pass stores per row. It determines how many rows are
+	// computed together.
 	Workspace(in Shape) int
 	// Float32 and Float64 return a Pass for at most the given number of rows.
 	Float32(in Shape, rows int) Pass[float32]
@@ -32,9 +32,9 @@ type Layer interface {
 }
 
 // Pass computes one layer in one goroutine. For each group of rows the calls come in the order Forward,
-// Backward, AddScaled. The later calls may be missing. Matrices are dense and row-major, with one row per
-// example. If the layer has parameters, x and dy do not change until AddScaled returns. The buffer y may
-// change from the next layer's Forward on. A Pass must not change its inputs.
+// Backward, AddScaled. AddScaled, or Backward and AddScaled, may be missing. Matrices are dense and
+// row-major, with one row per example. If the layer has parameters, x and dy do not change until AddScaled
+// returns. The buffer y may change from the next layer's Forward on. A Pass must not change its inputs.
 //
 // Row exactness: the results for one row depend only on the parameters and on this row's inputs, to the last
 // bit. They do not depend on the number of rows, the row's index, or addresses. The results are y, dx and
@@ -87,7 +87,7 @@ type architecture struct {
 	perRow  int    // approximate number of values per row in a worker
 }
 
-// span is the range of a layer in all parameters and in all tensors.
+// span is a layer's range of parameters and range of tensors.
 type span struct{ parameters, size, tensors, count int }
 
 // newArchitecture returns an error if a layer does not accept the output of the previous layer, or if no
@@ -162,9 +162,9 @@ func (a *architecture) String() string {
 	return b.String()
 }
 
-// rows returns the number of rows that are computed together. Enough rows make products efficient. But their
-// values should fit into the cache, or be few compared with the parameters. The result is a power of two from
-// 8 to MaxRows and depends only on the architecture.
+// rows returns the number of rows that are computed together. Products of many rows are efficient. But the
+// rows' values should fit into the cache, or be few compared with the parameters. The result is a power of
+// two from 8 to MaxRows and depends only on the architecture.
 func (a *architecture) rows() int {
 	const cache = 1 << 17 // values
 	limit := max(cache, 2*a.parameters())

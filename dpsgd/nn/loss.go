@@ -36,7 +36,7 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 			top = v
 		}
 	}
-	// kept stores the exponentials of the first classes. For other classes they are computed twice.
+	// kept stores the exponentials of the first classes. Those of other classes are computed twice.
 	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {

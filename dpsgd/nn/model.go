@@ -185,7 +185,7 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 }
 
 // fileMagic starts a model file. The architecture follows as a text after its length in 4 bytes. Then come
-// the number of parameters in 8 bytes, the parameters in single precision, and SHA-256 of all that.
+// the number of parameters in 8 bytes, the parameters as float32, and a SHA-256 of everything before it.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16
@@ -259,8 +259,8 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst to the model's outputs at row i of x. dst must be x.Rows by outputs. Logits uses
-// all processors. If ctx ends, it returns ctx's error, and dst is incomplete.
+// Logits sets row i of dst to the model's outputs at row i of x. The size of dst must be x.Rows by outputs.
+// Logits uses all processors. If ctx ends, it returns ctx's error, and dst is incomplete.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err

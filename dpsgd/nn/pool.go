@@ -40,7 +40,7 @@ func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
 	return &maxPass[T]{pooling: p, winner: make([]uint8, rows*len(p.origins)*p.run)}
 }
 
-// pooling holds the offsets of the values of windows.
+// pooling holds where in an image the values of each window are.
 type pooling struct {
 	size, run     int // number of values of a row, and of a run of windows
 	origins, taps []int
@@ -171,8 +171,8 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns the offsets and the length of runs of consecutive values that share a position in their
-// window. A run covers the channels of one window. At stride 1 it covers all windows of a row.
+// runs returns the offsets of runs, and their length. The values of a run are consecutive and have the same
+// position in their windows. A run covers one window's channels, or at stride 1 all windows of a row.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels

@@ -110,10 +110,10 @@ func (w *worker[T]) Start(parameters []T) {
 }
 
 // AddClipped adds the clipped gradients of rows to sum, which must be zero. It satisfies the obligations of
-// [dpsgd.Worker] in the precision T. clip has one norm, or one for every layer with parameters.
+// [dpsgd.Worker] in the precision T. There is one clip norm, or one for every layer with parameters.
 //
-// The architecture determines the size of the groups of rows that are computed together. Layers are row
-// exact, so a row's contribution does not depend on its group. A term passes through at most 56 additions.
+// The architecture determines the size of the groups of rows that are computed together. A row's contribution
+// does not depend on its group (see row exactness at [Pass]). A term passes through at most 56 additions.
 // These are the additions in its run, of at most 48 rows, and one addition for each run of all groups. Groups
 // have 8 to 256 rows, a power of two. The maximum 48 + 8 occurs in groups of 64.
 //
@@ -226,8 +226,8 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 	}
 }
 
-// gather sets input. It copies the rows unless they are adjacent in memory and no layer overwrites the input.
-// It unpacks packed rows, one group at a time, so that the group stays in caches.
+// gather sets w.input to the rows of a group. It copies the rows unless they are adjacent in memory and no
+// layer overwrites the input. Packed rows are unpacked group by group, so that a group stays in caches.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -287,8 +287,8 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward if nothing is clipped. It sets a row's loss to NaN if the row's input is not
-// finite. With clipping such a row may stay, for example if a ReLU in the first layer drops -Inf.
+// screen is used instead of backward if nothing is clipped. It sets a row's loss to NaN if the row's input is
+// not finite. With clipping such a row may be valid, for example if a ReLU in the first layer maps -Inf to 0.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -355,8 +355,8 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead loads packed rows of the next group into caches while a product of the current group runs. Waiting
-// for these scattered rows would take about as long as the product.
+// ahead loads packed rows of the next group into caches while a matrix product of the current group runs.
+// Waiting for these scattered rows would take about as long as the product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
@@ -374,12 +374,12 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is the number of columns of a product between two requests for rows. A processor tracks few cache
-// lines at a time, and further requests would wait.
+// aheadCols is the number of columns that are multiplied between two loads of rows. A processor can load few
+// cache lines at a time, and further loads would wait.
 const aheadCols = 64
 
-// addATB is [kernel.AddATB] with requests for the next rows. It computes groups of columns separately, with
-// the same bits. It makes no requests if dst has many rows, since every group would pack again.
+// addATB is [kernel.AddATB] that also loads the next rows. It multiplies groups of columns separately, with
+// the same bits. If dst has many rows it loads nothing, because each group would pack the matrix again.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

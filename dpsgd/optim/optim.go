@@ -101,7 +101,7 @@ type Optimizer struct {
 	cfg   Config
 	state State
 
-	// Begin sets these for the current step.
+	// Begin sets these values for the current step.
 	rate, correction1, correction2 float64
 }
 
@@ -136,7 +136,7 @@ func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method ==
 // State returns the state itself, not a copy. The next step changes it.
 func (o *Optimizer) State() State { return o.state }
 
-// Restore copies s into the state. s must have the same Config and size.
+// Restore copies s into the state. The state s must come from an optimizer with the same Config and size.
 func (o *Optimizer) Restore(s State) error {
 	if s.Steps < 0 || len(s.First) != len(o.state.First) || len(s.Second) != len(o.state.Second) {
 		return errors.New("optim: the state is of another optimizer")

@@ -212,7 +212,7 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with gradients of single rows. unit is T's machine epsilon.
+// sums compares squared norms and scaled sums with the gradients of single rows. The unit is T's epsilon.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)
@@ -296,7 +296,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 		if tensors == 0 {
 			continue
 		}
-		// A row alone in a call must add the same, whatever the row's place was before.
+		// A row that is alone in a call must add the same bits as it did at any place among other rows.
 		copy(single.x, b.x[:b.in])
 		copy(single.dy, b.dy[:b.out])
 		single.run(1)
@@ -306,7 +306,7 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	}
 }
 
-// inPlace requires equal bits for an [nn.InPlace] in place and in separate buffers.
+// inPlace requires that an [nn.InPlace] layer gives equal bits in place and in separate buffers.
 func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	if _, ok := layer.(nn.InPlace); !ok {
 		return
@@ -324,8 +324,8 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 equal rows. The first row has scale one. All other scales are so small that adding a single
-// row to a power of two changes nothing. So each chain of additions loses all its rows.
+// depth sums 256 equal rows. Only the first row has scale one. The other scales are so small that adding one
+// such row to a power of two changes nothing. So a long chain of additions loses all these rows.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {
