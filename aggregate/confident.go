@@ -103,7 +103,7 @@ func confidentDescription() Description {
 	return Description{
 		Name: "confident", Short: "as gnmax, if the largest count passes a noisy threshold",
 		Cost:       "rho = 1/(2 sigma1^2) asked, 1/sigma2^2 answered",
-		Parameters: testedParameters("what the largest count must reach"),
+		Parameters: testedParameters("threshold for the largest count"),
 		New:        making(one),
 		Declines:   true,
 		Chances: func(s Setting, classes int, _ bool) (c Chances, err error) {

@@ -157,8 +157,8 @@ func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 func interactiveDescription() Description {
 	return Description{
 		Name: "interactive", Short: "as gnmax, if the teachers contradict the student", Cost: "as confident",
-		Parameters: append(testedParameters("what the largest count beyond the prediction must reach"), Parameter{
-			Name: "confidence", Doc: "if the teachers do not contradict, the student's label is used if its probability is above this",
+		Parameters: append(testedParameters("threshold for the largest excess of a count over the predicted count"), Parameter{
+			Name: "confidence", Doc: "probability above which the student's label is used if the teachers do not contradict",
 			Kind: "share", Min: 0, Max: 1, Default: func(int) float64 { return 0.95 }, DefaultDoc: "0.95",
 		}),
 		New: making(func(s Setting) (*InteractiveGNMax, error) {

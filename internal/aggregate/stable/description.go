@@ -83,7 +83,7 @@ func noise(name, doc, instead string) aggregate.Parameter {
 }
 
 func threshold() aggregate.Parameter {
-	return aggregate.Parameter{Name: "threshold", Doc: "threshold of the distance", Unit: inVotes, Kind: "threshold",
+	return aggregate.Parameter{Name: "threshold", Doc: "threshold of the distance to another winner", Unit: inVotes, Kind: "threshold",
 		Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
 }
 
@@ -125,7 +125,7 @@ func mstabPage() aggregate.NamedLaw {
 		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",
 		Parameters: []aggregate.Parameter{
 			{Name: "epsilon", Doc: "epsilon of one query: the noise has scale 1/epsilon", Unit: inVotes},
-			{Name: "threshold", Doc: "threshold of the distance", Unit: inVotes},
+			{Name: "threshold", Doc: "threshold of the distance to another winner", Unit: inVotes},
 		},
 		Law: func(s aggregate.Setting, h aggregate.Histogram) (aggregate.Law, error) {
 			m := stability.ContinuousLaplace{Epsilon: s.Values["epsilon"], Threshold: s.Values["threshold"]}
