@@ -19,15 +19,15 @@ type PLDConfig struct {
 // NewAccount returns an empty PLD account.
 func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 
-// PLD accounts by privacy loss distributions. Every step is a dominating pair of distributions. Its privacy
-// loss is discretised twice. One result dominates the pair, and the pair dominates the other result. The
-// results are composed by exponentially tilted convolution. Both ends of an interval are certified.
-// Discretisation errs outwards by construction. The errors from truncated tails, from mass outside a window
-// and from rounding are bounded and added. So uncertainty widens the interval.
+// PLD accounts by privacy loss distributions. Every run of a mechanism has a dominating pair of
+// distributions. The privacy loss of the pair is discretised twice. One result dominates the pair, and the
+// pair dominates the other result. The results are composed by exponentially tilted convolution. So both ends
+// of an interval are certified. Errors from truncated tails, from mass outside a window and from rounding are
+// bounded and widen the interval.
 //
-// Upper bounds every mechanism that the events describe. Lower bounds the cost of some such mechanism from
-// below. Noisy argmax, thresholds and stability releases do not attain their published pairs. For them Lower
-// stays well below Upper whatever the gap. The numerical error alone is Upper - Bound.Floor.
+// Upper holds for every mechanism that the events describe. Some such mechanism costs at least Lower. Noisy
+// argmax, thresholds and stability releases do not attain their published pairs. Then Lower stays well below
+// Upper at any gap. The numerical error alone is Upper - Bound.Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
@@ -36,7 +36,7 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
-	// onlyUpper sets all lower ends to 0. The gap is then ignored, and epsilon comes from the first grids.
+	// onlyUpper omits Bound.Lower and Bound.Floor, ignores the gap and uses the first grids.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
@@ -98,7 +98,7 @@ func (p *PLD) certainFailure() float64 {
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }
 
-// Epsilon bounds the least epsilon at delta in [0, 1). If none is finite, Upper is +Inf and the error is nil.
+// Epsilon bounds the least epsilon at delta in [0, 1). If no finite epsilon is known, Upper is +Inf.
 func (p *PLD) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
@@ -121,8 +121,8 @@ func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer 
 	return b, nil
 }
 
-// Delta bounds the least delta at a finite epsilon >= 0. The interval is as wide as an epsilon interval of
-// the configured gap implies.
+// Delta bounds the least delta at a finite epsilon >= 0. The width of the interval follows from
+// PLDConfig.Gap.
 func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
@@ -130,8 +130,8 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the composition of the dominating pairs of all events. below has one or two compositions of
-// attained pairs. The larger lower end counts. If the dominating pairs are attained, below has only above.
+// sums returns the composition of the dominating pairs (above) and one or two compositions of attained pairs
+// (below). If the dominating pairs are attained, below has only above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
@@ -225,15 +225,15 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// rdp returns an RDP account of the same run. Its results are also valid upper bounds.
+// rdp returns an RDP account of the same events. Its results are also valid upper bounds.
 func (p *PLD) rdp() *RDP {
 	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD checked the relation
 	r.terms = p.terms                                   // read only
 	return r
 }
 
-// atMost lowers b to the Rényi bound r if r is smaller. This happens if no finer bound could be certified, or
-// if an event has a curve that its pair does not imply.
+// atMost lowers b to the Rényi bound r if r is smaller. The curve of an event may be smaller than its pair
+// implies.
 func (b *Bound) atMost(r Bound, err error) {
 	if err == nil {
 		b.Upper = math.Min(b.Upper, r.Upper)

@@ -9,24 +9,24 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties are the known facts about one run of a mechanism, except its Rényi curve, for package theorems.
+// Properties are the guarantees of one run of a mechanism, except the Rényi curve, for package theorems.
 type Properties struct {
-	// Relation is the only relation for which the event is defined. It is 0 if the event is defined for all.
+	// Relation is the only relation for which the event is defined, or 0 if the event is defined for both.
 	Relation Relation
 	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier belongs to a continuous Gaussian event that dominates the mechanism; 0 if none does.
+	// NoiseMultiplier belongs to a Gaussian event that dominates the mechanism, or is 0 if none is known.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	Rho float64
-	// Two adaptive runs of Twice cost at least as much as one run of the mechanism; nil if there is none.
+	// Two adaptive runs of Twice cost at least as much as one run of the mechanism. Twice may be nil.
 	Twice Event
 }
 
 type (
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. The default is the rho of the guarantee.
+	// rho returns the zCDP parameter of a leaf, rounded up. By default it follows from epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
 	// Two runs of the result of twice cost at least as much as one run of the leaf.
@@ -69,7 +69,7 @@ func relationOf(e Event) Relation {
 	return 0
 }
 
-// guaranteeAnywhere is guaranteeOf for an inner event, whose relation is not checked elsewhere.
+// guaranteeAnywhere is guaranteeOf, but returns false for an event that is defined for one relation only.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if relationOf(e) != 0 {
 		return guarantee{}, false
@@ -88,7 +88,7 @@ func pureRho(eps float64) float64 {
 	return eps * math.Tanh(eps/2) * (1 + 1e-15)
 }
 
-// downBy divides noise by g and rounds down, but not to zero.
+// downBy returns noise/g, rounded down to a positive number.
 func downBy(noise, g float64) float64 {
 	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
 }
@@ -100,7 +100,7 @@ type Part struct {
 	Count      int64  `json:"count"`      // number of runs
 }
 
-// printer formats values. claim formats a value that is part of a guarantee, and rounds it up.
+// printer has the functions that Describe receives.
 type printer struct{ number, claim func(x float64) string }
 
 // Describe splits an event into its mechanisms and describes each in words. number formats a parameter. claim

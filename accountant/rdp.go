@@ -16,7 +16,7 @@ type RDPConfig struct {
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence on a good event. It keeps a curve and a failure probability. Both are
+// RDP accounts by Rényi divergence, except on failures. It keeps a curve and a failure probability. Both are
 // additive under adaptive composition. Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
@@ -27,7 +27,7 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP returns an empty account. Explicit orders are not refined, to reproduce published results.
+// NewRDP returns an empty account. If cfg has orders, Epsilon and Delta try only these orders.
 func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: RDPConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -77,8 +77,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms of the composed events, with the number of runs of each mechanism. Some
-// are internal events of this package.
+// Runs returns the single mechanisms of the composed events with their numbers of runs. Some have internal
+// types.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -87,7 +87,7 @@ func (r *RDP) Runs() []Repeated {
 	return runs
 }
 
-// RDP returns the composed divergence bound at each order, and the failure probability under which it holds.
+// RDP returns the composed divergence bound at each order, which holds except with probability failure.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
 	for _, a := range orders {
 		if !(a > 1) {
@@ -170,8 +170,8 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 	return b
 }
 
-// best minimises f over the orders. With the default grid it also searches the real orders between the
-// neighbours of the best order. Any order gives a valid bound, so an incomplete search is also valid.
+// best minimises f over the orders. With the default orders it also searches the real orders around the best
+// order. Any order gives a valid bound, so an incomplete search is also valid.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
 	for i, a := range r.orders {

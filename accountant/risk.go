@@ -20,17 +20,17 @@ type Interval struct {
 
 // Risk bounds the success of an attacker who must decide between two neighbouring data sets. The bounds use
 // delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the two output distributions.
-// Let a test accuse with probability a under Q. Under P it accuses with probability at most
+// Let a test with false positive rate a decide for P. Its true positive rate is at most
 //
 //	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)).
 //
 // Here d is the delta of (P, Q) and r is the delta of (Q, P). The trade-off curve is the convex conjugate of
-// the two (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for the
-// best epsilon may end anywhere. The function is convex, which gives a lower bound of its minimum.
+// d and r (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for the
+// minimum need not be exact. The minimised function is convex, which gives a lower bound of the minimum.
 //
-// Upper holds for every run of the events. The dominating pairs attain Lower. So Upper - Lower is the
-// numerical error. A noisy argmax, for example, does not attain its pair. Attacks on such a mechanism succeed
-// less often. With Rényi divergences only, Lower is 0 or the success of random guessing.
+// Upper holds for every mechanism that the events describe. An attack on the dominating pairs attains Lower.
+// So Upper - Lower is the numerical error. A noisy argmax, for example, does not attain its pair. Attacks on
+// such a mechanism succeed less often. With ByRDP, Lower is 0 or the success of random guessing.
 type Risk struct {
 	// By is the method of the bounds: ByPLD or ByRDP.
 	By   Method
@@ -39,7 +39,7 @@ type Risk struct {
 	only float64       // failure probability, rounded up
 }
 
-// deltaCurve bounds delta at epsilon >= 0. Both ends of the interval fall as epsilon grows.
+// deltaCurve bounds delta at epsilon >= 0. Lower and Upper do not increase with epsilon.
 type deltaCurve func(epsilon float64) Interval
 
 // Risk bounds the success of an attacker on all composed events.
@@ -106,10 +106,9 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	return r, nil
 }
 
-// TPR bounds the largest true positive rate of a test with false positive rate fpr in [0, 1]. The false
-// positive rate is over records that did not take part. If fpr is the base rate of a value, TPR also bounds
-// the probability that an attacker guesses this value, by reconstruction or attribute inference (Kulynych et
-// al. 2025).
+// TPR bounds the largest true positive rate of a membership test with false positive rate fpr in [0, 1]. If
+// fpr is the base rate of a value, TPR also bounds the probability that an attacker guesses this value, by
+// reconstruction or attribute inference (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
@@ -121,7 +120,7 @@ func (r *Risk) TPR(fpr float64) (Interval, error) {
 	return Interval{math.Max(one.Lower, other.Lower), math.Max(one.Upper, other.Upper)}, nil
 }
 
-// Tradeoff bounds the least false negative rate of such a test, which is 1 - TPR.
+// Tradeoff bounds the least false negative rate at false positive rate fpr, which is 1 - TPR.
 func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	v, err := r.TPR(fpr)
 	if err != nil {
@@ -133,8 +132,8 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 // riskEdge is an epsilon beyond which the remaining delta is negligible.
 const riskEdge = 50
 
-// tpr bounds the best test for one direction of the pairs. The bound is the minimum over g = e^epsilon > 0 of
-// the convex function g fpr + H_g(P, Q). For g < 1 this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
+// tpr is TPR for one direction of the pairs. The bound is the minimum over g = e^epsilon > 0 of the convex
+// function g fpr + H_g(P, Q). For g < 1 this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	d, back := r.d[order], r.d[1-order]
 	at := func(epsilon float64) riskPoint {
@@ -160,7 +159,7 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest searches for the point with the least upper end. The function must have only one local minimum.
+// lowest searches for the point with the least Upper. The function at must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)
@@ -188,10 +187,10 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns a lower bound of a function that is convex in g. The bound is close to the value at
-// best. A point on each side of best is not below best.Upper. By convexity the function is not below
-// best.Upper beyond these points. Consider an interval between two points, and a line through its nearer end
-// and the next point outside. By convexity the function lies above this line on the interval.
+// convexBound returns a lower bound of a function that is convex in g and has its minimum near best. It finds
+// a point on each side of best with a value of at least best.Upper. Beyond these points the function is at
+// least best.Upper, by convexity. Between two adjacent points, the function lies above two lines. Each line
+// runs through one of the points and the next point outside.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	const close, most = 3e-7, 2000
 	bound := best.Upper
@@ -232,7 +231,7 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 func chordBound(p []riskPoint, i int) float64 {
 	a, b := p[i], p[i+1]
 	// The left line runs through (previous, upper) and (a, lower). The right line runs through (next, upper)
-	// and (b, lower). At the ends of the range there is only one line.
+	// and (b, lower). At the ends of the range only one line exists.
 	left, right := math.Inf(-1), math.Inf(1) // slopes
 	if i > 0 && a.g > p[i-1].g {
 		left = (a.Lower - p[i-1].Upper) / (a.g - p[i-1].g)
@@ -261,14 +260,14 @@ func chordBound(p []riskPoint, i int) float64 {
 // epsilon 0, the total variation distance of the two output distributions.
 func (r *Risk) Advantage() Interval { return r.worst(0) }
 
-// worst bounds delta at epsilon, in the worse direction.
+// worst bounds the delta at epsilon, the maximum of both directions.
 func (r *Risk) worst(epsilon float64) Interval {
 	a, b := r.d[0](epsilon), r.d[1](epsilon)
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the probability that the best guess is right. The guess is whether a record took part. prior
-// in (0, 1) is the prior probability that it did. At prior 1/2 the bound is (1 + Advantage)/2.
+// Right bounds the probability that the best guess whether a record is in the data is right. prior in (0, 1)
+// is the prior probability that the record is in the data. At prior 1/2 the bound is (1 + Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
@@ -281,17 +280,17 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a parameter of Gaussian differential privacy. Except with probability Delta, distinguishing the
-// outputs of the run is no easier than distinguishing two normal distributions Mu standard deviations apart.
+// GDP is a parameter of Gaussian differential privacy. Except with probability Delta, the run is at least as
+// private as a Gaussian mechanism with sensitivity/sigma = Mu.
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret bounds by how much the curve of Mu overstates the true positive rate of a test. It is 0 if the
+	// Regret bounds the excess of the true positive rate that Mu allows over the actual rate. It is 0 if the
 	// run is exactly Gaussian (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 
-// gdpTail is the Delta of a Mu that is not exact.
+// gdpTail is the Delta of a GDP if the run is not exactly Gaussian.
 const gdpTail = 1e-9
 
 // GDP returns a certified Mu. The delta of the run nowhere exceeds the delta of the two normal distributions

@@ -7,8 +7,8 @@ import (
 )
 
 // sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under add/remove: log E[(1-q+q
-// e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2). The mixture over its base is the worse direction
-// (Mironov, Talwar, Zhang 2019). The log moment is convex in a and 0 at a = 1.
+// e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2). The divergence of the mixture from N(0, sigma^2)
+// is the larger direction (Mironov, Talwar, Zhang 2019). The log moment is convex in a and 0 at a = 1.
 func sampledGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
@@ -21,10 +21,10 @@ func sampledGaussianCurve(q, sigma float64) curve {
 }
 
 // sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. sigma is
-// relative to the length of an integer shift. At an integer order the moment is a binomial sum of moments
-// without sampling. These equal the moments of continuous noise (Canonne, Kamath, Steinke 2020). Between
-// integers the log moment is convex. Reflection at half the shift swaps both distributions. So the mixture
-// over its base is the worse direction here too (Mironov, Talwar, Zhang 2019, Theorem 5).
+// relative to the length of an integer shift. At an integer order the moment is a binomial sum of unsampled
+// moments. These equal the moments of continuous noise (Canonne, Kamath, Steinke 2020). Between integers the
+// log moment is convex. Reflection at half the shift swaps both distributions. So the divergence of the
+// mixture from the noise is the larger direction (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
@@ -69,7 +69,7 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	}
 }
 
-// logMoment returns log E[(1+r)^a] for finite a > 1, exactly to rounding or as an upper bound.
+// logMoment returns log E[(1+r)^a] for finite a > 1, or an upper bound of it.
 func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a == math.Trunc(a) && a <= maxBinomial {
 		return g.binomial(int(a))
@@ -210,7 +210,6 @@ func (g *sampledGaussian) compute(k int) node {
 	return n
 }
 
-// node returns grid point k, from the table if it is there.
 func (g *sampledGaussian) node(k int) node {
 	if i := k - g.first; i >= 0 && i < len(g.table) {
 		return g.table[i]
@@ -218,7 +217,7 @@ func (g *sampledGaussian) node(k int) node {
 	return g.compute(k)
 }
 
-// grow extends the table to cover left..right. left is the same for all orders.
+// grow extends the table of nodes to the indices left..right. left must be the same in every call.
 func (g *sampledGaussian) grow(left, right int) {
 	if g.table == nil {
 		g.first = left

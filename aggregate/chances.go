@@ -9,18 +9,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// This file computes the probabilities of the Law methods again, faster, for plans. A Law method returns log
-// probabilities that stay accurate where the probabilities underflow. A plan needs one class per query, to an
-// absolute 1e-12, for thousands of queries. Tests compare the two computations.
+// This file has fast versions of the Law methods, for plans. A Law method returns accurate log probabilities
+// of all classes, even of tiny probabilities. A plan needs the probability of one class per query, with
+// absolute error 1e-12, for thousands of queries. Tests compare both versions.
 
 // chance returns the probability that label is the noisy argmax of counts.
 type chance = func(counts []int64, label int) float64
 
-// argmaxChance returns P[label wins] for counts plus noise. The lowest index wins a tie. The probability is
+// argmaxChance returns the chance function of the argmax of counts plus noise. The lowest index wins a tie.
+// The chance is
 //
 //	sum_x p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
 //
-// over all x at which no factor is negligible. A stride above 1 makes it a trapezoid rule with that step.
+// over all x at which no factor is negligible. A stride above 1 gives a trapezoid rule.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
@@ -72,7 +73,7 @@ func laplaceChance(scale float64, rough bool) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(32*scale))+1), stride), nil
 }
 
-// exponentialChance returns a function that computes P[label], which is proportional to exp(n_label/scale).
+// exponentialChance returns the chance function of Exponential, proportional to exp(n_label/scale).
 func exponentialChance(scale float64) chance {
 	return func(counts []int64, label int) float64 {
 		sum := 0.0
@@ -83,8 +84,9 @@ func exponentialChance(scale float64) chance {
 	}
 }
 
-// permuteAndFlipChance returns a function that computes p_l integral_0^1 prod_{j != l} (1 - u p_j) du, with
-// p_j = exp((n_j-max)/scale). Gauss-Legendre quadrature is exact because the integrand is a polynomial in u.
+// permuteAndFlipChance returns the chance function p_l integral_0^1 prod_{j != l} (1 - u p_j) du of label l,
+// with p_j = exp((n_j-max)/scale). Gauss-Legendre quadrature is exact because the integrand is a polynomial
+// in u.
 func permuteAndFlipChance(scale float64, classes int) chance {
 	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
@@ -108,7 +110,7 @@ func permuteAndFlipChance(scale float64, classes int) chance {
 	}
 }
 
-// thresholdChance returns a function that computes P[max counts + Z >= threshold].
+// thresholdChance returns a function that computes P[max(counts) + Z >= threshold] for discrete Gaussian Z.
 func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float64, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -121,7 +123,7 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 }
 
 // The functions below return the probability that one class wins against all rivals under continuous noise.
-// The count of each rival is x noise scales lower. For one rival, tests compare with closed forms.
+// The count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
 
 // gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz. For one rival the integral is Phi(x/sqrt
 // 2). The trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.

@@ -45,7 +45,7 @@ func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 }
 
 // Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
-// answer. Its sigmas are exactly the sampled sigmas.
+// answer.
 func (m *ConfidentGNMax) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{
 		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)},
@@ -82,8 +82,8 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// testedParameters returns the parameters of a mechanism that tests a threshold before it answers. If both
-// sigmas are chosen, sigma1 : sigma2 = 150 : 40, as in the literature.
+// testedParameters returns the parameters of a mechanism that tests a threshold before it answers. If a plan
+// chooses both sigmas, sigma1 : sigma2 = 150 : 40, as in the literature.
 func testedParameters(threshold string) []Parameter {
 	test := noiseParameter("sigma1", "noise of the threshold test")
 	test.Ratio = 150.0 / 40
@@ -138,7 +138,7 @@ func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return m.continuousLawOf(h.counts(), float64(slices.Max(h.counts())))
 }
 
-// lawOf returns the output distribution if the threshold test is applied to statistic.
+// lawOf returns the output distribution if the threshold test is applied to the given statistic.
 func (m *ConfidentGNMax) lawOf(counts []int64, statistic int64) (Law, error) {
 	if points := gaussianReach * m.largest.Sigma(); points > maxLawPoints {
 		return Law{}, errLawTooWide(points)

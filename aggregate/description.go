@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Description describes a mechanism for commands, plans and audits. It is the source of all names.
+// Description describes a mechanism for commands, plans and audits.
 type Description struct {
 	Name       string // in flags, files and reports
 	Short      string // purpose in a few words
@@ -26,30 +26,32 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit chooses all noise and thresholds together. delta is the probability of releasing an answer that
-	// must be refused. If Fit is nil, WithNoise chooses the noise.
+	// Fit returns s with the least noise that fits the budget of the function least, and with thresholds.
+	// delta is the allowed probability of releasing an answer that must be refused. If Fit is nil, Least and
+	// WithNoise choose the noise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns probabilities for queries with the given number of classes. It is nil if they depend on
 	// more than the votes of the query. If rough is set, the probabilities are accurate to 1e-2.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins over rivals classes under continuous noise. Each rival
-	// is x noise scales behind. Ahead is nil unless one noise is the only parameter to choose.
+	// Ahead returns the probability that a class wins against the given number of rivals under continuous
+	// noise. Rivals are x noise scales lower. Ahead is nil unless one noise is the only parameter.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws lists named output distributions. If nil, the list is the sampler's distribution under Name.
 	Laws []NamedLaw
-	// Audit is the setting that an audit tests. Neighbours are two histograms with nearly the largest privacy
-	// loss for a moved vote. Without Neighbours, package controls has its own audit. Pure means delta 0.
+	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
+	// with nearly the largest privacy loss. Without Neighbours, package controls has its own audit. Pure
+	// means delta 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
 }
 
-// LeastNoise finds the least noise at which an event fits a budget. An error from event ends the search.
+// LeastNoise returns the least noise at which event(noise) fits a budget. An error of event ends the search.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find calls l. If even the least noise that l tries fits the budget, Find returns that noise. The error
-// matches [accountant.ErrNoBracket] if no noise is enough.
+// Find calls l. If the least noise that l tries fits the budget, Find returns this noise instead of an error.
+// The error matches [accountant.ErrNoBracket] if no noise fits the budget.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
 	var bracket *accountant.NoBracketError
@@ -72,12 +74,12 @@ type Parameter struct {
 	Instead  string  // parameter that can replace this one
 	WithIt   bool    // the threshold is chosen together with the noise
 	// Default returns the value of a missing parameter. DefaultDoc describes that value. If Default is nil, a
-	// missing parameter is an error unless the parameter is chosen.
+	// missing parameter is an error unless Chosen is true.
 	Default    func(queries int) float64
 	DefaultDoc string
 }
 
-// Chosen reports whether a missing value of p is chosen to fit a budget.
+// Chosen reports whether a plan chooses a missing value of p to fit a budget.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
 // NamedLaw describes an output distribution of a mechanism.
@@ -89,8 +91,8 @@ type NamedLaw struct {
 	Law        func(s Setting, h Histogram) (Law, error)
 }
 
-// Chances are the probabilities of one query's outcomes. Their absolute accuracy is 1e-12 unless rough was
-// set. They are safe for concurrent use.
+// Chances computes the probabilities of one query's outcomes. The absolute error is 1e-12 unless rough was
+// set. The functions are safe for concurrent use.
 type Chances struct {
 	Right    func(counts []int64, label int) float64 // probability that label is released if there is an answer
 	Answered func(counts []int64) float64            // probability of an answer; nil: 1
@@ -111,8 +113,8 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues reports an invalid value of s. A value is invalid if its parameter is unknown, if it is out of
-// range, or if the setting also has the parameter's alternative.
+// CheckValues reports an invalid value of s. A value is invalid if the parameter is unknown, if the value is
+// out of range, or if s also has the alternative parameter.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)
@@ -132,7 +134,7 @@ func (d Description) CheckValues(s Setting) error {
 	return nil
 }
 
-// Check reports an invalid setting. Parameters that are chosen later may be missing.
+// Check reports an invalid setting. Parameters that a plan chooses may be missing.
 func (d Description) Check(s Setting) error {
 	if err := d.CheckValues(s); err != nil {
 		return err
@@ -160,7 +162,7 @@ func (p Parameter) inUnit() string {
 	return ", in " + p.Unit
 }
 
-// chosenNames returns the names of the chosen parameters. Alternatives share one entry, as in "a or b".
+// chosenNames returns the names of the parameters that a plan chooses. Alternatives are one entry, "a or b".
 func (d Description) chosenNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -187,7 +189,7 @@ func (d Description) ParameterNames() []string {
 	return names
 }
 
-// making adapts a constructor to [Description].New. If the constructor fails, the result is a nil interface.
+// making adapts a constructor to [Description].New. After an error the Mechanism is a nil interface.
 func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism, error) {
 	return func(s Setting) (Mechanism, error) {
 		m, err := one(s)
@@ -198,7 +200,7 @@ func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism,
 	}
 }
 
-// continuous returns a [NamedLaw].Law that makes the mechanism with one and calls its ContinuousLaw.
+// continuous returns a function for [NamedLaw].Law. It makes the mechanism with one and calls ContinuousLaw.
 func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(Setting) (M, error)) func(Setting, Histogram) (Law, error) {
 	return func(s Setting, h Histogram) (Law, error) {
 		m, err := one(s)
@@ -227,7 +229,7 @@ type Setting struct {
 	Values    map[string]float64 // by [Parameter].Name; a missing value is chosen or has a default
 	Queries   int                // cap on queries; the whole cap is charged
 	Teachers  int                // public number of teachers that may vote, for mechanisms that predict
-	// Predict returns the student's probability of each class. Only mechanisms that predict use it.
+	// Predict returns the student's probability of each class. Mechanisms with Description.Predicts use it.
 	Predict func(query uint64) ([]float64, error)
 }
 
@@ -285,7 +287,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether s has a value for every parameter that can be chosen.
+// Settled reports whether s has a value for every parameter that a plan would choose.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && s.lacks(p) {
@@ -295,7 +297,7 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets each noise that s lacks to the given noise, scaled by its ratio and clamped to its range.
+// WithNoise sets each missing noise of s to noise times the parameter's ratio, clamped to the valid range.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
@@ -311,7 +313,7 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least returns the least noise for WithNoise at which the whole session fits a budget. The result lies in
+// Least returns the least noise for which the event of WithNoise(s, noise) fits a budget. The result is in
 // the range of noise that mechanisms accept.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
@@ -331,7 +333,7 @@ func (d Description) Complete(s Setting) Setting {
 	return s
 }
 
-// Event returns the event of a whole session in the worst case.
+// Event returns the worst-case event of a whole session.
 func (d Description) Event(s Setting) (accountant.Event, error) {
 	if d.Predicts && s.Predict == nil { // predictions do not change the privacy cost
 		s.Predict = func(uint64) ([]float64, error) { return nil, nil }
@@ -343,8 +345,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s for a single query. cheaper is false only if one query costs as much as several queries, as
-// for a mechanism whose cap counts refusals.
+// One returns s for a single query. cheaper is false if the single query costs as much as all queries of s,
+// as for a mechanism whose cap counts refusals.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

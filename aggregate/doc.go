@@ -24,19 +24,20 @@
 //	PermuteAndFlip    the first accepted class in random order; class j is
 //	                  accepted with probability exp((n_j - max)/Scale)
 //
-// A session draws all noise of a query before it reads the votes. Exponential and PermuteAndFlip draw an
-// order of turns and a distance for each turn. A turn is accepted if the count of its class is at most that
-// distance below the largest count. Equal noisy counts go to the class with the lowest index. The noise of a
-// query depends only on the key, the ledger entry, the mechanism's parameters, the query number and the
-// rounded prediction, if any. So a repeated query gets the same answer, also in a resumed session.
+// A session draws all noise of a query before it reads the votes. Exponential and PermuteAndFlip draw a
+// random sequence of classes with a distance for each. The first class wins whose count is at most the
+// distance below the largest count. Equal noisy counts go to the class with the lowest index. The noise
+// depends only on the key, the ledger entry, the mechanism's parameters, the query number and a rounded
+// prediction. So a repeated query gets the same answer, also in a resumed session.
 //
 // A Law method returns the exact probability of every answer on known votes, for planning, teaching and
 // tests. The probabilities are logarithms and stay accurate below 1e-300.
 //
 // # Guarantee
 //
-// Let one record change at most one teacher. Then it changes at most one vote of every query: one vote moves
-// from class a to class b. All answers of a session together then have Rényi divergence of order a at most
+// Let one record change at most one teacher. Then the record changes at most one vote of every query. This
+// moves one vote from class a to class b. All answers of a session together then have Rényi divergence of
+// order a at most
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2
@@ -50,9 +51,9 @@
 // an interval of length e. Both approach e at large orders. Sources: Papernot et al. 2018, Proposition 8 and
 // Algorithms 1 and 2, for integer noise by Canonne, Kamath, Steinke 2020, Proposition 5; Papernot et al.
 // 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare these bounds with
-// the exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds its
-// bound. The tests also detect wrong charges, such as LNMax at 1/Scale or GNMax with sensitivity 1 (1.8 times
-// too low here, 2 in the limit) and PermuteAndFlip with the curve of Exponential (3.6 times too low).
+// the exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds the
+// bound. The tests also detect wrong charges. Examples are LNMax at 1/Scale, GNMax with sensitivity 1 (1.8
+// times too low) and PermuteAndFlip with the curve of Exponential (3.6 times too low).
 //
 // The privacy unit is the unit by which data are assigned to teachers: record or user. Add/remove and
 // replace-one cost the same if the new record keeps the unit id of the old record, because then one vote
@@ -60,8 +61,8 @@
 //
 // # Which one
 //
-// The table shows the noise that a total guarantee of (2, 1e-5) allows by Rényi accounting. One of ten
-// classes leads nine equal classes. The other columns show the lead in votes at which it wins with
+// The table shows the least noise for a total guarantee of (2, 1e-5) by Rényi accounting. The other columns
+// are for one class that leads nine equal classes. They show the lead in votes at which the class wins with
 // probability 95 and 99.9 percent:
 //
 //	answers             1                 100                1000
@@ -79,12 +80,12 @@
 // # Caveats
 //
 // Teachers must not share private data, random streams or anything fitted on all private data. Package
-// teachers ensures this. Do not use a key for two vote files, because the same noise would cover two
-// histograms. Derive the key from a hash of the votes ([rng.Key.DeriveBytes]). A prediction for
-// [InteractiveGNMax] must come from public data and earlier answers. Answers under a key from [rng.SeedKey]
-// are for experiments ([Session].Releasable is false). The results of Law and the vote counts are private.
+// teachers ensures this. Do not use a key for two vote files, because two histograms would get the same
+// noise. Derive the key from a hash of the votes ([rng.Key.DeriveBytes]). A prediction for [InteractiveGNMax]
+// must come from public data and earlier answers. Answers under a key from [rng.SeedKey] are for experiments
+// ([Session].Releasable is false). The results of Law and the vote counts are private.
 //
-// Running time is not constant. The time to draw noise does not depend on the votes, but it reveals something
-// about the noise. The comparison of noise with votes takes a fixed number of steps, but its branches depend
-// on noise and votes. The guarantee does not cover an adversary who can measure such times.
+// Running time is not constant. The time to draw noise depends on the noise, but not on the votes. The
+// comparison of noise with votes takes a fixed number of steps, but the branches depend on noise and votes.
+// The guarantee does not cover an adversary who can measure such times.
 package aggregate

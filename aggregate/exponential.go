@@ -33,11 +33,11 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// manyTurns is the rule of Exponential, which can give a class several turns.
+// manyTurns is the rule of Exponential. A class may have several turns.
 type manyTurns struct{ turns }
 
-// draw gives turns to uniformly random classes until every class had a turn. Then at least one turn is
-// accepted on any votes. The first accepted turn has class j with probability proportional to the acceptance
+// draw gives turns to uniformly random classes until every class had a turn. So at least one turn is accepted
+// for any votes. The first accepted turn has class j with probability proportional to the acceptance
 // probability of j. draw omits a turn if an earlier turn of the class has at least the same distance.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
@@ -96,7 +96,7 @@ func exponentialDescription() Description {
 // geometric distribution P[D >= d] = exp(-d/Scale). Then the event D >= max - n_j has exactly that
 // probability. So the order and the distances D can be drawn as integers before the votes are read.
 
-// turns is the common part of the rules of both mechanisms.
+// turns is the common part of manyTurns and oneTurn.
 type turns struct {
 	name      string
 	distances *rng.DiscreteLaplace
@@ -108,7 +108,7 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// turn appends a turn. It is accepted if the count of class is at most distance below the largest count.
+// turn appends a turn, which is accepted if max - n_class <= distance.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
 // firstAccepted returns the class of the first accepted turn. It reads all turns, whatever the votes are.

@@ -56,8 +56,8 @@ func gnmaxDescription() Description {
 
 // gaussianReach is the distance from the counts, in sigmas, beyond which integrand and summand are
 // negligible. Both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest
-// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside it they are smaller
-// by e^50.
+// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range,
+// integrand and summand are smaller by e^50.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
@@ -80,7 +80,7 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 //	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
 //
 // It uses the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
-// sigma/sqrt(K). The step is at most a fifth of that width, so the error is of order exp(-2 pi^2 5^2).
+// sigma/sqrt(K). The step is at most a fifth of this width. So the error is of order exp(-2 pi^2 5^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	k := len(counts)
 	low := float64(slices.Min(counts))

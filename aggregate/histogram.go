@@ -16,7 +16,7 @@ const maxCount = 1 << 40
 // Histogram holds the number of votes for each class on one query. The counts are private. Printing and
 // logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
 type Histogram struct {
-	// fmt cannot call methods of an unexported field. Behind two pointers, fmt prints an address, not counts.
+	// fmt does not call methods of an unexported field. Two pointers make fmt print an address.
 	sealed *sealed
 }
 
@@ -25,7 +25,7 @@ type sealed struct {
 }
 
 // seal returns zero counts for all classes and the histogram that holds these counts. For up to ten classes
-// it allocates only once, because millions of histograms exist.
+// it allocates only once.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed

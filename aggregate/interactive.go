@@ -26,10 +26,10 @@ type InteractiveGNMaxConfig struct {
 
 // InteractiveGNMax uses the teachers' votes only if they contradict the student (Papernot et al. 2018,
 // Algorithm 2). The student predicts a probability p_j for each class. The statistic is the largest n_j -
-// round(Teachers p_j). If it plus noise is at least Threshold, GNMax with Sigma2 answers. Otherwise the
-// student's label is released if its probability is above Confidence. In all other cases the mechanism
-// declines. The privacy cost equals the cost of ConfidentGNMax. The noise depends on the rounded prediction,
-// so a new prediction makes a new query.
+// round(Teachers p_j). If the statistic plus noise is at least Threshold, GNMax with Sigma2 answers.
+// Otherwise the student's label is released if its probability is above Confidence. In all other cases the
+// mechanism declines. The privacy cost equals the cost of ConfidentGNMax. The noise depends on the rounded
+// prediction, so a query with a new prediction gets new noise.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -68,8 +68,8 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction reports probabilities that [Session].Ask would refuse, except a wrong number of classes. It
-// allows a check before anything is charged.
+// CheckPrediction returns an error for probabilities that [Session].Ask would refuse, except a wrong number
+// of classes. It can be called before the charge.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -84,7 +84,7 @@ func CheckPrediction(probabilities []float64) error {
 	return nil
 }
 
-// prediction is the rule for one query. It depends on the student's prediction.
+// prediction is the rule for one query with the student's prediction.
 type prediction struct {
 	mechanism *InteractiveGNMax
 	votes     []int64 // predicted count of each class
@@ -145,7 +145,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer. The prediction then decides whether the student's label is used.
+// teachers do not answer. It includes the case that the student's label is released.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

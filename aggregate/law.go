@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Law holds the exact probability of every answer of a mechanism on one histogram, as natural logarithms.
-// Their relative accuracy is 1e-9, also where the probabilities underflow. A Law depends on private votes and
-// must not be released.
+// Law holds the exact probability of every answer of a mechanism on one histogram, as natural logarithms. The
+// relative error of the probabilities is 1e-9, even if they are below the least float64. A Law depends on
+// private votes and must not be released.
 type Law struct {
 	LogLabels   []float64 // log probability of each class
 	LogDeclined float64   // log probability that the teachers do not answer; -Inf if they always answer
@@ -73,10 +73,10 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 // integerNoise describes the noise on each count for a noisy argmax.
 type integerNoise interface {
 	LogProb(k int64) float64
-	// reach returns a distance beyond the lowest and the largest count. A largest noisy count outside this
-	// range has negligible probability.
+	// reach returns a distance. The largest noisy count is farther below the lowest count or above the
+	// largest count only with negligible probability.
 	reach(classes int) float64
-	// cdf returns the cumulative distribution up to distance reach from 0.
+	// cdf returns the cumulative distribution for |m| <= reach.
 	cdf(reach int64) latticeCDF
 }
 

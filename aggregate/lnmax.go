@@ -71,8 +71,8 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
 // reach returns the distance beyond which summands are negligible. A class of probability P[i] wins with a
-// noisy count near or above the largest count plus Scale log K. At 42 scales more, the tail is e^-42 of P[i].
-// Below the lowest count, at least two factors of a summand fall by exp(1/Scale) per step.
+// noisy count near or above the largest count plus Scale log K. Another 42 scales above, the tail is e^-42
+// P[i]. Below the lowest count, at least two factors of a summand fall by exp(1/Scale) per step.
 func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
@@ -118,7 +118,7 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	}
 	sums := newLogSums(k)
 	cdf := make([]float64, k)
-	// add adds the point x = at + offset. offset and exp(logWeight) are in scales.
+	// add adds the integration point x = at + offset b with weight b exp(logWeight).
 	add := func(at int64, offset, logWeight float64) {
 		total := logWeight
 		for j, n := range counts {

@@ -13,7 +13,7 @@ import (
 // Mechanism answers queries at a fixed privacy cost. The kind of noise, the noise parameters and the caps on
 // queries and answers determine the cost.
 type Mechanism interface {
-	// Event returns the event of a whole session in the worst case, in which both caps are used up.
+	// Event returns the worst-case event of a whole session, which uses up both caps.
 	Event() accountant.Event
 	// Start begins a session. It fails unless r charges exactly Event and is unused. A key must not be used
 	// for two sets of votes, so derive it from a hash of the votes.
@@ -50,7 +50,7 @@ var ErrExhausted = errors.New("aggregate: exhausted")
 
 // rule decides single queries. A session first calls draw, which reads no votes, and then decide.
 type rule interface {
-	// noise returns the name and the parameters of the noise. The key of the noise derives from both.
+	// noise returns the name and the parameters of the noise. The key of the noise is derived from them.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
 	decide(counts, noise []int64) Answer
@@ -108,7 +108,7 @@ func argmax(counts, noise []int64) int {
 	return best
 }
 
-// sampler returns Gaussian noise. An error names the config field.
+// sampler returns Gaussian noise. The error message contains the config field.
 func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	d, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -126,7 +126,6 @@ func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	return d, checkCap("Queries", queries, maxQueries)
 }
 
-// checkCap reports a cap outside [1, limit].
 func checkCap(field string, n, limit int) error {
 	if n < 1 {
 		return fmt.Errorf("aggregate: %s must be at least 1, not %d: it is what will be charged for", field, n)
@@ -137,5 +136,5 @@ func checkCap(field string, n, limit int) error {
 	return nil
 }
 
-// maxQueries keeps every number of queries exact in float64.
+// maxQueries bounds the number of queries, so that a float64 can hold it exactly.
 const maxQueries = min(1<<53, math.MaxInt)

@@ -16,8 +16,8 @@ type PermuteAndFlipConfig struct {
 // PermuteAndFlip visits the classes in random order and answers with the first accepted class. Class j is
 // accepted with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). The argmax of n_j plus one-sided
 // exponential noise has the same distribution (Ding et al. 2021). At the same Scale it is right more often
-// than Exponential. Both are 2/Scale-differentially private, but many queries cost more than with
-// Exponential, which has a lower Rényi curve.
+// than Exponential. Both are 2/Scale-differentially private. But many queries cost more than with
+// Exponential, which has a smaller Rényi curve.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace
@@ -33,7 +33,7 @@ func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// oneTurn is the rule of PermuteAndFlip, which gives every class one turn.
+// oneTurn is the rule of PermuteAndFlip. Every class has one turn.
 type oneTurn struct{ turns }
 
 func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {

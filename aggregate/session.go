@@ -28,7 +28,7 @@ type session struct {
 	room sync.Pool // of *noises
 }
 
-// start begins a session. It fails unless r charges exactly the event of m.
+// start begins a session. It fails unless r charges exactly m.Event().
 func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key rng.Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
@@ -37,7 +37,7 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 		return nil, fmt.Errorf("aggregate: starting a session: %w", err)
 	}
 	// Two sessions compose only if their noise is independent. So the key depends on the noise parameters and
-	// on the ledger entry. The first entry keeps the plain key, and all later entries derive a new key.
+	// on the ledger entry. All entries but the first derive a new key.
 	name, params := rule.noise()
 	key = key.Derive(name, params...)
 	if n := r.Entry(); n > 1 {
@@ -49,7 +49,7 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 // Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is the rule for a query and the public values of the query that rule and noise may depend on.
+// question is the rule for a query, with public values on which the noise may depend.
 type question struct {
 	rule   rule
 	public []uint64
@@ -103,7 +103,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns a stored answer and done, or an error for a refused query. The caller holds the lock.
+// admit returns a stored answer (done is true), or an error for a refused query. It needs the lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
@@ -136,7 +136,7 @@ type page [1 << pageBits]int32
 
 const pageBits = 6
 
-// codeReused is a bit that marks an answer with the student's label. Labels are far smaller.
+// codeReused is a bit that marks an answer with the student's label. Labels are smaller than this bit.
 const codeReused = 1 << 30
 
 func (g *answerPages) page(query uint64) *page {
@@ -176,7 +176,7 @@ func (g *answerPages) add(query uint64, a Answer) {
 	g.n++
 }
 
-// noises holds the noise of consecutive queries and the random streams of one goroutine.
+// noises holds the noise of consecutive queries, and the random streams of one goroutine.
 type noises struct {
 	values  []int64
 	ends    []int
@@ -184,7 +184,7 @@ type noises struct {
 	ids     []uint64 // identifiers of the query drawn last
 }
 
-// spare returns noises without values. The caller must return it to s.room.
+// spare returns unused noises. The caller must return them to s.room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {
@@ -212,7 +212,7 @@ func (n *noises) of(i int) []int64 {
 const fewQueries = 64
 
 // AskBatch implements [Session]. It draws the noise, which is nearly all of the work, on all cores. It
-// decides in order, so a cap always ends the batch at the same query.
+// decides the queries in order, so a cap always ends the batch at the same query.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil

@@ -7,7 +7,7 @@
 //
 // The sections follow NIST SP 800-226 (2025): the protected data, the strength, its meaning for an attacker,
 // the mechanisms, the charges and their limits, the assumptions, and how to verify the page. Package
-// accountant recomputes every number from the ledger, in the same way for all mechanisms.
+// accountant recomputes every epsilon from the ledger.
 //
 // [New] combines several ledgers on one page, with their total cost. An [About] describes data and purpose.
 //
@@ -16,12 +16,12 @@
 // The last line of a page holds the heads of its ledgers, its claim, the program that wrote it and a digest.
 // The digest is the SHA-256 of the page with 64 zeros as the digest. [Check] reads the ledger up to that head
 // and writes the page again. A page from the same build must be equal byte for byte. For a page from another
-// version, Check compares the digest, the head and the claim. A digest has no key. So if a page of another
-// version was completely forged, only a wrong ε reveals it.
+// version, Check compares the digest, the head and the claim. A digest has no key. So a completely forged
+// page of another version is detected only if ε is wrong.
 //
 // # Guarantee
 //
-// Claims are upper bounds (see [ledger.Summary.Claim]). There is no statement if [ledger.Verify] fails.
+// Claims are upper bounds (see [ledger.Summary.Claim]). [New] fails if [ledger.Verify] fails.
 //
 // # Caveats
 //

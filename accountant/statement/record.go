@@ -17,8 +17,8 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the last line of a page, for programs. It holds the sources and the digest of the page. A digest
-// has no key, so it reveals only accidental changes. [Check] shows that the page agrees with its ledger.
+// record is the machine-readable last line of a page with the ledgers and a digest. A digest has no key, so
+// it reveals only accidental changes. [Check] shows that the page agrees with its ledger.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -59,8 +59,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a Markdown or HTML comment. JSON escapes < and >, so no text can end it
-// early.
+// comment returns the record as a Markdown or HTML comment. JSON escapes < and >, so no text can end the
+// comment early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -69,7 +69,8 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns the position of the digest in a page, or -1. No JSON string contains the quotes of field.
+// digestAt returns the position of the digest in a page, or -1. JSON strings cannot contain the text of
+// field.
 func digestAt(page []byte) int {
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
@@ -87,7 +88,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page. Its digest field is at position at.
+// digest returns the digest of a page whose digest field is at position at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))
@@ -102,7 +103,7 @@ func seal(page []byte) []byte {
 	return page
 }
 
-// ErrPage matches errors of Check about a page that is no statement, was changed, or has a different ledger.
+// ErrPage matches errors of Check if a page is no statement, was changed, or is about a different ledger.
 var ErrPage = errors.New("statement: the page does not hold")
 
 // Checked describes a page that passed Check.
@@ -120,8 +121,8 @@ const (
 	maxLedgers = 1000     // on one page
 )
 
-// Check reports whether a page is an unchanged statement of a ledger. It may call open several times to read
-// the ledger from its first line. Later lines of the ledger do not matter. Errors: [ErrPage].
+// Check verifies that a page is an unchanged statement of a ledger. It may call open several times to read
+// the ledger from the first line. The ledger may have more lines than the page covers. Errors: [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {
@@ -152,7 +153,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	return bad("the statement is about another ledger: line %d of this ledger is different", r.Ledgers[0].Head.Lines)
 }
 
-// again makes the statement of a ledger up to the head on the page.
+// again makes a new statement of the first lines of a ledger, up to the head on the page.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
 	for _, f := range l.Files {

@@ -34,10 +34,10 @@ type Released struct {
 	entries []int64
 }
 
-// mostReleased is the largest number of unnamed outcomes on a page.
+// mostReleased is the largest number of outcomes without a file name on a page.
 const mostReleased = 100
 
-// outcomes collects the committed outcomes of a ledger. Beyond mostReleased it keeps only files in Options.
+// outcomes collects the committed outcomes of a ledger. Beyond mostReleased it keeps only Options.Files.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int
@@ -115,7 +115,7 @@ const (
 	maxField    = 500            // largest field in letters
 )
 
-// About describes the data and their purpose. A statement prints it unchecked. Every field may be empty.
+// About describes the data and their purpose. Its contents cannot be verified. Every field may be empty.
 type About struct {
 	DataSet    string `json:"data_set,omitempty"`
 	Controller string `json:"controller,omitempty"` // the body that decides about the data

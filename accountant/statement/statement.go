@@ -99,7 +99,7 @@ type Source struct {
 	Name   string // name on the page; the file is not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared reports, after reading, whether the ledger was compared with an earlier head. nil: unknown.
+	// Compared reports after reading whether the ledger was compared with an earlier head. It may be nil.
 	Compared func() bool
 }
 
@@ -119,7 +119,7 @@ func (b bound) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(b))
 }
 
-// Attacker bounds an attacker who has all data except whether one unit took part.
+// Attacker bounds an attacker who has all data and guesses only whether one unit is in the data.
 type Attacker struct {
 	Right float64 `json:"right"` // largest probability of a correct guess, at even prior odds
 	Curve bool    `json:"curve"` // computed from the trade-off curve, not from one (epsilon, delta)
@@ -198,7 +198,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one makes the statement of one ledger. It marks the released files in found.
+// one makes the statement of one ledger. It sets found[hash] for released files.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -231,7 +231,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		s.Claims = append(s.Claims, Claim{&upper, delta})
 	}
 	s.Warning = Warning(s.epsilon())
-	// The events are fixed only in mode Reserved. Otherwise only the budget is known.
+	// Only in mode Reserved are the events fixed in advance. In mode Filter only the budget is a bound.
 	var fixed []accountant.Event
 	if cfg.Mode == ledger.Reserved && !sum.Exhausted {
 		fixed = sum.Schedule.Events
@@ -302,7 +302,7 @@ func short(x float64) float64 {
 // Parts splits an event into the mechanisms that it runs.
 func Parts(e accountant.Event) []accountant.Part { return accountant.Describe(e, digits, most) }
 
-// charged combines equal parts of events, in order of first appearance.
+// charged returns the parts of all events. Equal parts are merged, in order of first appearance.
 func charged(events []accountant.Event) []accountant.Part {
 	parts := []accountant.Part{}
 	at := map[[2]string]int{}

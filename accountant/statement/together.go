@@ -13,10 +13,10 @@ import (
 
 // together makes one statement of several ledgers, with the total cost to the same people.
 //
-// Each claim is an (ε, δ) bound that was fixed before its ledger released anything. By basic composition all
-// ledgers together are (Σ ε, Σ δ)-DP, even if they are used side by side. Ledgers of mode Reserved are also
-// composed by Rényi divergences at the sum of their δ. The total is the smaller bound. It is valid if no
-// budget was chosen after a release of another ledger. The page mentions this.
+// Each ledger fixed an (ε, δ) bound before the first release. By basic composition all ledgers together are
+// (Σ ε, Σ δ)-DP, also if their releases are interleaved. Ledgers of mode Reserved are also composed by Rényi
+// divergences at Σ δ. The total is the smaller bound. It assumes that no budget was chosen after a release of
+// another ledger. The page mentions this.
 func together(all []*Statement) (*Statement, error) {
 	first := all[0]
 	for i, b := range all {

@@ -102,7 +102,7 @@ func digits(x float64) string { return number.Digits(x, 5) }
 // most formats a part of a claim with at most five digits, rounded up.
 func most(x float64) string { return number.DigitsUp(x, 5) }
 
-// up formats a claim with four decimals, rounded up. A claim below 0.1 has four digits.
+// up formats an epsilon with four decimals, rounded up. An epsilon below 0.1 has four digits.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "none known"
@@ -124,7 +124,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed returns a copy with plain text from outside. The JSON form keeps the original text.
+// printed returns a copy whose names and texts are safe to print (see Plain). JSON keeps the original text.
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
@@ -170,7 +170,7 @@ func (s *Statement) title() string {
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the most important sentence of the page and whether it is a warning.
+// verdict returns the main sentence of the page and whether the sentence is a warning.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -287,9 +287,9 @@ func row(cells ...any) string {
 	return "| " + strings.Join(texts, "\t")
 }
 
-// layout parses sections. A line "## " is a title, and "| " is a row of cells with tabs between them. The
-// first row is the header. "- " is an item of the list, and "$ " is a command. Other lines are paragraphs
-// before or after the table. An item or paragraph continues until an empty line or a different kind of line.
+// layout parses sections. "## " starts a title, and "| " a row of cells with tabs between them. The first row
+// is the header. "- " starts an item of the list, and "$ " a command. Other lines are paragraphs before or
+// after the table. An item or paragraph continues until an empty line or a different kind of line.
 func layout(text string) []section {
 	var all []section
 	var s *section
@@ -324,7 +324,7 @@ func layout(text string) []section {
 	return all
 }
 
-// OfSeal explains a seal of another version with a different epsilon. It returns "" for other ledgers.
+// OfSeal explains why the epsilon of the seal and of this version differ. It returns "" if they agree.
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {

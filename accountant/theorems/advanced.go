@@ -23,8 +23,8 @@ const (
 )
 
 // NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It searches
-// for the best split of delta. The parts are the theorem's slack d, the fixed deltas of events, and a delta
-// for each event with an epsilon-delta curve. Lower is always 0.
+// for the best split of delta into the theorem's slack d, fixed deltas of events, and deltas for events with
+// an epsilon-delta curve. Lower is always 0.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
@@ -64,7 +64,7 @@ func momentsOf(rs []runs) lossMoments {
 	return m
 }
 
-// roundUp raises a bound by the rounding error of its few operations.
+// roundUp raises a bound by more than its rounding error.
 func roundUp(eps float64) float64 {
 	if math.IsNaN(eps) {
 		return math.Inf(1)
@@ -92,10 +92,10 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 // different ones, are composed exactly. This uses the distribution of the total loss of randomised responses.
 //
 // Many different epsilons are composed on a grid of 4096 losses. Each mass is split between its two
-// neighbours so that the totals under both distributions stay the same. This errs upwards by a fraction of a
+// neighbours so that the totals under both distributions stay the same. This overestimates by a fraction of a
 // cell. No fast method is exact (Murtagh, Vadhan 2016). NewAdvanced is used beyond 512 different epsilons or
 // about 10^9 equal runs. It is also used for delta below 1e-200 on the grid, and below 1e-290 otherwise. All
-// events with an epsilon-delta curve get the same delta, in the best split. Lower is always 0.
+// events with an epsilon-delta curve get the same part of delta, by the best split. Lower is always 0.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }
@@ -111,7 +111,7 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	if !(slack > 1e-290) || math.IsInf(fallback, 1) || len(rs) == 0 {
 		return fallback
 	}
-	// The mass outside the windows is charged as failure. It is e^-40 times slack in total.
+	// The mass outside the windows is charged as a failure of probability e^-40 times slack in total.
 	logCut := math.Log(slack) - 40 - math.Log(float64(2*len(rs)))
 	windows := make([]lossWindow, len(rs))
 	atoms, widest := 1.0, 0.0
@@ -147,7 +147,7 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	w.logq = -r.epsilon - math.Log1p(math.Exp(-r.epsilon))
 	w.logp = -math.Log1p(math.Exp(-r.epsilon))
 	mode := min(r.count, int64(float64(r.count)*math.Exp(w.logp)))
-	// No mass outside exceeds the mass at the edge, and there are at most count masses.
+	// Each of the at most count masses outside is at most the mass at the edge.
 	low := logCut - math.Log(float64(r.count)+1)
 	edge := func(lo, hi int64, rising bool) int64 {
 		for lo < hi {
@@ -183,8 +183,8 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 
 // gridLaw composes windows on a grid of losses. A cell is 1/4096 of the total spread. For a mass m at loss l
 // + x between the grid points l and l + h, the right point gets m (1 - e^-x)/(1 - e^-h) and the left point
-// the rest. The totals under both distributions stay the same, and no hockey-stick divergence gets smaller.
-// Nothing is subtracted, so rounding errors are relative.
+// the rest. This keeps the total masses under both distributions, and no hockey-stick divergence gets
+// smaller. All terms are positive, so rounding errors are relative.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {
@@ -207,7 +207,7 @@ func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	return atoms
 }
 
-// lossGrid is a mass function on the cells first, first+1, ...
+// lossGrid holds masses at the grid points first, first+1, ......
 type lossGrid struct {
 	first int
 	mass  []float64
@@ -246,7 +246,7 @@ func (g lossGrid) convolve(o lossGrid) lossGrid {
 	return out
 }
 
-// trim cuts off at most cut on each side. The caller must have charged this mass.
+// trim removes a mass of at most cut on each side. The caller must charge this mass.
 func (g lossGrid) trim(cut float64) lossGrid {
 	lo, hi := 0, len(g.mass)
 	for sum := 0.0; lo < hi-1; lo++ {

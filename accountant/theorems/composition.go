@@ -11,14 +11,14 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs is count mechanisms. Each is pure epsilon-DP after its delta is accounted for separately.
+// runs is count runs of a pure epsilon-DP mechanism. Deltas are accounted separately.
 type runs struct {
 	epsilon float64
 	count   int64
 }
 
-// composition is the common part of the accountants by composition theorems. It holds the events. It splits
-// delta into failures, the deltas of the runs, and the slack of the theorem.
+// composition implements the accountants by composition theorems. It splits delta into failures, the deltas
+// of the runs, and the slack of the theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
@@ -26,7 +26,7 @@ type composition struct {
 	// runs are distinct and ascending.
 	bound func(rs []runs, slack float64) float64
 	// split is bound or a faster approximation. It guides the search for the best split of delta between
-	// trade-offs and the theorem. Nil means that the theorem cannot use slack. The trade-offs then get all.
+	// slack and the events with an epsilon-delta curve. Nil means that the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -39,7 +39,7 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 
 // NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
 // Kenthapadi, McSherry, Mironov, Naor 2006). The remaining delta is divided equally among the runs of events
-// with an epsilon-delta curve. The bound holds for all mechanisms, even if chosen adaptively. Lower is 0.
+// with an epsilon-delta curve. The bound also holds for adaptively chosen mechanisms. Lower is 0.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
@@ -98,9 +98,9 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search splits delta. budget is the delta per run. Each trade-off gets a fraction f of budget, and the
-// theorem the rest. Any f is valid, so an incomplete search only gives a looser bound. search scans
-// log(f/(1-f)) with the fast bound and refines the best point, at last with the real bound.
+// search returns the least epsilon over splits of delta. Each run with an epsilon-delta curve gets a fraction
+// f of budget, and the slack the rest. Any f is valid, so the search need not be exact. search scans
+// log(f/(1-f)) with c.split and refines the best point, finally with c.bound.
 func (c *composition) search(delta, budget float64) float64 {
 	at := func(bound func([]runs, float64) float64, t float64) float64 {
 		return c.at(bound, delta, budget/(1+math.Exp(-t)))
@@ -116,7 +116,7 @@ func (c *composition) search(delta, budget float64) float64 {
 	return best
 }
 
-// walk lowers f by steps from x in either direction, halving the step down to a sixteenth.
+// walk minimises f from x by steps in either direction. It halves the step down to a sixteenth.
 func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	for last := step / 16; step >= last; step /= 2 {
 		if v := f(x + step); v < fx {
@@ -133,7 +133,7 @@ func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bo
 	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
 
-// failure returns the sum of the failures of whole subtrees, rounded up.
+// failure returns the sum of the failure probabilities, rounded up.
 func (c *composition) failure() float64 {
 	sum := 0.0
 	for i, d := range c.events.failures.Keys {
@@ -142,7 +142,7 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 - product of (1 - delta_i) over all runs, rounded up. Each trade-off has delta share.
+// spent returns 1 - product of (1 - delta_i) over all runs, rounded up. share is the delta_i of curves.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -161,8 +161,8 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns epsilon if every trade-off has delta share. The deltas of the runs leave slack = (delta - d)/(1
-// - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
+// at returns epsilon if every run with an epsilon-delta curve uses a delta of share. The slack is (delta -
+// d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
@@ -184,8 +184,8 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops runs of no cost. Counts whose sum
-// exceeds int64 stay separate.
+// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops runs of epsilon 0. It does not
+// merge counts whose sum exceeds int64.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]
@@ -201,8 +201,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta, to the last bits, at which the epsilon of at is at most epsilon. at
-// must return an epsilon that does not increase with delta.
+// deltaByEpsilon returns the least delta for which the function at returns at most epsilon. The result of at
+// must not increase with delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {
@@ -226,7 +226,7 @@ func deltaByEpsilon(
 		best.Upper = 1
 		return best, nil
 	}
-	// Regula falsi (Illinois) in log delta: hi meets the target, lo does not.
+	// Regula falsi (Illinois) in log delta. At hi epsilon suffices, and at lo it does not.
 	delta := almost
 	lo, hi := math.Log(1e-307), 0.0
 	flo, fhi := math.Inf(1), best.Upper-epsilon

@@ -2,12 +2,12 @@
 // bounds.
 //
 // [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. They hold for every
-// mechanism. They cannot use that Gaussian noise makes large losses unlikely. [Concentrated] accounts by
+// mechanism. But they ignore that large losses of Gaussian noise are improbable. [Concentrated] accounts by
 // zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as published
 // in 2016. All implement the Accountant of package accountant. RDP and PLD of package accountant are as tight
 // or tighter for the events they support. The accountants here serve comparison, teaching and checks.
 //
-// [NewStrongComposition] and [NewCentralLimit] return an [Estimate], which cannot be mistaken for a bound.
+// [NewStrongComposition] and [NewCentralLimit] return an [Estimator], whose results are no bounds.
 //
 // # Guarantee
 //

@@ -8,17 +8,17 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Estimate is an epsilon that is not a guarantee. Its separate type keeps it out of code that charges,
-// calibrates or states privacy.
+// An Estimate is an epsilon that is not a guarantee. Because of the separate type, code that charges or
+// calibrates does not accept it.
 type Estimate struct {
 	Epsilon float64
 	Flaw    string // the reason why Epsilon is not a bound, in a sentence
 }
 
-// An Estimator computes an epsilon by a published method without proof. It composes like an Accountant.
-// Queries change nothing.
+// An Estimator computes an epsilon by a published method without proof. Estimate does not change the
+// Estimator.
 type Estimator interface {
-	// Compose adds count runs of e, as in Accountant.
+	// Compose adds count runs of e.
 	Compose(e accountant.Event, count int64) error
 	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
 	Estimate(delta float64) (Estimate, error)
@@ -73,12 +73,12 @@ func (g *gaussianSteps) steps() []step {
 	return steps
 }
 
-// NewStrongComposition returns an empty estimate by strong composition. The moments accountant was compared
-// with this method when it was published (Abadi et al. 2016, section 5.1). The classical Gaussian mechanism
-// has epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced
-// composition (Dwork, Rothblum, Vadhan 2010) adds the steps, with the best split of delta. Two parts are not
-// valid. Amplification is not linear: log(1 + q(e^epsilon - 1)) is larger. The classical Gaussian needs
-// epsilon_0 below 1. NewAdvanced is the valid form.
+// NewStrongComposition returns an empty estimate by strong composition. The paper of the moments accountant
+// compares with this method (Abadi et al. 2016, section 5.1). The classical Gaussian mechanism has epsilon_0
+// = sqrt(2 log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced composition
+// (Dwork, Rothblum, Vadhan 2010) adds the steps, with the best split of delta. Two parts are not valid.
+// Amplification is not linear, because log(1 + q(e^epsilon - 1)) is larger. The classical Gaussian needs
+// epsilon_0 below 1. NewAdvanced is valid.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
@@ -106,8 +106,8 @@ func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 }
 
 // NewCentralLimit returns an empty estimate by the central limit theorem of Gaussian differential privacy
-// (Bu, Dong, Long, Su 2020). It replaces many sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2} -
-// 1)). The error has an unknown sign. It is large for few steps or small q. Most often the estimate is too
+// (Bu, Dong, Long, Su 2020). It approximates T sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2}
+// - 1)). The error has an unknown sign. It is large for few steps or small q. Most often the estimate is too
 // small.
 func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	const flaw = "a limit for infinitely many steps, usually too small"

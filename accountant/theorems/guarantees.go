@@ -10,8 +10,8 @@ import (
 
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event tree split for the composition theorems. The theorems use only the (epsilon, delta)
-// of a mechanism. Events with an epsilon-delta curve, such as Gaussian noise, get their delta later.
+// guarantees is an event split into mechanisms with a fixed (epsilon, delta), and mechanisms with an
+// epsilon-delta curve (tradeoffs), such as Gaussian noise.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]
@@ -200,7 +200,7 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// refusal returns the error by which RDP rejects an event, or another error if RDP supports the event.
+// refusal returns the error for an unsupported event. If RDP also rejects the event, the error is from RDP.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -217,7 +217,7 @@ func hasTradeoff(p accountant.Properties) bool {
 }
 
 // tradeoffEpsilon returns the epsilon of one run at delta > 0. It is exact for continuous Gaussian noise
-// (Balle, Wang 2018). Otherwise it is by zCDP. For a sampled event it is amplified.
+// (Balle, Wang 2018), and by zCDP for other noise. For a sampled event it includes amplification.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)

@@ -48,7 +48,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho, and the failure probability under which it holds.
+// Rho returns the composed rho, and the probability of a failure, on which rho may not hold.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
@@ -149,10 +149,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to another delta, at. It returns the least epsilon that
-// every mechanism with the guarantee has at this delta. It returns +Inf if at is below delta. The worst
+// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the parameter at. It returns the least
+// epsilon that holds at this delta for every such mechanism. It returns +Inf if at is below delta. The worst
 // mechanism fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015).
-// The delta of this response at e is (e^epsilon - e^e)/(1 + e^epsilon). So the result is exact.
+// The delta of this response at an epsilon e is (e^epsilon - e^e)/(1 + e^epsilon). So the result is exact.
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -169,10 +169,10 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 	return math.Max(0, epsilon+math.Log1p(-less)+4e-16*(1+epsilon))
 }
 
-// TPR bounds the true positive rate of a test with false positive rate fpr, as far as rho allows. The output
-// of a test is one bit. Its divergence, at any order and in either direction, is at most the divergence of
-// the run. The bound is the best test within these limits, checked on a grid of orders. Each order is valid
-// alone, so a finer grid could only lower the bound.
+// TPR bounds the true positive rate of a membership test with false positive rate fpr. The output of a test
+// is one bit. The divergence of this bit, at any order and in either direction, is at most the divergence of
+// the run. The bound is the largest rate that satisfies this on a grid of orders. Each order gives a valid
+// bound.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)
@@ -181,18 +181,17 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if math.IsInf(rho, 1) || fpr == 1 {
 		return 1, nil
 	}
-	// Invariant: values from hi on are not allowed, or hi is 1. Values below hi may be allowed.
+	// Rates above hi are impossible, or hi is 1.
 	_, hi := mathx.Halve(50, func(p float64) bool { return !bitAllowed(p, fpr, rho) }, fpr, 1)
 	// With failure f a test of false positive rate x has true positive rate at most (1-f) g(x/(1-f)) + f.
 	// Here g is the bound of rho alone, concave with g(0) >= 0. So the rate is at most g(x) + f. The argument
-	// needs failures that are mixtures. All events with a rho have them: WithFailure by definition, and an
-	// (epsilon, f)-private mechanism by Kairouz, Oh, Viswanath 2015, with the rho of epsilon. A divergence
-	// that holds only on an event of probability 1-f would allow more.
+	// needs failures that are mixtures. All events with a rho have such failures: WithFailure by definition,
+	// and (epsilon, f)-DP mechanisms by Kairouz, Oh, Viswanath 2015. A divergence that holds only with
+	// probability 1-f would allow more.
 	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
-// bitAllowed reports whether two bits with probabilities p and q of being 1 are within rho in both
-// directions.
+// bitAllowed reports whether Bernoulli(p) and Bernoulli(q) are within rho-zCDP in both directions.
 func bitAllowed(p, q, rho float64) bool {
 	if p == q {
 		return true
@@ -205,7 +204,7 @@ func bitAllowed(p, q, rho float64) bool {
 	for i := -80; i <= 120; i++ {
 		a1 := math.Exp2(float64(i) / 8) // order - 1, from 2^-10 to 2^15
 		most := a1 * (1 + a1) * rho * (1 + 1e-12)
-		// log of p^a q^(1-a) + (1-p)^a (1-q)^(1-a), and with p and q exchanged
+		// log of p^a q^(1-a) + (1-p)^a (1-q)^(1-a). For reverse, p and q are exchanged.
 		forward := mathx.LogAddExp(one+a1*ratioOne, zero+a1*ratioZero)
 		reverse := mathx.LogAddExp(one-(1+a1)*ratioOne, zero-(1+a1)*ratioZero)
 		if math.Max(forward, reverse) > most+1e-13 {

@@ -12,12 +12,12 @@ const (
 	unitsAtOnce = 192
 	// rowsAtOnce is the number of private rows per product.
 	rowsAtOnce = 192
-	// panelRows is the number of questions per product. Their products with rowsAtOnce rows fit into the
-	// second-level cache, and the number of cache lines is odd.
+	// panelRows is the number of questions per product. The products of a panel with rowsAtOnce rows fit into
+	// the L2 cache. The number of cache lines per row is odd.
 	panelRows = 496
 )
 
-// panel holds consecutive public rows in the layout of a matrix product.
+// panel holds consecutive public rows, packed for matrix products.
 type panel struct {
 	packed  kernel.Packed[float32]
 	first   int // index of the first row among all questions
@@ -77,8 +77,8 @@ func below(x float64) float32 {
 	return f
 }
 
-// offerRow offers all questions of a panel to a unit with one row. products are the products of this row with
-// the questions. It computes a distance only if the product allows the question to be kept.
+// offerRow calls offer for all questions of a panel, for a unit with one row. products are the products of
+// this row with the questions. A distance is computed only if the product does not exclude the question.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -87,8 +87,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers single-row units from row first on to question q of a panel. It offers only rows whose
-// bit in marks is set. It computes distances as offerRow does.
+// offerSample calls offer for units of one row, for question q of a panel. The rows start at the index first,
+// and only rows with a bit in marks are offered.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -103,7 +103,7 @@ func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, fi
 	}
 }
 
-// chances yields the indices at which product minus half a norm is not below floor. floor may rise meanwhile.
+// chances yields the indices at which products - halves is not below *floor. The loop body may raise *floor.
 func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
 	return func(yield func(j int) bool) {
 		for j := 0; ; j++ {
@@ -114,15 +114,15 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a bound on products of a row with other rows. largest is the largest squared norm of the
-// other rows. Let D be the least distance beyond n. If a product minus half the other norm is below the
-// bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN.
+// floor returns a bound for products of a row with other rows. largest is the largest squared norm of those.
+// Let D be the largest squared distance that n keeps. If a product minus half the other squared norm is below
+// the bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN.
 //
 // Proof. Let N and T be the squared norms of the row and of the other row, and let P be the product. Rounding
-// preserves order and halves are rounded down. So if the rounded P - halves is below the bound, the exact P -
-// T/2 is also below it. Then N + T - 2P exceeds D by twice the amount that the bound subtracts. This excess
-// is larger than the rounding errors of the bound and of N + T in squared. The other roundings in squared
-// preserve order, and D is a float32. So the result of squared is at least D.
+// is monotone, and halves are rounded down. So if the rounded P - halves is below the bound, the exact P -
+// T/2 is also below the bound. Then N + T - 2P exceeds D by twice the amount that the bound subtracts. This
+// excess is larger than the rounding errors of the bound and of N + T in squared. The other roundings in
+// squared are monotone, and D is a float32. So the result of squared is at least D.
 func (n *nearest) floor(norm, largest float64) float32 {
 	if !n.full {
 		return float32(math.Inf(-1))
@@ -142,17 +142,17 @@ func newBlock(questions int) *block {
 	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
 }
 
-// multiply sets products for rows [from, to) and a panel. At most rowsAtOnce rows are allowed. The products
-// of a row depend only on that row and on the panel.
+// multiply sets products for at most rowsAtOnce rows [from, to) and a panel. The products of a row depend
+// only on this row and the panel.
 func (b *block) multiply(p *panel, g grouped, from, to int) {
 	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
 }
 
-// of returns the values of one unit, where x has one value per unit and question.
+// of returns the values of one unit. x has one value per unit and question.
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label for units [from, to) from the nearest row of each unit. At most unitsAtOnce
-// units are allowed. The earlier row wins a tie.
+// measure sets distance and label for at most unitsAtOnce units [from, to), from the nearest row of each
+// unit. The earlier row wins a tie.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

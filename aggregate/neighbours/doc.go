@@ -3,9 +3,9 @@
 // [KNearest] is private k-NN (Zhu, Yu, Chandraker, Wang 2020, "Private-kNN"). Each question draws a Poisson
 // sample of the units. The K nearest units of the sample vote, and the noisy argmax of the votes is released.
 //
-// [NearestQuestions] reverses the roles: each unit votes only at the Votes questions nearest to it. All
-// counts are released with noise. Lin et al. 2024 (Private Evolution, the nearest-neighbour histogram) rank
-// synthetic images by such a histogram with one vote per record. Here a cell is a question and a class.
+// [NearestQuestions] reverses the roles. Each unit votes only at its nearest questions, and Votes is their
+// number. The count of every question and class is released with noise. Lin et al. 2024 (Private Evolution,
+// nearest-neighbour histogram) rank synthetic images by such counts with one vote per record.
 //
 //	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
 //	m, err := neighbours.NewNearestQuestions(config)
@@ -15,10 +15,10 @@
 // # Units
 //
 // A unit has one vote at a question, whatever its number of rows. The vote is the class of its nearest row.
-// The earlier row wins a tie within a unit, the unit with the earlier first row wins a tie between units, and
-// the earlier question wins a tie between questions. Distances are Euclidean, in float32, from row-exact
-// products ([github.com/pate-go/pate/internal/kernel]). So a distance depends, to the last bit, on no other
-// private row. Removing a unit removes one element from a list and keeps the order of all other elements.
+// The earlier row wins a tie within a unit. The unit with the earlier first row wins a tie between units. The
+// earlier question wins a tie between questions. Distances are Euclidean, in float32, from row-exact products
+// ([github.com/pate-go/pate/internal/kernel]). So no bit of a distance depends on other private rows.
+// Removing a unit removes one element from a list and keeps the order of all other elements.
 //
 // # Guarantee
 //
@@ -35,22 +35,22 @@
 //
 // S has the same distribution in both, because units are drawn independently. Hockey-stick divergences and
 // moments of the likelihood ratio are jointly convex. So in either order the divergence is at most the
-// average over S of the divergence between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The noisy
-// counts dominate that pair. The pair for two changed counts dominates the pair for one. Domination carries
-// over to the mixture (Zhu, Dong, Wang 2022, Theorem 11). So a question is PoissonSampled{q, GNMax{Sigma}}.
-// Questions compose because each draws its own sample. One sample for all questions would cost more.
-// Sensitivity 1 would be valid only if no vote were pushed out.
+// average over S of the divergence between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The pair of
+// the noisy counts dominates (P, Q). The pair for two changed counts dominates the pair for one. Domination
+// carries over to the mixture (Zhu, Dong, Wang 2022, Theorem 11). So a question is PoissonSampled{q,
+// GNMax{Sigma}}. Questions compose because each draws its own sample. One sample for all questions would cost
+// more. Sensitivity 1 would be valid only if no vote were pushed out.
 //
-// NearestQuestions. The votes of a unit depend only on that unit and on public rows. Adding a unit raises
+// NearestQuestions. The votes of a unit depend only on this unit and on public rows. Adding a unit raises
 // Votes counts by one, each at a different question. The counts have independent noise. So the release costs
 // as much as Votes releases of one count with sensitivity 1: Repeated{DiscreteGaussian{Sigma, 1}, Votes}, for
 // any number of questions. Labels and other functions of the released counts have no extra cost.
 //
-// Replacing a unit may change twice as many counts. No event covers this, and a ledger of replace_one is
-// refused.
+// Replacing a unit may change twice as many counts. No event covers this, so a ledger of replace_one is an
+// error.
 //
 // # Caveats
 //
-// Features must be public functions of a row. Private rows must not influence the choice of questions. Do not
-// use a key for two sets of rows or questions, and derive it from their hash. Running time is not constant.
+// Features must be public functions of a row. Private rows must not influence the choice of questions. Derive
+// the key from a hash of rows and questions. Running time is not constant.
 package neighbours

@@ -59,7 +59,7 @@ func (m *KNearest) Event() accountant.Event {
 	}
 }
 
-// questionsAtOnce is the number of questions per pass over private rows. It affects the order of additions.
+// questionsAtOnce is the number of questions per pass over private rows.
 const questionsAtOnce = 32
 
 // Release returns the label of every question. It fails unless r charges exactly Event under add_remove and
@@ -91,7 +91,7 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 	return labels, nil
 }
 
-// each calls use with the votes at every question, from several goroutines.
+// each calls use with the votes of every question, from several goroutines.
 func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, questions dense.Matrix, use func(question int, votes []int)) error {
 	g := private.group()
 	batches := (questions.Rows + questionsAtOnce - 1) / questionsAtOnce
@@ -148,8 +148,8 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 	return ctx.Err()
 }
 
-// begin uses up the reservation and returns the key of the charge. The key depends on the ledger entry, the
-// mechanism and its parameters, so two charges never share noise.
+// begin uses up the reservation and returns the key for the noise. The key depends on the ledger entry, the
+// mechanism and the parameters, so two charges never share noise.
 func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, params ...uint64) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("neighbours: zero Key: make one with rng.NewKey or rng.SeedKey")

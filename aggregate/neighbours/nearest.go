@@ -1,19 +1,19 @@
 package neighbours
 
-// near is a place (a unit or question), its distance, and the class of the row at that distance.
+// near is a candidate (a unit or a question) with its distance and the class of its row.
 type near struct {
 	distance float32
 	label    int32
 	at       int
 }
 
-// before orders places by distance and then by at. No two places are equal.
+// before orders candidates by distance and then by index.
 func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the first k of all offered places. Places must be offered in ascending order of at. It keeps
-// up to 2k places before it drops all but k, so the cost per place does not depend on k.
+// nearest keeps the k nearest of all offered candidates. They must be offered in ascending order of index.
+// nearest stores up to 2k candidates before it drops all but k, so the cost of offer does not depend on k.
 type nearest struct {
 	k    int
 	kept []near
@@ -23,10 +23,10 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether a place at this distance is certain to be dropped. The earlier place wins a tie.
+// beyond reports whether a candidate at this distance would be dropped. The earlier candidate wins a tie.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
-// offer keeps a place that may be among the first k.
+// offer adds a candidate.
 func (n *nearest) offer(place near) {
 	if n.beyond(place.distance) {
 		return
@@ -36,13 +36,13 @@ func (n *nearest) offer(place near) {
 	}
 }
 
-// first returns the first k of all offered places, unordered. It returns all places if fewer were offered.
+// first returns the k nearest candidates, unordered, or all candidates if fewer were offered.
 func (n *nearest) first() []near {
 	n.cut()
 	return n.kept
 }
 
-// cut drops all but the first k places, by quickselect (Hoare 1961).
+// cut drops all but the k nearest candidates, by quickselect (Hoare 1961).
 func (n *nearest) cut() {
 	h := n.kept
 	if len(h) < n.k {

@@ -42,7 +42,7 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts for an added or removed unit. The unit changes Votes counts by one.
+// Event returns the event of all counts for an added or removed unit, which changes Votes counts by one.
 func (m *NearestQuestions) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -121,7 +121,7 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 	return out, ctx.Err()
 }
 
-// ballot counts the votes that one goroutine processes.
+// ballot has the counts and the memory of one goroutine.
 type ballot struct {
 	classes int
 	counts  []int64
@@ -129,7 +129,7 @@ type ballot struct {
 	places  []nearest // one per unit
 }
 
-// vote counts the votes of at most unitsAtOnce units, [from, to), each at its nearest questions.
+// vote adds the votes of at most unitsAtOnce units [from, to). Each unit votes at its nearest questions.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {

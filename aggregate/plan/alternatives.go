@@ -18,12 +18,13 @@ type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
-	// Queries is for Alternatives: the largest number of queries. 0 means the number of examples.
+	// Queries is the largest number of queries of Alternatives. 0 means the number of examples.
 	Queries int
-	// MinLabels is for ForLabels: the least expected number of correct labels unless all queries are asked.
+	// MinLabels is the least expected number of correct labels of ForLabels, unless all queries are asked.
 	MinLabels float64
-	// Steady is for ForLabels, if the accuracy of the teachers is unknown. ForLabels then prefers GNMax with
-	// noise of a fifth of the teachers and as many queries as the budget allows, if this plan meets the goal.
+	// Steady is for ForLabels if the accuracy of the teachers is unknown. ForLabels then prefers GNMax with
+	// noise of a fifth of the number of teachers and as many queries as the budget allows. The plan must meet
+	// the goal.
 	Steady bool
 	// Accountant is the accountant of the ledger, which has mode reserved. "" means accountant.ByAuto.
 	Accountant accountant.Method
@@ -49,11 +50,11 @@ func (g Goal) Validate() error {
 // ErrNoPlan matches the error if no tried setting meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns the best setting of every mechanism that meets the goal. The settings are ordered by
-// expected correct answers, and the first setting is the plan. For Confident-GNMax it adds the best settings
-// at thresholds of 20, 40, 60, 80 and 100 % of the votes. Noise is rounded up to six digits, as commands
-// print it. Errors: [ErrNoPlan]. The search uses Rényi accounting at an epsilon that requires as much GNMax
-// noise as the goal. The resulting settings then get the noise that the goal's accountant requires.
+// Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
+// answers. For Confident-GNMax it adds the best settings at thresholds of 20, 40, 60, 80 and 100 % of the
+// votes. Noise is rounded up to six digits, as commands print it. Errors: [ErrNoPlan]. The search uses Rényi
+// accounting at an epsilon that requires as much GNMax noise as the goal. Then the noise is set to what the
+// goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal G
 	return out, nil
 }
 
-// search returns the settings that meet goal under approximate accounting, by expected correct answers.
+// search returns the settings that meet goal by Rényi accounting, ordered by expected correct answers.
 func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, error) {
 	thin := c.thinned(maxSearched)
 	settings, err := thin.confidentSettings(ctx, goal, most)
@@ -119,7 +120,7 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return c.meeting(ctx, settings, goal)
 }
 
-// maxSearched is the number of examples in a search. Its results are evaluated on all examples.
+// maxSearched is the number of examples in a search. The found settings are evaluated on all examples.
 const maxSearched = 2000
 
 // thinned returns at most limit of the examples, evenly spaced.
@@ -136,8 +137,7 @@ func (c cases) thinned(limit int) cases {
 	return t
 }
 
-// accurate scales the noise of s until s uses up the goal's budget. If the accuracy is then slightly too low,
-// accurate reduces the number of queries.
+// accurate scales the noise of s to the goal's budget. While the accuracy is too low, it reduces the queries.
 func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)
@@ -173,8 +173,8 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries finds the number of queries, up to most, with the most correct answers. The mechanism must
-// always answer. It tries a ladder of numbers, then 15 numbers around the best rung.
+// bestQueries returns the setting with the most correct answers for up to the given number of queries. The
+// mechanism must always answer. The search tries the numbers of ladder, then 15 numbers around the best.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0
@@ -218,7 +218,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	return best, found, nil
 }
 
-// ladder returns n and smaller numbers down to 1. Each is about a seventh below the previous number.
+// ladder returns n and smaller numbers down to 1. Each number is about 6/7 of the previous number.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

@@ -15,8 +15,9 @@ import (
 //
 //	Q/(2 sigma1^2) + A/sigma2^2 = rho.
 //
-// The grid covers the threshold, Q, the fraction of rho for tests, and A: the expected number of answers plus
-// a few standard deviations. The result is the best setting and the best for each fifth of the votes.
+// The grid covers the threshold, Q and the fraction of rho for tests. A is the expected number of answers
+// plus a few standard deviations. The result is the best setting and the best settings at thresholds of 20,
+// 40, ... % of the votes.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {
@@ -88,7 +89,7 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best setting of all and the best of every every-th row, without duplicates.
+// pick returns the best setting of all rows and the settings of some rows at equal distances.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -106,12 +107,12 @@ func pick(best []candidate, every int) []aggregate.Setting {
 	return out
 }
 
-// passing returns P[largest + Z >= threshold] for continuous noise. This approximation only ranks settings.
+// passing returns P[largest + Z >= threshold] for continuous Gaussian noise Z, to rank settings.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
 
-// accuracyTable holds the expected number of correct answers, by sigma and by largest count.
+// accuracyTable holds the expected number of correct answers for each sigma and largest count.
 type accuracyTable struct {
 	sigmas  []float64
 	byGroup [][]float64 // by sigma, then by group as in cases.groups
@@ -124,7 +125,7 @@ type largestGroup struct {
 
 const sigmaRatio = 1.06
 
-// newAccuracyTable returns nil if fewer than two sigmas lie in the range of a plan.
+// newAccuracyTable returns nil if fewer than two sigmas lie in the allowed range.
 func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accuracyTable, error) {
 	t := &accuracyTable{}
 	index := make(map[int64]int)
@@ -162,7 +163,7 @@ func byLargest(largest []int64) []largestGroup {
 }
 
 // right returns the expected number of correct answers, interpolated between sigmas. pass holds the
-// probability of an answer in each group. Outside the table it returns 0. It only ranks candidates.
+// probability of an answer in each group. For a sigma outside the table right returns 0.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

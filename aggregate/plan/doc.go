@@ -1,5 +1,5 @@
 // Package plan chooses the parameters of a noisy argmax before a run. For a budget it finds the mechanism,
-// threshold, noise and number of queries with the most correct labels. For given noise it computes the
+// threshold, noise and number of queries with the most correct labels. For fixed noise it computes the
 // privacy cost and the expected number of correct labels.
 //
 //	s := plan.Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}
@@ -10,8 +10,8 @@
 // computes the cost and the expected labels of one [aggregate.Setting].
 //
 // Expected values are sums over the exact output distributions of integer noise, to 1e-9. Only the votes of a
-// [Simulation] are random. Package accountant computes the epsilon of a plan from the mechanism's Event. This
-// epsilon never exceeds the goal.
+// [Simulation] are random. Package accountant computes the epsilon of a plan from the mechanism's Event. The
+// epsilon never exceeds the goal's epsilon.
 //
 // # Caveats
 //

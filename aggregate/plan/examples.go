@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Example is a query for planning. Label is the label that counts as correct.
+// Example is a query with votes for planning. Label is the label that counts as correct.
 type Example struct {
 	Votes aggregate.Histogram
 	Label int
@@ -40,12 +40,12 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
 // query is uniform. Each query has its own probability x that a teacher is right. x has a Beta distribution
 // with mean Accuracy, such that Correlation is the correlation of two teachers being right. Given x, the
-// teachers are independent. A wrong vote names one class, drawn per query, with probability Confusion, and
-// otherwise a uniform wrong class. All teachers vote and are equally good.
+// teachers are independent. With probability Confusion, a wrong vote is for one wrong class, which is drawn
+// once per query. Otherwise it is for a uniform wrong class. All teachers vote and are equally good.
 //
-// The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each. These have accuracy 0.85,
-// correlation 0.43, 72 % of wrong votes in one class and 91.5 % correct pluralities. Without correlation the
-// plurality would always be right, and every plan would be far too optimistic.
+// The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each. These teachers have
+// accuracy 0.85 and correlation 0.43. Of the wrong votes 72 % are for one class, and 91.5 % of pluralities
+// are correct. Without correlation every plurality would be right, and plans would be far too optimistic.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2
@@ -54,11 +54,11 @@ type Simulation struct {
 	Correlation float64 // correlation of two teachers being right, in (0, 1); 0 means DefaultCorrelation
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
 
-	// even replaces random values of x by evenly spaced quantiles, so that a few hundred queries are enough.
+	// even replaces random values of x by evenly spaced quantiles, so that a few hundred queries suffice.
 	even bool
 }
 
-// The defaults replace zero fields of a Simulation.
+// Defaults for zero fields of a Simulation.
 const (
 	DefaultCorrelation = 0.4
 	DefaultConfusion   = 0.7
@@ -244,7 +244,7 @@ type Agreement struct {
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]
 }
 
-// UsualAccuracy is the accuracy of a teacher that plans assume if it is unknown.
+// UsualAccuracy is the accuracy of a teacher that a plan assumes if none is declared.
 const UsualAccuracy = 0.88
 
 // leastCalibration is the least number of labelled queries for a useful estimate of agreement.
@@ -259,8 +259,8 @@ var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two v
 //
 // Let w_ij be the number of wrong votes on class j. Two wrong votes on a query agree with probability A = sum
 // w_ij (w_ij-1) / sum w_i (w_i-1). In a [Simulation] with m+1 classes and confusion c, A = c^2 + (1-c^2)/m.
-// Correlation and confusion are rounded to two digits, and the accuracy is rounded down. Rounding limits what
-// the result reveals, but the result is as private as the examples and the teachers.
+// Correlation and confusion are rounded to two digits, and the accuracy is rounded down. Despite the
+// rounding, the result is as private as the examples and the teachers.
 func Calibrate(examples []Example) (Agreement, error) {
 	c, err := newCases(examples)
 	if err != nil {

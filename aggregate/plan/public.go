@@ -13,18 +13,18 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Public holds public values about votes to be labelled. Plans from Public use no votes.
+// Public holds public facts about teachers and queries. A plan from Public uses no votes.
 type Public struct {
 	Teachers, Classes, Queries int
 	// Agreement is declared for the teachers. A zero Accuracy means [UsualAccuracy]. If Accuracy is declared
 	// without Correlation, a plan must hold for small and large correlations.
 	Agreement
-	// Share and LeastShare, if not 0, come from a pilot and replace Agreement: the mean over queries of the
-	// share of the teachers who vote for the largest class, and a lower bound of that mean.
+	// Share is the fraction of teachers who vote for the largest class, as a mean over queries. LeastShare is
+	// a lower bound of Share. If not 0, they are private estimates that replace Agreement.
 	Share, LeastShare float64
 }
 
-// Numbers of simulated queries in a plan and in a rough plan.
+// Numbers of simulated queries for ForLabels and for Possible.
 const (
 	plannedExamples = 600
 	roughExamples   = 150
@@ -33,15 +33,15 @@ const (
 // smallCorrelation is the second correlation that a plan must cover if only Accuracy is declared.
 const smallCorrelation = 0.1
 
-// world is simulated votes under which a plan must hold.
+// world is a set of simulated votes on which a plan must reach the goal.
 type world struct {
 	cases
 	slack float64 // subtracted from the goal's MinAccuracy
 	only  bool    // the world is for the check of a plan only: no setting is searched in it
 }
 
-// worlds returns simulated votes for each assumed correlation. A plan must hold in every world. The plurality
-// counts as correct. The first world gives the expected labels.
+// worlds returns simulated votes for each assumed correlation. The plurality counts as correct. The first
+// world gives the expected labels of a plan.
 func (p Public) worlds(queries int) ([]world, error) {
 	if p.Share > 0 {
 		return p.sharing(queries)
@@ -92,13 +92,13 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError reports that no plan has enough accurate labels. [Public.Remedy] fills in Epsilon and Teachers.
+// NoPlanError reports that no plan has enough accurate labels. [Public.Remedy] sets Epsilon and Teachers.
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon with a plan on a separate ledger, to 4 %. It is +Inf above 1000. Teachers
-	// is the number of equally good teachers that is enough at the goal's epsilon, to 6 %. It is 0 if 50
-	// times as many, or 2^20, are not enough.
+	// Epsilon is the least epsilon, to 4 %, for which a plan exists on a new ledger. It is +Inf above 1000.
+	// Teachers is the least number of equally good teachers, to 6 %, for which a plan exists at the goal's
+	// epsilon. It is 0 if 50 times as many teachers, or 2^20, do not suffice.
 	Epsilon  float64
 	Teachers int
 }
@@ -113,8 +113,8 @@ func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels, using only public values. The plurality counts as
 // correct. On simulated votes the plan reaches MinAccuracy, and MinLabels unless it asks all queries. budget
-// finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a separate ledger under the
-// goal's accountant. Errors: a *NoPlanError if no plan exists.
+// finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new ledger by the goal's
+// accountant. Errors: a *NoPlanError if no plan exists.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -146,7 +146,7 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 // LeastPerClass is the least useful number of labels per class. Fewer labels hardly train a student.
 const LeastPerClass = 3
 
-// Remedy fills in the fields Epsilon and Teachers of none, using rough plans.
+// Remedy sets the fields Epsilon and Teachers of the error none, using Possible.
 func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	var err error
 	if none.Epsilon, err = p.leastEpsilon(ctx, none.Goal, none.Best); err != nil {
@@ -161,8 +161,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns the plan with the most correct labels in the first world. Its noise is the least that the
-// budget allows, and its accuracy is high enough in all worlds.
+// best returns the plan with the most correct labels in the first world. The plan has the least noise that
+// the budget allows, and meets the accuracy goal in all worlds.
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -198,7 +198,7 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 }
 
 // holds returns s with the least noise that the budget allows. It reduces the queries until the accuracy is
-// high enough in all worlds. It returns the zero Alternative on failure.
+// high enough in all worlds. If this fails, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
@@ -228,7 +228,6 @@ func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, 
 	return Alternative{}, nil
 }
 
-// leastEpsilon returns Epsilon of a NoPlanError.
 func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (float64, error) {
 	const absurd = 1000
 	found, err := least(goal.Epsilon, absurd, 1.04, goal.factor(best), func(epsilon float64) (bool, error) {
@@ -239,7 +238,6 @@ func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (
 	return number.Up(found, 3), err
 }
 
-// leastTeachers returns Teachers of a NoPlanError.
 func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) (int, error) {
 	most := min(50*p.Teachers, maxTeachers)
 	found, err := least(float64(p.Teachers), float64(most), 1.06, goal.factor(best), func(teachers float64) (bool, error) {
@@ -253,7 +251,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates the missing factor in epsilon or Teachers. Labels grow with the square of both.
+// factor estimates by which factor epsilon or Teachers must grow. Labels grow with the square of both.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
 		return 1.6
@@ -261,8 +259,8 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns a number above from that works, within a factor ratio of the least such number. It returns
-// +Inf if no number up to most works. step is the first factor upwards.
+// least returns a number x > from with works(x), within a factor ratio of the least such number. It returns
+// +Inf if no number up to most works. step is the first factor of the search.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -289,8 +287,8 @@ func least(from, most, ratio, step float64, works func(float64) (bool, error)) (
 	return high, nil
 }
 
-// works reports whether a plan exists on a separate ledger. It is fast, for about twenty calls: it uses few
-// simulated votes and Rényi accounting at an equivalent epsilon.
+// works reports whether a plan for goal is likely to exist on a new ledger. It uses Possible and Rényi
+// accounting at an equivalent epsilon, which is fast.
 func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	same, fits, err := goal.equivalent(p.Queries, goal.least(ctx))
 	if err != nil || !fits {
@@ -299,7 +297,7 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return p.Possible(ctx, same, same.least(ctx))
 }
 
-// Possible reports whether [ForLabels] is likely to find a plan. It uses fewer simulated votes.
+// Possible reports whether [ForLabels] is likely to find a plan. It uses fewer simulated votes and is faster.
 func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (bool, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
 		return false, nil
@@ -315,9 +313,8 @@ func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastN
 	return err == nil && p.enough(a, goal), err
 }
 
-// MaxQueries returns the largest number of queries of s that a new ledger accepts, or 0. The noise stays, and
-// a cap on answers scales with the queries. Mode Filter allows later, adaptive charges, and its bound uses
-// Rényi divergences at fixed orders. Mode Reserved may account by privacy loss distributions.
+// MaxQueries returns the largest number of queries with the noise of s that a new ledger with cfg accepts, or
+// 0. A cap on answers scales with the queries.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -349,7 +346,7 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 		}
 		return err == nil, err
 	}
-	// Invariant: low fits. high does not fit or exceeds maxCarried.
+	// Invariant: low queries fit. high queries do not fit, or high exceeds maxCarried.
 	low, high := 0, maxCarried+1
 	for next := min(s.Queries, maxCarried); high-low > 1; {
 		ok, err := fits(next)
@@ -372,13 +369,13 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 // maxCarried exceeds every realistic number of queries.
 const maxCarried = 1 << 30
 
-// noiseShare is the noise of a steady plan divided by the number of teachers. At 0.2 the difference of two
-// noisy counts has a standard deviation of 0.28 of all votes. A gap of 0.9 is then safe, and a small gap is
-// not. Students on splits of MNIST, optdigits, Adult and letter were best near 0.2, whatever the teachers.
+// noiseShare is the noise of the plan of Goal.Steady divided by the number of teachers. At 0.2 the difference
+// of two noisy counts has a standard deviation of 0.28 times the number of votes. Students on splits of
+// MNIST, optdigits, Adult and letter were best near 0.2, with all tested teachers.
 const noiseShare = 0.2
 
-// MaxCount returns the number of queries that GNMax can answer within target, with noise noiseShare times
-// teachers. It is 0 if one query is too many.
+// MaxCount returns the number of queries that GNMax with noise noiseShare times teachers can answer within
+// target. It may be 0.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {
@@ -391,8 +388,8 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 	return n, nil
 }
 
-// steady returns the GNMax plan with as many queries as noiseShare allows, up to all queries. It returns
-// false if the accuracy or the number of labels is too low.
+// steady returns the plan of Goal.Steady. It returns false if the accuracy or the number of labels is too
+// low.
 func (p Public) steady(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {

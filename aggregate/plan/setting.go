@@ -27,7 +27,7 @@ func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distance
 // Alternative is a setting with its privacy cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the exact epsilon of Event at the goal's delta, on a ledger of mode reserved. By proves it.
+	// Epsilon is the epsilon of Event at the goal's delta, by the accountant By.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
@@ -43,11 +43,11 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise bounds the tables of a plan. Noise of 2^20 votes hides the votes of 2^20 teachers.
+// maxPlannedNoise bounds the noise, in votes, and so the size of the tables of a plan.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the privacy cost of s at delta under the accountant by. It adds the expected labels if
-// every query is drawn independently from examples.
+// Evaluate returns the privacy cost of s at delta by an accountant. It adds the expected labels if every
+// query is drawn independently from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -71,7 +71,6 @@ func described(mechanism string) (aggregate.Description, error) {
 	return d, nil
 }
 
-// known returns the description of a mechanism that must be plannable.
 func known(mechanism string) aggregate.Description {
 	d, _ := described(mechanism)
 	return d
@@ -158,7 +157,7 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the fraction of the votes for the largest class in a clear vote.
+// ClearVote is the fraction of the votes that the largest class has in a clear vote.
 const ClearVote = 0.8
 
 // Clear describes the answers of a setting to clear votes.
@@ -168,7 +167,7 @@ type Clear struct {
 	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly returns the answers of s to clear votes of the given number of teachers.
+// Clearly describes the answers of s if the votes are clear.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -196,7 +195,7 @@ func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	return c, nil
 }
 
-// claim fills in the privacy cost of the setting.
+// claim sets the privacy cost of the setting.
 func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta float64) error {
 	e, err := known(a.Mechanism).Event(a.Setting)
 	if err != nil {
@@ -210,7 +209,7 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 	return nil
 }
 
-// least returns a function that finds the least noise within the goal.
+// least returns a function that finds the least noise for the goal's budget.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
@@ -239,11 +238,11 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 	return g, err == nil && g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1), err
 }
 
-// unspent is the largest fraction of epsilon that a plan may leave unspent.
+// unspent is the largest fraction of the goal's epsilon that a plan may leave unspent.
 const unspent = 1e-4
 
-// within scales the noise of s until s uses up the goal's budget. Log epsilon is nearly linear in log noise,
-// so a secant method needs few steps.
+// within scales the noise of s until s uses up the goal's budget, except for the fraction unspent. Log
+// epsilon is nearly linear in log noise, so a secant method needs few steps.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	d := known(s.Mechanism)
 	const enough, most = 5, 30 // largest numbers of steps: after a step within the budget, and in total
@@ -284,7 +283,7 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 	return s
 }
 
-// calibrated returns a setting with the least noise for queries. The mechanism must have a single noise.
+// calibrated returns the setting with the least noise. The mechanism must have a single noise.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
 	d := known(mechanism)
@@ -295,9 +294,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns s with the least noise that the budget accepts, in the same proportions. It rounds noise up to
-// six digits inside the search, because an upper bound on epsilon may rise slightly with the noise. It
-// returns false if no noise is enough.
+// fit returns s with the noise scaled to the least noise that the budget accepts. It rounds noise up to six
+// digits inside the search, because an upper bound on epsilon may rise slightly with the noise. It returns
+// false if no noise fits the budget.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

@@ -6,17 +6,17 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// A mean share of the largest class does not show how the queries differ: all may be alike, difficulties
-// may vary, or unanimous votes may stand beside votes that are split in two. A plan for a share must hold
-// in all of these. For a given mean, unanimous votes beside others are the hardest: they leave the fewest
-// good queries, and the worst runner-up has all votes that the largest class lacks. If the mean may be one
-// half or less, all queries may be tied, and no plan holds.
+// Public.Share, the mean fraction of votes for the largest class, does not show how queries differ. All
+// queries may be alike, the fractions may vary, or some votes may be unanimous and the others split between
+// two classes. A plan for a Share must reach the goal in all these cases. The last case is the hardest,
+// because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
+// may be tied, and no plan reaches the goal.
 
-// ShareSlack is how far below the goal the accuracy may lie at the lower bound of a share, and where
-// unanimous votes stand beside split ones.
+// ShareSlack is the amount by which the accuracy may miss the goal at LeastShare, and with some votes
+// unanimous and the others split.
 const ShareSlack = 0.05
 
-// sharing returns the worlds of a share.
+// sharing implements worlds if Public.Share is known.
 func (p Public) sharing(queries int) ([]world, error) {
 	var worlds []world
 	add := func(w world, c cases, err error) error {
@@ -51,8 +51,8 @@ func (p Public) sharing(queries int) ([]world, error) {
 	return worlds, nil
 }
 
-// withShare returns simulated votes of teachers whose accuracy gives the largest class at most this mean
-// share.
+// withShare returns simulated votes with a mean fraction for the largest class of at most share. It searches
+// the accuracy of the teachers.
 func (s Simulation) withShare(share float64) (c cases, err error) {
 	low, high := 1/float64(s.Classes), 0.999
 	for range 9 {
@@ -70,7 +70,7 @@ func (s Simulation) withShare(share float64) (c cases, err error) {
 	return s.pluralities()
 }
 
-// share returns the mean share of the largest count.
+// share returns the mean fraction of votes for the largest class.
 func (c cases) share() float64 {
 	votes := 0.0
 	for _, n := range c.largest {
@@ -79,8 +79,8 @@ func (c cases) share() float64 {
 	return votes / float64(len(c.largest)) / float64(c.teachers)
 }
 
-// split returns unanimous votes beside votes of which the largest class has a share of split and one other
-// class has the rest.
+// split returns unanimous votes and votes that are split between two classes. In split votes the largest
+// class has the fraction split. The mean fraction over all votes is share.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

@@ -28,8 +28,8 @@ type Outcome struct {
 	Asked     float64 // Asked, Released and Right are expected numbers, out of one query per example
 	Released  float64
 	Right     float64
-	// Approximate marks a sum over the threshold noise of m-svec in steps of a 32nd of its scale. The
-	// relative error is about 1e-3. All other outcomes are exact sums.
+	// Approximate is set for m-svec. The relative error of the outcome is then about 1e-3, because the sum
+	// over the threshold noise has steps of 1/32 of the scale. All other outcomes are exact sums.
 	Approximate bool
 }
 
@@ -45,7 +45,7 @@ func (o Outcome) Accuracy() float64 {
 // argmax methods are GNMax, exponential and the best setting of Confident. The stability methods are
 // [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], and they release the
 // plurality. Each sparse vector has the number of refusals with the most correct labels. Without MinAccuracy,
-// GNMax and exponential answer all queries. With MinAccuracy they answer as many as they can at that
+// GNMax and exponential answer all queries. With MinAccuracy they answer as many queries as possible at this
 // accuracy. Methods that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
@@ -88,7 +88,7 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	return out, nil
 }
 
-// argmaxOutcome returns the outcome of a noisy argmax. same is the equivalent goal for Rényi accounting.
+// argmaxOutcome returns the outcome of a noisy argmax. same is the result of goal.equivalent.
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
 	most := len(c.counts)
 	d := known(mechanism)
@@ -213,8 +213,8 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	return o, nil
 }
 
-// distances describes examples for stability methods. At each distance to instability it has the fraction of
-// queries and the fraction of queries with the right winner.
+// distances describes examples for stability methods. For each distance to instability it has the fraction of
+// queries, and the fraction of queries whose plurality is right.
 type distances struct {
 	queries      int
 	share, right []float64 // by distance; fractions of all queries
@@ -240,7 +240,7 @@ func (c cases) distances() (distances, error) {
 	return d, nil
 }
 
-// noiseReach is the number of scales in sums over exponential tails. The omitted tail is e^-32.
+// noiseReach is the number of scales after which sums over exponential tails end. The omitted tail is e^-32.
 const noiseReach = 32
 
 func laplaceMasses(scale float64) (rng.Masses, error) {
@@ -251,8 +251,8 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns two probabilities for a random query at threshold noise z: it is refused, or it is released
-// and right. A query is refused if its noise >= z + distance - threshold.
+// refusal returns two probabilities for a random query at threshold noise z. The first is for a refusal. The
+// second is for a release with the right label. A query is refused if its noise >= z + distance - threshold.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -266,8 +266,8 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 }
 
 // oneThreshold computes the outcome of the stable sparse vector. Given the threshold noise, queries are
-// independent, and the run stops at the last refusal. By Wald's identity, the expected number of queries is
-// the expected number of refusals divided by the probability of a refusal.
+// independent. The run stops at the last allowed refusal. By Wald's identity, the expected number of queries
+// is the expected number of refusals divided by the probability of a refusal.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.B1)
 	query, err := laplaceMasses(cfg.B2)
@@ -300,7 +300,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	if err = cmp.Or(failed, err); err != nil {
 		return err
 	}
-	// Threshold noise in blocks. The middle of a block represents its values.
+	// Sum over blocks of threshold noise. The middle of a block represents all values of the block.
 	var weights, stays, rights []float64
 	width := int64(cfg.Lambda/32) | 1
 	for z := -threshold.Reach; z <= threshold.Reach; z += width {

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Run runs a mechanism once on a fixed input. The argument is 0, 1, 2, ... The runs must be independent.
-// Round numeric outputs coarsely, because an output that occurs only once gives no evidence.
+// Run runs a mechanism once on a fixed input. The argument counts the independent runs from 0. Numeric
+// outputs must be rounded coarsely, because an output that occurs only once gives no evidence.
 type Run[O comparable] func(run uint64) (O, error)
 
 // Config holds the claim to audit and the number of runs.
@@ -36,10 +36,10 @@ func (c Config) validate() error {
 }
 
 // BlackBox audits a mechanism on two neighbouring inputs. The first half of the runs chooses an event and a
-// direction. The second half tests that event with the whole Alpha.
+// direction. The second half tests this event with false alarm probability Alpha.
 //
-// The event is a set of outputs with a large likelihood ratio, like the best event (Neyman, Pearson). The
-// confidence limits decide which set is best (as in Ding et al. 2018; Bichsel et al. 2021, DP-Sniper).
+// The event is a set of outputs with large likelihood ratios, because the best event has this form (Neyman,
+// Pearson). Confidence limits select the set (as in Ding et al. 2018; Bichsel et al. 2021, DP-Sniper).
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -93,7 +93,7 @@ type progress struct {
 	done   int
 }
 
-// repeat calls see with the output of each run in [from, to).
+// repeat calls the function see with the output of each run in [from, to).
 func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *progress, see func(O)) error {
 	const every = 512
 	for i := from; i < to; i++ {
@@ -124,8 +124,8 @@ type outcome[O comparable] struct {
 	counts [2]int
 }
 
-// learn chooses the event before the test. swapped reports that the event is likelier on the second input.
-// Wilson's limits are fast, and the choice need not be optimal.
+// learn chooses the event to test. swapped reports that the event is more probable on the second input. It
+// uses Wilson's limits, which are fast. The choice need not be optimal.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)
@@ -140,7 +140,7 @@ func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]b
 			on, beside = on+o.counts[side], beside+o.counts[1-side]
 			low, _ := wilson(on, runs, z)
 			_, high := wilson(beside, runs, z)
-			// If every bound is 0, the least loss at the claim leads to the best event.
+			// If no event gives a positive bound, the value still ranks the events.
 			value := math.Log(math.Max(low-cfg.Claim.Delta, 1e-300) / high)
 			if value <= best {
 				continue
@@ -162,9 +162,9 @@ func wilson(hits, runs int, z float64) (lower, upper float64) {
 	return (centre - width) / (1 + z*z/n), (centre + width) / (1 + z*z/n)
 }
 
-// Guesses is the outcome of an audit with one run. A fair coin decided for each of Canaries records whether
-// it was in the data. Made guesses about records used only the release, and Right guesses were correct.
-// Canaries and Made must be fixed before the run.
+// Guesses is the outcome of an audit with one run. A fair coin decided for each canary record whether it was
+// in the data. Canaries is the number of these records. Made is the number of guesses, which used only the
+// release. Right is the number of correct guesses. Canaries and Made must be fixed before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -207,8 +207,8 @@ func (g Guesses) PValue(claim Claim) float64 {
 	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
 }
 
-// OneRun returns the largest epsilon that the guesses refute at the claim's delta. The test of each epsilon
-// has a false alarm probability of at most alpha.
+// OneRun returns the largest epsilon that the guesses refute at the claim's delta. The false alarm
+// probability is at most alpha.
 func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	if err := cmp.Or(g.validate(), claim.validate(), validateAlpha(alpha)); err != nil {
 		return Finding{}, err
@@ -230,7 +230,8 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 }
 
 // Guess makes guesses from scores, which should be large for records in the data. Half of the guesses are
-// "in", for the largest scores, and half are "out", for the smallest. in only counts correct guesses.
+// "in", for the largest scores. The other half are "out", for the smallest scores. The argument in is only
+// for counting correct guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

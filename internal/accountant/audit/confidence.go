@@ -47,7 +47,7 @@ func (c Count) lowerLimit(alpha float64) float64 {
 	return math.Nextafter(mathx.Bisect(func(p float64) bool { return mathext.RegIncBeta(k, n-k+1, p) > alpha/2 }, 0, k/n), 0)
 }
 
-// rounding exceeds the relative error of a limit.
+// rounding bounds the relative error of a limit.
 const rounding = 1e-11
 
 func validateAlpha(alpha float64) error {
@@ -57,9 +57,9 @@ func validateAlpha(alpha float64) error {
 	return nil
 }
 
-// LowerBound returns a lower bound on epsilon at delta, from the counts of an event on one input and on a
-// neighbour. The event must be chosen in advance. The bound is max(0, log((L - delta)/U)) with the lower
-// limit L of on and the upper limit U of beside. It exceeds the true epsilon with probability at most alpha.
+// LowerBound returns a lower bound on epsilon at delta, from the counts of an event on two neighbouring
+// inputs. The event must be chosen in advance. The bound is max(0, log((L - delta)/U)). L is the lower limit
+// of on, and U the upper limit of beside. The bound exceeds the true epsilon with probability at most alpha.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)
@@ -91,8 +91,7 @@ func (c Claim) validate() error {
 // Finding is the result of an audit.
 type Finding struct {
 	Claim Claim
-	// Epsilon is a lower bound on every true epsilon at Claim.Delta, with confidence 1 - Alpha. It may be
-	// +Inf.
+	// Epsilon is a lower bound on the true epsilon at Claim.Delta, with confidence 1 - Alpha. It may be +Inf.
 	Epsilon  float64
 	Alpha    float64 // probability that a true claim is refuted; 0 for Exact
 	Runs     int     // number of runs or guesses; 0 for Exact
@@ -102,12 +101,13 @@ type Finding struct {
 // Refuted reports whether the bound exceeds the claim.
 func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
-// Exact returns the largest loss over pairs of neighbours with known output distributions. A pair holds the
-// log probabilities of all outcomes on two neighbouring inputs, in the same order. Exact tests both
-// directions. With relative accuracy of the probabilities, in [0, 1e-3], no true claim is refuted.
+// Exact returns the largest lower bound on epsilon over pairs of neighbours with known output distributions.
+// A pair holds the log probabilities of all outcomes on two neighbouring inputs, in the same order. Exact
+// tests both directions. accuracy in [0, 1e-3] is the relative error of the probabilities. No true claim is
+// refuted.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)), attained by outcomes with large P/Q. It
-// exceeds the claim if and only if the hockey-stick divergence at the claim's epsilon exceeds its delta.
+// The bound is the maximum over events S of log((P(S) - delta)/Q(S)). The bound exceeds the claim if and only
+// if the hockey-stick divergence at the claim's epsilon exceeds its delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err
@@ -132,7 +132,7 @@ func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64])
 	return Finding{Claim: claim, Epsilon: worst, Evidence: fmt.Sprintf("the laws of %d pairs of neighbours", n)}, nil
 }
 
-// checkLaw refuses probabilities whose sum is not 1 up to rounding.
+// checkLaw returns an error if the probabilities do not sum to 1 within the accuracy.
 func checkLaw(logs []float64, accuracy float64) error {
 	total := 0.0
 	for _, l := range logs {

@@ -22,11 +22,11 @@
 // # Guarantee
 //
 // BlackBox and OneRun refute a true claim with probability at most Alpha. Exact never refutes a true claim if
-// the distributions have the stated accuracy. Alpha is for one finding: for k findings divide it by k.
+// the distributions have the stated accuracy. Alpha is for one finding. For k findings divide Alpha by k.
 //
 // # Caveats
 //
-// An audit tests only the given inputs. A claim that is not refuted may still be false. Runs show no event
-// that is rarer than about once in all runs. At a delta of 1e-5 no affordable number of runs reveals much
-// about Gaussian noise, so audit at a larger delta. Only Exact can reveal a leak through rare events.
+// An audit tests only the given inputs. A claim that is not refuted may still be false. An event much rarer
+// than once in all runs is not observed. At a delta of 1e-5 no affordable number of runs reveals much about
+// Gaussian noise, so audit at a larger delta. Only Exact can reveal a leak through rare events.
 package audit

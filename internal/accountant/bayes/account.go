@@ -27,8 +27,8 @@ func (s Step) validate() error {
 	return nil
 }
 
-// Account adds up the costs of a run. It accepts no events, and its result is a [Figure], so it is no
-// accountant.Accountant. It is not safe for concurrent use.
+// Account adds up the costs of training steps. It is not an accountant.Accountant, because the result is not
+// differential privacy. It is not safe for concurrent use.
 type Account struct {
 	cfg   Config
 	costs []float64 // cost of the added steps at each order
@@ -60,12 +60,12 @@ func New(cfg Config) (*Account, error) {
 	return a, nil
 }
 
-// slack allows for rounding a distance to single precision.
+// slack is the factor by which a distance may exceed Bound because of float32 rounding.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. A distance is the change of the sum by one record, and the distances come from a sample of
-// records from the data distribution. With Config.Bound a larger distance is an error, and fewer than two
-// distances count as [Account.AddUnseen]. After an error nothing is added.
+// Add adds a step. A distance is the change of the sum by one record. The distances must be of records
+// sampled from the data distribution. A distance above Config.Bound is an error. With fewer than two
+// distances and a Bound, Add is [Account.AddUnseen]. After an error nothing is added.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
 // AddRepeated adds several equal steps that have one common sample of distances.
@@ -126,7 +126,7 @@ func (a *Account) price(m int) float64 {
 	return p
 }
 
-// prepare computes law and bound of a step if they have changed.
+// prepare updates the cached law and bound if they do not belong to step s.
 func (a *Account) prepare(s Step) {
 	if a.law == nil || a.law.probability != s.SamplingProbability {
 		a.law, a.bound = newLaw(s.SamplingProbability, a.cfg.Orders), nil
@@ -182,7 +182,7 @@ func (a *Account) count(largest float64, distances, times int) error {
 // Steps returns the number of added steps.
 func (a *Account) Steps() int { return a.state.steps }
 
-// best returns the smallest (cost - logDelta)/lambda, rounded up, and its order lambda.
+// best returns the smallest (cost - logDelta)/lambda over the orders lambda, rounded up, and the best order.
 func best(orders []int, costs []float64, logDelta float64) (value float64, order int) {
 	value = math.Inf(1)
 	for i, lambda := range orders {
@@ -210,8 +210,8 @@ func DefaultOrders() []int {
 
 // Config holds the fixed parameters of an Account. Steps and Delta are required.
 type Config struct {
-	// Steps is the planned number T of steps. Each cost contains T as an exponent, so T must be fixed in
-	// advance. An upper bound is safe.
+	// Steps is the planned number T of steps. The formula of each cost contains T, so T must be fixed in
+	// advance. Fewer steps may be added.
 	Steps int
 	// Delta is delta_mu, in (0, 1). It covers the guarantee and the failures of all estimates.
 	Delta float64
@@ -224,7 +224,7 @@ type Config struct {
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
 	// Bound is an upper bound on the distances, such as the clip norm. It limits the cost of each step to the
-	// cost of a record at that distance. 0 means no bound. Bernstein requires a bound.
+	// cost of a record at this distance. 0 means no bound. Bernstein requires a bound.
 	Bound float64
 }
 
@@ -280,14 +280,14 @@ const (
 	//
 	// V is the sample variance, m the sample size, and R the range of e^(T K), which follows from Bound.
 	Bernstein Estimator = iota
-	// StudentT is the published estimator, with the factor T that the paper omits here but has in the cost:
+	// StudentT is the estimator of the paper, with the factor T, which equation 14 of the paper omits:
 	//
 	//	mean + t S/sqrt(m-1)
 	//
 	// S is the population standard deviation, and t is the upper Failure quantile of Student's t distribution
-	// with m-1 degrees of freedom. The guarantee needs a normal e^(T K), which never holds. With 0.1 % of
-	// records at distance 1, all other records at 0.1, 32 distances, T = 1000 and lambda = 8, it is below the
-	// mean with probability 0.968, not 1e-15.
+	// with m-1 degrees of freedom. The guarantee needs a normal e^(T K), which never holds. Example: 0.1 % of
+	// records have distance 1, all other records 0.1. With 32 distances, T = 1000 and lambda = 8, the
+	// estimate is below the mean with probability 0.968, not 1e-15.
 	StudentT
 )
 
@@ -321,7 +321,7 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns the factor for a failure probability and m distances: a Student t quantile, or log(2/f).
+// price returns the factor of an estimator for m distances: the Student t quantile, or log(2/failure).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)
@@ -329,7 +329,7 @@ func (e Estimator) price(failure float64, m int) float64 {
 	return math.Log(2 / failure)
 }
 
-// surcharge returns the limit minus the mean, in units of the reference's e^(T K).
+// surcharge returns the estimate minus the sample mean, divided by e^(T K) at the reference.
 func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	m := float64(s.n)
 	if e == StudentT {
@@ -338,7 +338,7 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t that a Student variable exceeds with probability tail, in (0, 1/2). It uses
+// studentQuantile returns the t with P[X > t] = tail for a Student variable X and tail in (0, 1/2). It uses
 // only the upper tail, because 1 - tail would round to 1.
 func studentQuantile(tail float64, freedom int) float64 {
 	nu := float64(freedom)

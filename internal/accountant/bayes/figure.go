@@ -1,6 +1,6 @@
-// Package bayes bounds the privacy loss of a typical record in a training, by the Bayesian accountant of
-// Triastcyn and Faltings (ICML 2020). The bound is not differential privacy. So a [Figure] is no number, no
-// event and no bound of package accountant.
+// Package bayes bounds the privacy loss of a typical record in training, by the Bayesian accountant of
+// Triastcyn and Faltings (ICML 2020). The bound is not differential privacy. So the result has a type of its
+// own, [Figure].
 //
 // A step of DP-SGD releases a sum with Gaussian noise. Let d be the change of the sum by one record, s the
 // standard deviation of the noise, and q the sampling probability. The log moment of the loss at integer
@@ -23,12 +23,13 @@
 //
 // Assumptions: the planned number of steps, the orders and Failure are fixed in advance. Given all earlier
 // releases, the distances of each step are independent draws from the distribution of d for a new record. The
-// estimator is Bernstein, and Bound holds. Then the privacy loss of all steps is at most eps_mu for a record
-// from the data distribution, with probability at least 1 - delta_mu over record, distances and noise.
+// estimator is Bernstein, and no distance exceeds Bound. Then the privacy loss of all steps is at most eps_mu
+// for a record from the data distribution, with probability at least 1 - delta_mu over record, distances and
+// noise.
 //
-// The guarantee is about an average, without unit and neighbours. Unlike differential privacy it does not
-// hold for every record. If all distances equal Bound, eps_mu is the epsilon of the moments accountant at
-// delta_mu - orders x T x Failure. The Figure never exceeds the epsilon of that accountant at delta_mu.
+// The guarantee is about an average over records. Unlike differential privacy it does not hold for every
+// record. If all distances equal Bound, eps_mu is the epsilon of the moments accountant at delta_mu - orders
+// x T x Failure. The Figure never exceeds the epsilon of the moments accountant at delta_mu.
 //
 // # Errors in the sources
 //
@@ -75,9 +76,9 @@ import (
 // Schema is the version of the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the result of an [Account]. It is not an epsilon of differential privacy and cannot be used as an
-// epsilon. It can only be printed, drawn by this module, and written to JSON. It comes from private gradients
-// without a charge, so it is private.
+// Figure is the result of an [Account]. It is not an epsilon of differential privacy, and its type prevents
+// such use. It can only be printed, plotted by this module, and written to JSON. It is computed from private
+// gradients without a charge, so it is private.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
@@ -85,7 +86,7 @@ type Figure struct {
 	Delta, FailureDelta float64
 	Order               int // order lambda of the estimate
 	Estimator           Estimator
-	// Steps is the number of steps. Unseen steps had no distances and count as the worst case.
+	// Steps is the number of steps. Unseen is the number of steps without distances.
 	Steps, Unseen int
 	// Distances is the total number of distances. Fewest is the smallest number in one step.
 	Distances int64
@@ -113,10 +114,10 @@ func (a *Account) Figure() Figure {
 	return f
 }
 
-// Opaque returns the bound as an opaque number.
+// Opaque returns eps_mu, which only code of this module can open.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
-// OpaqueEstimate returns the estimate without the worst case.
+// OpaqueEstimate returns eps_mu without the limit by the moments accountant.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
 // OpaqueWorst returns the epsilon of the moments accountant at Config.Bound. It is +Inf without Bound.
@@ -143,8 +144,8 @@ func (f Figure) Cell() string { return text(f.mu) }
 // Column is the title of a table column of figures.
 const Column = "ε_µ (Bayesian, not DP)"
 
-// AttackSuccess returns the success rate of the best test for a typical record at even prior odds. It is (e^e
-// + d)/(1 + e^e). At d = 0 it is the formula 1/(1 + e^-e) of the paper.
+// AttackSuccess returns the success rate of the best membership test for a typical record at even prior odds.
+// It is (e^f + d)/(1 + e^f) for Figure f and Delta d. At d = 0 it is the formula 1/(1 + e^-f) of the paper.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {
@@ -216,7 +217,7 @@ func (f Figure) report(line func(format string, args ...any)) {
 	}
 }
 
-// form is the JSON form of a Figure. No field has the name epsilon.
+// form is the JSON form of a Figure. No field has the name epsilon, to avoid confusion.
 type form struct {
 	Schema       string    `json:"schema"`
 	Private      bool      `json:"private"`
@@ -236,7 +237,7 @@ type form struct {
 	Caveats      []string  `json:"caveats"`
 }
 
-// MarshalJSON writes an object with the kind of the number, never a plain number.
+// MarshalJSON writes an object that describes the number, not a plain number.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	out := form{
 		Schema: Schema, Private: true, Mu: opaque.Open(f.mu), Estimate: opaque.Open(f.estimate),

@@ -7,15 +7,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// lanes is the number of distances per block. The rows of 64 orders then fit into the fastest cache.
+// lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
 const lanes = 32
 
-// negligible is the fraction of the moment below which a term is omitted. An omitted term raises a cost by at
-// most 1e-20 for each of about 10^3 terms and 10^6 distances.
+// Terms of a moment below the fraction negligible are omitted. An omitted term changes a cost by at most
+// 1e-20 for each of about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
-// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. The shortfall s is the
-// squared reference minus the squared distance.
+// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. s is the reference, a
+// bound on the squared distances, minus the squared distance.
 type block [][lanes]float64
 
 // fill computes all rows from the shortfalls s >= 0. Unused lanes must be 0.
@@ -46,13 +46,13 @@ func (b block) fill(s *[lanes]float64) {
 	}
 }
 
-// term is a term of the moment at the reference, as a fraction of the moment.
+// term is one term of the moment at the reference distance, as a fraction of this moment.
 type term struct {
 	share float64
 	row   *[lanes]float64 // row k of the block
 }
 
-// law is the distribution of the number of draws that hit a record, for each order.
+// law is the binomial distribution Bin(lambda+1, q) of the package comment, for each order.
 type law struct {
 	probability float64
 	orders      []int
@@ -76,8 +76,8 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z to 1 - e^(K_i - K), where K is the cost at the reference. It is a weighted mean of rows
-// and lies in [0, 1], so it cannot overflow.
+// shortfall sets z to 1 - e^(K_i - K). K is the cost at the reference, and K_i the cost at a distance. z is a
+// weighted mean of rows in [0, 1], so it cannot overflow.
 func shortfall(z *[lanes]float64, terms []term) {
 	for i := 0; i <= lanes-8; i += 8 {
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
@@ -98,8 +98,8 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// fine is a bound on the cost at the reference. Below it, power keeps the relative error of shortfalls. Above
-// it, power keeps the absolute error, which is twice as fast and adds about 4e-16 to a cost (see logMean).
+// fine is a cost at the reference. For smaller costs, power limits the relative error of shortfalls. For
+// larger costs, power limits the absolute error, which is faster (see logMean).
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t, using repeated squaring.
@@ -148,8 +148,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds sums of n numbers and of their squares, relative to the first number. It also holds the
-// rounding errors of the additions.
+// spread holds the sums of numbers and of squares, relative to the first number, with compensation for
+// rounding.
 type spread struct {
 	n                 int
 	at                float64
@@ -198,8 +198,8 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls is a sample at one order. Let X_i = e^(T K_i), and let X be its value at the reference. spread
-// is over 1 - X_i/X, and cost is log(X)/T.
+// shortfalls describes a sample of distances at one order. Let X_i = e^(T K_i), and let X be this value at
+// the reference. spread is over 1 - X_i/X, and cost is log(X)/T.
 type shortfalls struct {
 	cost float64
 	spread
@@ -239,7 +239,7 @@ func newReference(l *law, square float64) *reference {
 	return r
 }
 
-// scan returns the sample at each order. No squared distance may exceed the reference.
+// scan returns the shortfalls at each order. No squared distance may exceed the reference.
 func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	out := make([]shortfalls, len(ref.costs))
 	for i, c := range ref.costs {
@@ -284,12 +284,12 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 // finite reports whether x is finite and at least 0.
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns lambda D_{lambda+1} of a step with one more record against the step without it. r is the
-// squared distance of the record divided by the variance of the noise:
+// LogMoment returns lambda times the Rényi divergence of order lambda+1 of a step with one more record from
+// the step without this record. r is the squared distance of the record divided by the variance of the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
-// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. It dominates the other
+// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. K dominates the other
 // direction (Theorem 5 there), so K alone is the cost. q must be in (0, 1], r >= 0 and lambda >= 1. The sum
 // over expm1 has only positive terms and uses logs. So the relative error of K is about 1e-14.
 func LogMoment(lambda int, q, r float64) float64 {

@@ -15,8 +15,8 @@ import (
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
 // Arguments must be named. The relation is add_remove, except with a RandomizedResponseDpEvent or a
-// SampledWithoutReplacementDpEvent, which need replace_one. Gaussian, Laplace, discrete Laplace and Poisson
-// sampled events are refused under replace_one, where a clipped sum can change by twice the clipping norm.
+// SampledWithoutReplacementDpEvent, which need replace_one. With replace_one, Gaussian, Laplace, discrete
+// Laplace and Poisson sampled events are errors, because a clipped sum can change by twice the clipping norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -48,7 +48,7 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder converts values to events. It stores the first class that requires each relation.
+// builder converts values to events. For each relation it stores the first class that requires this relation.
 type builder struct {
 	clipped  string // class with a known sensitivity under add_remove only
 	replaced string // class that exists under replace_one only
@@ -93,7 +93,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event with exactly the meaning of a. The result is invalid if a.err is set.
+// read returns the event for the call a. If a.err is set, the result is invalid.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -143,9 +143,9 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip records that a requires add_remove.
+// clip records that the call a requires add_remove.
 func (b *builder) clip(a *arguments) {
-	// An error message should name the mechanism rather than its sampling.
+	// Error messages should contain the mechanism, not its sampling.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {
 		b.clipped = a.class
 	}
@@ -177,8 +177,8 @@ func whyNot(class string) string {
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each entry means steps Poisson sampled Gaussian steps under add_remove. If Poisson sampling was off
-// (poisson_sampling=False), the history looks the same and the schedule is wrong.
+// Each entry means steps Poisson sampled Gaussian steps under add_remove. The history does not show
+// poisson_sampling=False. The schedule is then wrong.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -240,7 +240,7 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian. The dimension is irrelevant: every coordinate has noise.
+// discreteGaussian reads the discrete Gaussian. It ignores the dimension.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -262,8 +262,8 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads a response that is uniform over k answers with probability p and otherwise true.
-// The true answer has probability 1 - p + p/k and each other answer p/k, so epsilon is log(1 + k(1-p)/p).
+// randomizedResponse reads a response that is uniform over k answers with probability p, and otherwise true.
+// The true answer has probability 1 - p + p/k, and another answer p/k. So epsilon is log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {

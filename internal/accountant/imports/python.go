@@ -44,7 +44,7 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses the part of Python's repr that events and histories use. JSON lists of numbers are included.
+// reader parses the part of Python's repr that events and histories use, and JSON lists of numbers.
 type reader struct {
 	text   string
 	at     int
@@ -230,7 +230,7 @@ func (p *reader) call(word string, depth int) (call, error) {
 		if slices.Contains(c.keys, key) {
 			return c, failAt(back, "%s: argument %q is there twice, or without a name", shorten(c.class), shorten(key))
 		}
-		// The search above is quadratic, so the number of arguments is limited.
+		// The search for repeated keys is quadratic, so the number of arguments is limited.
 		if len(c.keys) == 16 {
 			return c, failAt(back, "%s: too many arguments", shorten(c.class))
 		}
@@ -265,7 +265,7 @@ func shorten(s string) string {
 	return s
 }
 
-// arguments gives access to the arguments of a call. It stores the first error, such as an unused argument.
+// arguments reads the arguments of a call one by one. It stores the first error, such as an unused argument.
 type arguments struct {
 	call
 	used []bool
@@ -360,7 +360,7 @@ func (a *arguments) events(b *builder) []accountant.Event {
 // deeply, has wrong arguments, or contains NaN.
 var ErrSyntax = errors.New("imports: cannot be read")
 
-// UnsupportedError reports a class without an exact counterpart. It matches accountant.ErrUnsupportedEvent.
+// UnsupportedError reports a class without an exact event. It matches accountant.ErrUnsupportedEvent.
 type UnsupportedError struct {
 	Class  string // without module name
 	Reason string
