@@ -17,15 +17,15 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Apply extracts the features of every row of set, with the given number of workers (at least 1). The result
-// is set.X.Rows x e.Dim(shape). The result does not depend on workers, and shares no memory with set. Rows
-// without an image shape count as images of one line. Errors: ctx ends, or a pixel or feature is not finite.
+// Apply extracts the features of every row of set into a new matrix of set.X.Rows x e.Dim(shape). It uses
+// this number of workers, at least 1, which does not affect the result. Rows without an image shape count as
+// images of one line. Errors: ctx ends, or a pixel or feature is not finite.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack is [Apply] with a packed result. The hash of the result covers the pixels, the extractor's name and
-// the extractor's features of test images.
+// Pack is [Apply] with a packed result. The result's hash covers the pixels, the extractor's name, and the
+// extractor's features of fixed test images.
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }
@@ -67,12 +67,12 @@ type rows interface {
 	count() int
 	size() int    // bytes of a row in a file
 	kind() string // format name in the key of a file
-	// place returns the matrix of rows from <= i < to. If the matrix has no data, use other memory for take.
+	// place returns the matrix for rows from <= i < to. If it is empty, pass other memory to take.
 	place(from, to int) blas32.General
-	// take stores rows from the given index on. x may be the result of place. take returns the index of the
-	// first row that is not finite, or -1.
+	// take stores the rows of x, beginning at index from. The matrix x may be the result of place. It returns
+	// the index of the first row that is not finite, or -1.
 	take(from int, x blas32.General) int
-	// append appends row i to b in the file format, and set decodes row i from b.
+	// append appends row i in the file format to b. The method set decodes row i from b.
 	append(b []byte, i int) []byte
 	set(i int, b []byte)
 }
@@ -189,8 +189,8 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key returns a SHA-256 hash of everything the features depend on: pixels, the extractor's name and its
-// features of test images. The test images distinguish versions and machines that round differently.
+// key returns a SHA-256 hash of everything the features depend on: the pixels, the extractor's name, and its
+// features of fixed test images. The test images show whether another version or machine rounds differently.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil
@@ -216,7 +216,7 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 const probes = 3
 
 // probe returns the features of three test images: zero, constant and negative, and with different
-// neighbouring pixels. Extractors treat images without mass, variance or gradients specially.
+// neighbouring pixels. Extractors have special cases for images without mass, variance or gradients.
 func (x *extraction) probe() []float32 {
 	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
 	for k := range probes {

@@ -25,9 +25,9 @@ import (
 )
 
 // Cache stores features in files, so that they are computed only once. The file name is a hash of the pixels,
-// the extractor's name and the extractor's features of test images. So a file is never used for other pixels
-// or extractors, or if the machine or the version changes the results. Every piece of a file has check sums.
-// A damaged or truncated file is reported, computed again and replaced.
+// the extractor's name and the extractor's features of fixed test images. So a file is never used for other
+// pixels or extractors, or if the machine or the version changes the results. Every piece of a file has check
+// sums. A damaged or truncated file is reported, computed again and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. Before a new file would exceed Limit, the least recently used files are deleted. Unfinished files of
@@ -76,7 +76,7 @@ func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	path := filepath.Join(dir, f.name())
 	err = f.read(ctx, path, out, x.workers)
 	if now := time.Now(); err == nil {
-		// If recording the last use fails, the file may be deleted too early.
+		// If the time of the last use cannot be recorded, the file may only be deleted too early.
 		if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			c.warn(fmt.Errorf("features: in the cache: %w", err))
 		}
@@ -128,7 +128,7 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of pieces of 256 rows. Two check sums of key, piece index and bytes follow each piece.
+// cacheFile is a file of pieces of 256 rows. Two check sums of key, piece index and bytes end each piece.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const (
@@ -218,8 +218,8 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 }
 
 // makeRoom deletes the least recently used feature files until a file of this size fits. It reports whether
-// the file may be written. Other processes may write or delete at the same time. Features of a missing file
-// are computed again. Two files written at once may exceed the limit until the next write.
+// the file may be written. Other processes may write or delete at the same time. That is harmless: features
+// of a deleted file are computed again. Two files written at once may exceed the limit until the next write.
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // Deskew shears an image so that strokes stand upright, and moves its centre of mass to pixel (Rows/2,
-// Cols/2). Then it applies Of. The shear is mu11/mu02, from the second moments about the centre of mass. So
-// it depends only on the image. Pixels outside of the image are 0.
+// Cols/2). Then it applies the extractor Of. The shear is mu11/mu02, a quotient of second moments about the
+// centre of mass. It depends only on the image. Pixels outside of the image are 0.
 //
 // Deskew improves accuracy if slant carries no meaning, as in handwriting. Otherwise it reduces accuracy.
 type Deskew struct {
@@ -98,7 +98,7 @@ func newStraightener(shape dataset.Shape) *straightener {
 	return s
 }
 
-// left returns the number of zeros in front of the pixels, and stride the length of a padded line.
+// left returns the number of zeros before the pixels. The next method returns the length of a padded line.
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
@@ -117,7 +117,7 @@ func (s *straightener) deskew(dst, img []float32) {
 	}
 	for y := range rows {
 		fromMiddle := float64(y - rows/2)
-		// x enters with slope 1, so the row and both fractions are constant along a line.
+		// Along a line, the row and both fractions are constant, because the source moves by 1 with x.
 		y0, fy := split(m.cy + fromMiddle)
 		x0, fx := split(m.cx - float64(cols/2) + shear*fromMiddle)
 		weights := [4]float32{float32((1 - fy) * (1 - fx)), float32((1 - fy) * fx), float32(fy * (1 - fx)), float32(fy * fx)}

@@ -34,8 +34,8 @@ const (
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
-// For returns the name of the features for teachers and students. It is a histogram of gradients for images
-// of at least 8x8 pixels, and the values of the row otherwise. Handwriting is deskewed first.
+// For returns the name of the features that teachers and students use. For images of at least 8x8 pixels it
+// is a histogram of oriented gradients, otherwise the values of the row. Handwriting is deskewed first.
 func For(kind dataset.Kind, shape dataset.Shape) string {
 	const least = 8 // smallest side of an image
 	switch {
@@ -142,7 +142,7 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 }
 
 // toNorm scales v to norm length, in float64 to avoid overflow and underflow. A vector of norm below 1e-12
-// becomes zero, since a constant vector minus its mean may have such a norm.
+// becomes zero, because it is probably a constant vector minus its rounded mean.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -164,7 +164,7 @@ const groupFloor = 1e-5
 
 func (g GroupNorm) Name() string { return fmt.Sprintf("groupnorm%d(%s)", g.Groups, g.Of.Name()) }
 
-// Dim returns the Dim of Of, or 0 if Groups does not divide it.
+// Dim returns Of.Dim(shape), or 0 if Groups does not divide it.
 func (g GroupNorm) Dim(shape dataset.Shape) int {
 	dim := g.Of.Dim(shape)
 	if g.Groups < 1 || dim%g.Groups != 0 {
@@ -187,8 +187,8 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour extracts the features of Of from the luminance of a colour image. The means of each plane in a grid
-// of cells follow. For a grey image it extracts only the features of Of.
+// colour extracts features Of from the luminance of a colour image. It appends the mean of each colour plane
+// in each cell of a grid. For a grey image it extracts only Of.
 type colour struct{ Of Extractor }
 
 const colourCells = 4

@@ -17,9 +17,9 @@ const (
 	scales  = 2
 	angles  = 8
 	periods = 2
-	// farthest is an exponent at which an envelope of peak 1 is negligible in double precision.
+	// farthest is an exponent x for which exp(-x) is negligible in double precision.
 	farthest = 80
-	// circle is the value that Kymatio uses for 2 pi in the norm of a filter.
+	// circle is what Kymatio uses instead of 2 pi in the norm of a filter.
 	circle = 2 * 3.1415
 )
 
@@ -96,8 +96,8 @@ func circlePoints(n int) [][2]float64 {
 }
 
 // lowPass returns the matrix of the low pass along one dimension, row-major. The input has n points at
-// resolution 2^-level. The output keeps one point in 2^(2-level) and drops the first and last kept points. So
-// it has n 2^level/4 - 2 rows. The 2-D low pass applies such a matrix along both dimensions.
+// resolution 2^-level. The output has one of 2^(2-level) points, without the first and the last. So the
+// matrix has n 2^level/4 - 2 rows. The 2-D low pass applies such a matrix along both dimensions.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -158,7 +158,7 @@ func (b basis) waves() []wave {
 	return all
 }
 
-// place returns the index of w in the order of waves, and whether the basis contains w.
+// place returns the index of w in the result of waves, and whether w is in the basis.
 func (b basis) place(w wave) (int, bool) {
 	if !w.sine {
 		return w.k, true
@@ -174,7 +174,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the weight for which analysis followed by its transpose is the identity.
+// weight returns the factor by which analysis, followed by the transpose of analysis, is the identity.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -257,9 +257,9 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// meeting lists the basis functions of each frequency after keeping one in step points. If step is 2, a
-// cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A sine equals minus the sine
-// of frequency k.
+// meeting lists, for each frequency, the basis functions that have this frequency after keeping one in step
+// points. If step is 2, a cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A sine
+// equals minus the sine of frequency k.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
@@ -272,8 +272,8 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the bank of a scale that keeps one in step points, 1 or 2, in each direction. It reads
-// spectra in the grid from and writes results to the grid to.
+// newBank returns the bank of filters of one scale. In each direction it keeps one in step points, 1 or 2. It
+// reads spectra from the grid from and writes results to the grid to.
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
@@ -287,7 +287,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter. itself reports whether the filter is its own mirror image.
+// makeGroups returns one filter. The argument itself is true if the filter is its own mirror image.
 func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
@@ -343,10 +343,10 @@ type outcome struct {
 	exists   bool
 }
 
-// negligible is a relative weight. Inputs of smaller weight are dropped, since float32 would lose them.
+// negligible is a relative weight. Inputs of smaller weight would not change a float32 sum.
 const negligible = 1e-8
 
-// inputs returns the coefficients of a class that are sines, or cosines, along columns, with their weights.
+// inputs returns the weighted coefficients of a class that are sines along columns, or else cosines.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))
@@ -373,7 +373,7 @@ func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, s
 	return in
 }
 
-// meets returns the weight of input (a, b) in a result with the input's frequency or an alias.
+// meets returns the weight of input coefficient (a, b) in result o, which has the same frequency or an alias.
 func (s spectrum) meets(angle int, a, b wave, o outcome) float32 {
 	w := s.coefficient(angle, a, b, o.row.sine, o.col.sine, o.part) * a.weight(s.rows) * b.weight(s.cols)
 	if (o.row.sine && a.k != o.row.k) != (o.col.sine && b.k != o.col.k) {

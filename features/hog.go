@@ -28,7 +28,7 @@ type HOG struct {
 // blocks of 64 values, 2304 features in [0, 1]. A block has norm at most 1, so the vector has norm at most 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor, squared, is added to the squared norm of a block, so that an almost empty block stays small.
+// normFloor limits the gain of an almost empty block: its square is added to the squared norm of each block.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
@@ -66,16 +66,16 @@ type hogGrid struct {
 	shape        dataset.Shape
 	down, across int // number of whole cells
 	ys, xs       []nearCells
-	// plain holds the square roots of the pixels. root repeats the border pixels of each line. length and
-	// turn (the direction in bins) have the layout of root.
+	// plain holds the square roots of the pixels, and root the same with repeated border pixels at both ends
+	// of each line. The lengths and directions (turn, in bins) of gradients have the layout of root.
 	plain, root, length, turn []float32
 	// hist holds the histograms of the cells. A margin of one cell on every side collects gradients outside
 	// of all cells, and blocks do not read it.
 	hist []float32
 }
 
-// nearCells describes one dimension of a pixel between two cell centres. lower is the index of the lower
-// cell, counting the margin. weight is the weight of the upper cell.
+// nearCells describes a pixel's position between two cell centres in one dimension. The index of the lower
+// cell is lower, counting the margin. The weight of the upper cell is weight.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -117,10 +117,10 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
-// slack is the margin around padded lines, and the number of values computed together.
+// slack is the margin before and after the padded lines, because slack values are computed at once.
 const slack = 8
 
-// gradients sets length and turn. At the border a pixel replaces its missing neighbour.
+// gradients sets length and turn. At the border a pixel stands in for its missing neighbour.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols
@@ -131,7 +131,7 @@ func (g *hogGrid) gradients(img []float32) {
 		copy(padded[1:], line)
 	}
 	perBin := float32(float64(g.Bins) / (2 * math.Pi))
-	// The next lines overwrite the excess values behind a line.
+	// Values computed beyond the end of a line are overwritten with the next lines.
 	set := func(y, lines, up, down int) {
 		from, n := y*stride, (lines*stride+slack-1)/slack*slack
 		at := func(shift int) []float32 { return g.root[slack+from+shift:][:n] }

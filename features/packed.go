@@ -41,12 +41,12 @@ func (p *Packed) Unpack(dst []float32, i int) {
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch prefetches columns from <= j < to of row i into caches.
+// Fetch loads columns from <= j < to of row i into caches, without waiting.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
 
-// Pack sets row i to src, rounded. It fails, without a change, if a value is not finite or rounds to 2^128.
+// Pack sets row i to src, rounded. A value that is not finite or rounds to 2^128 is an error: no change.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)
@@ -59,8 +59,8 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// mostUnits is the largest integer, and unitBits its number of bits. leastExponent belongs to the smallest
-// unit whose inverse is a float32. mostExponent belongs to the largest unit that float32 allows.
+// mostUnits is the largest integer, with unitBits bits. The unit of leastExponent is the smallest unit with a
+// float32 inverse. The unit of mostExponent is the largest that float32 allows.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15
@@ -68,7 +68,7 @@ const (
 	mostExponent  = 128 - unitBits
 )
 
-// exponent returns the exponent of the unit of a row whose largest absolute value is most.
+// exponent returns the exponent of the unit for a row. The largest absolute value of the row is most.
 func exponent(most float32) int {
 	fraction, e := math.Frexp(float64(most))
 	e -= unitBits
@@ -83,9 +83,9 @@ func exponent(most float32) int {
 
 const blockRows = 64
 
-// Update replaces all rows by the results of f, which gets some rows at a time. The result for a row must not
-// depend on other rows. how must identify f, because the new hash is a hash of the old hash and how. workers
-// is the number of goroutines. After an error the rows are undefined.
+// Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
+// depend on other rows. The bytes how must identify f, because the new hash is a hash of the old hash and
+// how. The number of goroutines is workers. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -156,7 +156,7 @@ func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// SideBySide concatenates packed matrices row by row. The methods correspond to the methods of [Packed].
+// SideBySide concatenates packed matrices row by row. Its methods are like those of [Packed].
 type SideBySide []*Packed
 
 func (b SideBySide) Dims() (rows, cols int) {

@@ -81,8 +81,8 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded holds the transforms along a dimension of n points in the real basis. The transforms apply to sums
-// and differences of mirrored points. Points 0 and n/2 are their own mirror images, so they have half the
+// folded holds the transforms along a dimension of n points in the real basis. They take sums and differences
+// of pairs of mirrored points as inputs. Points 0 and n/2 are their own mirror images, so they have half the
 // weight.
 type folded struct {
 	n            int
@@ -93,16 +93,16 @@ type folded struct {
 	lowPass      matrix          // low pass of points that are not folded: out x n
 }
 
-// pointsOf returns the number of points after padding and the number of output points. As in Kymatio, the
-// padded number is the next multiple of four plus four.
+// pointsOf returns the number of points after padding, and the number of output points. As in Kymatio, the
+// padded number is the next multiple of four, plus four.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
 	return padded, padded/step - 2
 }
 
-// newAxis returns the transforms for an axis of the given number of pixels. Padding reflects without
-// repeating the border, with the smaller half in front. The centre is the centre of the output points.
+// newAxis returns the transforms for an axis with this number of pixels. Padding reflects the image without
+// repeating the border. The smaller part is in front. The centre is the centre of the output points.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -148,8 +148,8 @@ func newFolded(n, out, level int) folded {
 		return 1
 	}
 	f := folded{n: n}
-	// At points h - i and i, cosines of even and sines of odd frequencies agree. Other functions are
-	// opposite.
+	// The values at points h - i and i are equal for cosines of even frequencies and sines of odd
+	// frequencies. For other functions they are opposite.
 	f.inverse = kernel.Quarters{Last: h, Mirror: newMirror(h/2+1, h+1, h-1,
 		func(i, k int) float64 { return waves[k].at(i, n) },
 		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
@@ -157,7 +157,7 @@ func newFolded(n, out, level int) folded {
 	f.mirrored.Odd = newMatrix(h/2+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
 	f.cosine = newHalves(h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
 	f.sine = newHalves(h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
-	// These are the points behind the centre. If their number is odd, the centre is one of the points.
+	// Loop over the points behind the centre. If their number is odd, the centre is one of the points.
 	first := out / 2
 	f.average = newMirror(out-first, h+1, h+1,
 		func(u, x int) float64 { return share(x) * (pass(first+u, x) + pass(first+u, -x)) / 2 },
@@ -195,7 +195,7 @@ type scatteringPlan struct {
 func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
 	p.outRows, p.outCols = p.row.out, p.col.out
-	// The indices in a bank are offsets in the memory of a goroutine.
+	// A bank stores offsets in the memory of a goroutine, which have to be known here.
 	m := newScatteringMemory(p)
 	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum, 1)
 	p.coarse = newBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum, 2)

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images that are loaded together. A point holds two real signals.
+// together is the number of images in a batch. A point holds one value of each, as two real signals.
 const together = 2 * lanes
 
 type scatteringMemory struct {
@@ -30,8 +30,8 @@ type scratch struct {
 	out     grid   // moduli averaged along columns and rows
 }
 
-// newScratch allocates memory for signals of rows x cols points. half has an extra row, because the centre
-// row occurs twice. Its rows in front of the centre row come from the end.
+// newScratch allocates memory for signals of rows x cols points. The grid half has an extra row, because the
+// centre row occurs twice. The rows in front of the centre are stored from the end.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -81,13 +81,13 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	}
 }
 
-// signal describes one signal.
+// signal describes where the averages of a signal are written.
 type signal struct {
 	dst     blas32.General
 	channel int
 }
 
-// sides is the number of filtered signals per signal, one for each angle of a turn.
+// sides is the number of angles in a turn: each signal is filtered for two angles together.
 const sides = 2
 
 func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
@@ -100,7 +100,7 @@ func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
 	}
 }
 
-// coarseAverages writes the averages of the coarse moduli of one or two signals.
+// coarseAverages applies the coarse filters to one or two signals, and writes the averages of the moduli.
 func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []float32) {
 	for turn, filters := range p.coarse {
 		p.filter(s, filters, spectrum, len(signals))
@@ -112,7 +112,7 @@ func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []
 	}
 }
 
-// filter applies a pair of angles to one signal, or to two signals side by side.
+// filter filters one signal, or two signals side by side, for a pair of angles.
 func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []float32, signals int) {
 	for i, f := range filters {
 		sum, difference := s.band[i].data, s.band[1].data
@@ -126,7 +126,7 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli, folded along columns. mirrored reports whether the filters are mirror images.
+// moduli computes the moduli, as sums and differences of columns. If mirrored, the filters are mirror images.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -165,14 +165,14 @@ func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row.sine.MulStrips(to.data, to.down(h, 1), from.data, from.down(h+1, 1), col.n)
 }
 
-// collectTurn writes two signals as the channels of a pair of angles, from channel on.
+// collectTurn writes two signals as the channels of a pair of angles, after index channel.
 func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
 	for side, angle := range turns[turn] {
 		p.collect(dst, channel+angle, from, side*lanes)
 	}
 }
 
-// collect writes the signal in some lanes as a channel of every image. It joins rows that are adjacent.
+// collect writes one of the two signals in a grid as a channel of every image. The signal begins at lane.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {
@@ -197,7 +197,7 @@ type grid struct {
 	row        int // distance between consecutive rows
 }
 
-// newGrid returns a grid with a spare place. Rows have an odd number of points, to spread columns in caches.
+// newGrid returns a grid with a spare point. The odd number of points per row spreads columns in caches.
 func newGrid(rows, cols int) grid {
 	g := grid{rows: rows, cols: cols, row: (cols | 1) * point}
 	g.data = make([]float32, rows*g.row+point)
@@ -218,10 +218,10 @@ func newGrids(n, rows, cols int) (all []grid, apart int) {
 
 func (g grid) point(row, col int) int { return row*g.row + col*point }
 
-// at returns the data from the given point on.
+// at returns the data from this point on.
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
-// across returns a strip of columns for every row of the grid. down returns a strip of rows for every column.
+// across returns strips of columns, with one row for each row of the grid. down returns strips of rows.
 func (g grid) across(col, step int) kernel.Strips {
 	return kernel.Strips{At: g.point(0, col), Row: step * point, Step: g.row}
 }

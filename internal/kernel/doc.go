@@ -4,7 +4,7 @@
 // least the number of columns. Element (i, j) of a is a[i*lda+j]. A slice may end with its last element.
 //
 //   - Functions panic if a slice is too short for its dimensions.
-//   - Functions write only to the elements of dst. dst must not overlap the factors.
+//   - Functions write only to the elements of dst, which must not overlap the factors.
 //   - NaN and infinities propagate as in IEEE 754.
 //   - No function starts goroutines or keeps state. Goroutines can divide dst by rows or columns.
 //   - Only a growing [Packed] allocates. [AddATB] uses a megabyte of pooled memory, other products 50 kB.
@@ -19,9 +19,9 @@
 // of the result depends only on this row of a and on the other factor. The row does not depend on the number,
 // order or place of rows computed together, on addresses, or on goroutines.
 //
-// The reason is that n and k, the dimensions of the other factor, fix the order of operations on an element.
-// Tiles of all shapes and places keep this order. A product whose blocks depend on the batch size has no such
-// guarantee. A dot product with a scalar prologue up to an aligned address has none either.
+// The reason is that the order of operations on an element depends only on n and k, the dimensions of the
+// other factor. Tiles of all shapes and places keep this order. A product whose blocks depend on the batch
+// size would not be row exact. Nor would a dot product that starts with scalars up to an aligned address.
 //
 // # Depth
 //

@@ -19,14 +19,14 @@ func Rectify[T Float](dst, src []T) {
 }
 
 // Gate sets dst to src where y is positive and to 0 elsewhere. It is the gradient of Rectify with result y.
-// If y is NaN, its sign decides. All slices have equal length. dst and src may coincide.
+// If y is NaN, its sign decides. All slices have equal length, and dst and src may coincide.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)
 	if done > 0 {
 		gate32(first(dst), first(y), first(src), done)
 	}
-	// With random values, a comparison mispredicts half of the time. Bit operations need no branch.
+	// Bit operations need no branch. For random values, a branch would be mispredicted half of the time.
 	for i := done; i < len(dst); i++ {
 		dst[i] = ofBits[T](bitsOf(src[i]) & allIf(bitsOf(y[i])))
 	}
@@ -75,9 +75,9 @@ func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 	}
 }
 
-// Centre sets dst to (src - mean)·scale, clamped to [-far, far]. far is not negative. The difference is
-// rounded to float32 and multiplied in float64. NaN stays NaN. All slices have equal length, and dst and src
-// may coincide. All paths give the same bits.
+// Centre sets dst to (src - mean)·scale, clamped to [-far, far], where far >= 0. The difference is rounded to
+// float32 and multiplied in float64. NaN stays NaN. All slices have equal length, and dst and src may
+// coincide. All paths give the same bits.
 func Centre(dst, src, mean []float32, scale float64, far float32) {
 	match(len(src) == len(dst) && len(mean) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -125,9 +125,9 @@ func SquareRoots(dst, src []float32) {
 	}
 }
 
-// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). turn is
-// in radians times perRadian, from 0 to a full turn. The error of a direction is below 1e-6 radians. The
-// direction of a zero vector is arbitrary or NaN. All slices have equal length. All paths give the same bits.
+// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). The unit
+// of turn is 1/perRadian radians, from 0 to a full turn, with an error below 1e-6 radians. The direction of a
+// zero vector is arbitrary or NaN. All slices have equal length. All paths give the same bits.
 func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{turn, right, left, below, above} {
 		match(len(x) == len(length))
@@ -142,8 +142,8 @@ func Polar(length, turn, right, left, below, above []float32, perRadian float32)
 	}
 }
 
-// polarOf returns length and direction of a vector. It maps the vector into the first eighth of the circle.
-// There a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers from fusing.
+// polarOf returns length and direction of a vector. It maps the vector into the first eighth of the circle,
+// where a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers from fusing.
 func polarOf(x, y float32) (length, angle float32) {
 	ax, ay := withoutSign(x), withoutSign(y)
 	short, long := ax, ay
@@ -175,7 +175,7 @@ func polarOf(x, y float32) (length, angle float32) {
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
 // Between sets dst[i] to the weighted sum of upper[i], upper[i+1], lower[i] and lower[i+1], in this order.
-// upper and lower have one element more than dst.
+// The slices upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)

@@ -4,7 +4,7 @@ import "unsafe"
 
 //go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -other ../fma_other.go -pkg kernel
 
-// masks holds the masks of all lengths. From masks[16-n] on, n of 16 lanes are set.
+// masks holds the masks of all lengths: in masks[16-n:], the first n of 16 lanes are set.
 var masks = [32]int32{
 	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 }
@@ -18,7 +18,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// whole returns the number of elements for the assembly: whole groups of lanes, or 0 without assembly.
+// whole returns how many of n elements the assembly handles: complete vectors, or 0 without assembly.
 func whole[T Float](n, lanes int) int {
 	if pathOf[T]() == portable {
 		return 0
@@ -28,7 +28,7 @@ func whole[T Float](n, lanes int) int {
 
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
-// fmaTiles computes the same as tile, in assembly with fused operations.
+// fmaTiles computes the result of tile in assembly, with fused operations.
 func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	most := evenly(m, height[T]())
 	if pathOf[T]() == avx512 {
@@ -42,7 +42,7 @@ func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart in
 	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, bit(add), edge)
 }
 
-// evenly returns the size of nearly equal parts of n that do not exceed most.
+// evenly divides n into nearly equal parts of at most `most`, and returns the size of a part.
 func evenly(n, most int) int {
 	parts := (n + most - 1) / most
 	return (n + parts - 1) / parts

@@ -13,34 +13,34 @@ const (
 	// broadRows is the largest height of an AVX-512 tile. Its width is at most broadest times tileBytes.
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the number of products of a row and a column in one chain. The chains are then summed. A
-	// panel of this height and the width of a tile takes half of the L1 cache.
+	// mulRun is the length of a chain: the products of a row and a column that are summed before chains are
+	// added. A panel with mulRun rows and the width of a tile takes half of the L1 cache.
 	mulRun = 256
 	// addRun is the length of a chain in sums over rows.
 	addRun = 48
-	// addDepth is the number of rows in a part of a sum, a whole number of chains.
+	// addDepth is the number of rows that are summed at a time, a whole number of chains.
 	addDepth = 5 * addRun
-	// dotRun is the length of a chain in inner products in the lanes of a vector.
+	// dotRun is the length of a chain in inner products. Each lane of a vector has its own chain.
 	dotRun = 1024
-	// Inner products of at least dotFrom elements are faster than tiles for at most dotCols columns. If
-	// packing is free, they are faster only for at most packedDotCols columns.
+	// For products of length dotFrom or more with at most dotCols columns, inner products are faster than
+	// tiles. If packing is free, they are faster only for at most packedDotCols columns.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
-	// dotRows is the number of rows that stay in the L2 cache until the next columns read them again.
+	// dotRows is the number of rows of a that stay in the L2 cache while all columns are computed.
 	dotRows = 128
 	// From packFrom rows on, copying a panel of the right factor is faster than reading it in place.
 	packFrom = 64
-	// placeTo is the largest number of rows for which AddATB does not copy factors, with AVX-512. Three
-	// panels at a time read few cache lines more than once.
+	// With AVX-512, AddATB copies no factor for at most placeTo rows. Three panels at a time then read few
+	// cache lines more than once.
 	placeTo = 256
 )
 
-// width returns the number of columns of a panel, and of a tile without AVX-512.
+// width returns the number of columns of a panel. Without AVX-512 this is also the width of a tile.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n columns are computed together, in one panel or in broadest panels. A single
-// panel is slow, so the last four panels are computed two by two.
+// abreast returns how many of n remaining columns are computed together: one panel, or broadest panels. A
+// single panel is slow, so the last four panels are computed two by two.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -120,7 +120,7 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT or MulAB from copies of panels of b. The copies have the layout of MulAB.
+// panelled computes MulBT or MulAB by copying panels of b. In a copy, the rows of a panel are adjacent.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -142,7 +142,7 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 	}
 }
 
-// product computes a product by columns of tiles. Element (i, p) of the left factor is a[i*rs+p*cs].
+// product computes a product, some columns at a time. Element (i, p) of the left factor is a[i*rs+p*cs].
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
 	if pathOf[T]() > portable && m == 1 {
@@ -154,7 +154,7 @@ func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n,
 	}
 }
 
-// addTurned computes AddATB from the transpose of a, some rows at a time, for adjacent factors.
+// addTurned computes AddATB by transposing some rows of a at a time, so that factors are adjacent.
 func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := turnedBuffers.Get().(*turnedBuffer)
 	defer turnedBuffers.Put(shared)
@@ -184,14 +184,14 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 	}
 }
 
-// crowded reports whether rows with this stride use few cache sets, which repeat every 4,096 bytes.
+// crowded reports whether rows with this stride share few cache sets. Sets repeat every 4,096 bytes.
 func crowded[T Float](stride int) bool {
 	const period, line = 4096, 64
 	past := stride * int(unsafe.Sizeof(T(0))) % period
 	return min(past, period-past) < line
 }
 
-// columns computes n columns, at most as many as abreast returns. Panels of b are apart elements apart.
+// columns computes n columns, where n is a result of abreast. The distance of panels of b is apart.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -200,10 +200,9 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m by n elements of a product, in chains of run products. It stores the first chain in dst, or
-// adds the first chain to dst if add is set. It adds all other chains. This order of operations does not
-// depend on the place of an element in a tile. The explicit rounding of products prevents the compiler from
-// fusing only some copies of the expression.
+// tile computes m by n elements of a product, in chains of run products. The first chain is stored in dst, or
+// added if add is set. All other chains are added. This order does not depend on the place of an element in a
+// tile. Explicit rounding of products prevents the compiler from fusing only some copies of the expression.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
@@ -240,12 +239,12 @@ func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k,
 	}
 }
 
-// panelBuffer has room for panels that are used together, from an aligned address.
+// panelBuffer has room for the panels that are used together, aligned to a cache line.
 type panelBuffer [(broadest*(mulRun+1) + 1) * tileBytes / 8]uint64
 
 var panelBuffers = sync.Pool{New: func() any { return new(panelBuffer) }}
 
-// turnedBuffer has room for rows of a transposed factor, a quarter of an L2 cache, and for other panels.
+// turnedBuffer has room for rows of a transposed factor, a quarter of an L2 cache, and for panels.
 type turnedBuffer struct {
 	left  [1 << 14]uint64
 	right [1<<17 + 1<<11]uint64
@@ -261,7 +260,7 @@ func panelIn[T Float](buffer []uint64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
-// transpose sets depth rows of panel to the columns of b, cols by depth, and zeros the rest of the rows.
+// transpose copies the columns of b, cols by depth, to the rows of panel, and zeros the rest of each row.
 func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
@@ -304,8 +303,8 @@ func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It zeros the rest of the last
-// panel.
+// gather copies b, depth by cols, to panels that are stride elements apart. It fills the rest of the last
+// panel with zeros.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

@@ -8,7 +8,7 @@ import (
 // Float is the element type. Training uses float32, and tests also use float64.
 type Float interface{ float32 | float64 }
 
-// path is the instruction set of the loops. A machine with a path supports all earlier paths.
+// path is the instruction set that loops use. A machine that supports a path supports all smaller paths.
 type path uint8
 
 const (
@@ -53,8 +53,8 @@ func zero[T Float](dst []T, ldd, m, n int) {
 	}
 }
 
-// AddInts adds noise to total and sets scaled to total times scale. It rounds twice: total to float64, and
-// the product. All slices have equal length.
+// AddInts adds noise to total, and then sets scaled to total times scale. The conversion of total to float64
+// and the product round once each. All slices have equal length.
 func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	match(len(total) == len(scaled) && len(noise) == len(scaled))
 	done := whole[float32](len(scaled), 4)
@@ -82,12 +82,12 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 	return finite
 }
 
-// distanceSums is the number of partial sums of a squared distance, which hide the latency of additions.
+// distanceSums is the number of partial sums of a squared distance, so that additions need not wait.
 const distanceSums = 4
 
-// SquaredDistances sets dst to the squared distances between x and the rows at places, which has the length
-// of dst. Element p is added to sum p mod 4, but elements after the last whole four are added to sum 0. The
-// sums are then added in pairs. All paths give the same bits.
+// SquaredDistances sets dst to the squared distances between x and the rows with the indices in places, one
+// for each element of dst. Element p is added to sum p mod 4. Elements after the last complete four are added
+// to sum 0. The sums are then added in pairs. All paths give the same bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -146,7 +146,7 @@ func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// AddToTaps, the gradient of MaxTaps, adds src[c] to dst[c+taps[winner[c]]] for ascending c. Taps must
+// AddToTaps is the gradient of MaxTaps: it adds src[c] to dst[c+taps[winner[c]]] for ascending c. Taps must
 // ascend.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
@@ -171,7 +171,7 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 // order maps v to an integer that sorts like v, with -0 below +0.
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
-// orderOf maps the bits of a number to its order, and the order to the bits.
+// orderOf maps the bits of a number to its order. It is its own inverse.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
 // Sparse is a matrix in compressed rows. Row i has the nonzero elements weights[start[i]:start[i+1]], in the
@@ -198,8 +198,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the product of the rows from <= i < to and b, which has n columns. On all paths it adds
-// one row of b after another and rounds products before adding.
+// MulRows sets dst to the product of rows from <= i < to of s and b, which has n columns. All paths round
+// each product, and then add it, in the same order.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -254,8 +254,8 @@ func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// CopyRow copies src to dst and prefetches next, the row of the next call. Rows in random order are far apart
-// in memory. All slices have equal length.
+// CopyRow copies src to dst and prefetches next, the row of the next call. Rows are in random order, so the
+// processor cannot prefetch by itself. All slices have equal length.
 func CopyRow[T Float](dst, src, next []T) {
 	match(len(src) == len(dst) && len(next) == len(dst))
 	done := whole[T](len(dst), 16)
@@ -278,9 +278,8 @@ func Scale[T Float](dst []T, factor T, src []T) {
 }
 
 // Gaussian replaces each inner product xz of a row x and a row z by the Gaussian kernel exp(-gamma |x-z|²).
-// norm is |x|², and norms holds each |z|². A squared distance |x|² + |z|² - 2xz below 0 counts as 0. The
-// relative error of the exponential is below 1e-7. Below e^-87, and for NaN, it is 0. All paths give equal
-// bits.
+// It gets |x|² in norm and each |z|² in norms. A squared distance |x|² + |z|² - 2xz below 0 counts as 0. The
+// exponential has a relative error below 1e-7. Below e^-87, and for NaN, it is 0. All paths give equal bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {

@@ -8,13 +8,13 @@ import (
 // strip is the number of columns of a strip, two vectors. It holds eight complex numbers.
 const strip = 16
 
-// Mirror is a pair of products whose sum and difference are needed, such as even and odd parts of a result.
+// Mirror is a pair of matrix products, even and odd, of which the sum and the difference are needed.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int
 }
 
-// Strips locates strips of 16 columns in a slice. Row r of strip s begins at At + r Row + s Step.
+// Strips locates strips of 16 columns in a slice. Row r of strip s begins at index At + r Row + s Step.
 type Strips struct{ At, Row, Step int }
 
 // ends returns the smallest and the largest index at which a row begins.
@@ -35,8 +35,8 @@ func (m Mirror) check() {
 }
 
 // MulStrips multiplies strips of src, with KE rows for the even product and KO rows for the odd product. Row
-// i of sum becomes the sum of rows i of both products, and row i of difference their difference. sum and
-// difference are in dst. Rows of sum and difference may coincide, because difference is written last.
+// i of sum becomes the sum of rows i of both products, and row i of difference becomes their difference. Both
+// are in dst. Their rows may coincide, because difference is written last.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -52,7 +52,7 @@ func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, 
 	})
 }
 
-// row returns x from the start of row r of strip i on.
+// row returns x from the first element of row r of strip i on.
 func (s Strips) row(x []float32, r, i int) []float32 { return x[s.At+r*s.Row+i*s.Step:] }
 
 // setStrips sets up to e + o and down to e - o.
@@ -85,7 +85,7 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless all dimensions fit. rows is the number of rows of results.
+// prepare panics unless all dimensions fit. The argument rows is the number of rows of results.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)
@@ -99,7 +99,7 @@ func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []f
 	}
 }
 
-// each calls f with row r of both products, for every strip s.
+// each calls f for every strip s and row r, with the values of the even and the odd product in that row.
 func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range m.M {
@@ -121,9 +121,9 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose results have a second mirror symmetry. Result r of a product is the sum of two
-// products, with the even and with the odd coefficients of a row. Result Last - r is their difference. So M
-// rows, r up to Last/2, determine all results. Cosines and sines have this symmetry.
+// Quarters is a [Mirror] whose results have a second mirror symmetry, as for cosines and sines. Result r of a
+// product is the sum of two products, with the even and with the odd coefficients of a row. Result Last - r
+// is the difference of these products. So the M rows up to r = Last/2 determine all results.
 type Quarters struct {
 	Mirror
 	Last int
@@ -165,7 +165,7 @@ func (q Quarters) mul(moduli bool, dst []float32, sum, difference Strips, src []
 	}
 }
 
-// each calls f with rows r and Last - r of both products, for every strip s.
+// each calls f for every strip s and rows r and Last - r, with the values of the even and the odd product.
 func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range q.M {
@@ -244,9 +244,9 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 // GroupOutputs is the number of results of a group.
 const GroupOutputs = 4
 
-// Groups is a pair of sparse matrices, of a filter and of its mirror image. They multiply vectors of eight
-// numbers. In one matrix a group of four results is the sum of two products, and in the other matrix their
-// difference. A place is the index of the first of eight numbers. Concurrent calls of Mul are safe.
+// Groups is a pair of sparse matrices, for a filter and for its mirror image. They multiply vectors of eight
+// numbers. A group has four results. In one matrix a result is the sum of two products, in the other matrix
+// their difference. A place is the index of the first of eight numbers. Concurrent calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // number of inputs of each product
@@ -254,8 +254,8 @@ type Groups struct {
 	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds the inputs of a product of a group. In holds their places and may be empty. Weights[4j+i]
-// is the weight of input j in result i.
+// GroupInputs holds one of the two products of a group. In holds the places of the inputs, and may be empty.
+// Weights[4j+i] is the weight of input j in result i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32
@@ -283,8 +283,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul computes the results of both matrices. If groups share a place, the last group wins. If sum and
-// difference are the same slice, it holds the differences.
+// Mul computes the results of both matrices. If groups share a place, the result of the last group is kept.
+// If sum and difference are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

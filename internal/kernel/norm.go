@@ -36,7 +36,7 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 // normLanes is the number of partial sums of a squared norm.
 const normLanes = 16
 
-// sumOf adds the upper half of the lanes to the lower half until one lane remains.
+// sumOf adds the lanes: it repeatedly adds the upper half of the lanes to the lower half.
 func sumOf(s *[normLanes]float64) float64 {
 	a, b, c, d := s[0]+s[8], s[1]+s[9], s[2]+s[10], s[3]+s[11]
 	a, b, c, d = a+(s[4]+s[12]), b+(s[5]+s[13]), c+(s[6]+s[14]), d+(s[7]+s[15])
@@ -56,7 +56,7 @@ func Affine(dst, src []float32, shift, factor float64) {
 	}
 }
 
-// Sum returns the sum of x in float64, added in the lanes of [SquaredNorm].
+// Sum returns the sum of x in float64. It has the order of additions of [SquaredNorm].
 func Sum(x []float32) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {
@@ -85,8 +85,8 @@ func SquaresAbout(x []float32, centre float64) float64 {
 
 // FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst. It clears src and
 // returns the previous [SquaredNorm] of src. Products must be below 2^51 in magnitude. Otherwise the sums are
-// meaningless, and the large norm reveals it. perUnit must have at most 24 significant bits, so that its
-// products with float32 values are exact float64 values before rounding.
+// meaningless, which the caller detects by the large norm. The factor perUnit must have at most 24
+// significant bits, so that its products with float32 values are exact in float64.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64

@@ -52,7 +52,7 @@ func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	gather(p.data, k*w, b, ldb, n, k)
 }
 
-// columnwise reports whether columns are too few for tiles and long enough for inner products.
+// columnwise reports whether Mul uses inner products: for columns that are few and long enough.
 func (p *Packed[T]) columnwise() bool {
 	return pathOf[T]() > portable && p.n <= packedDotCols && p.k >= dotFrom
 }
@@ -93,8 +93,8 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 // alignment is the alignment of slices in bytes: a cache line, and a multiple of every vector register.
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. A slice that fills large pages begins at a large page and
-// requests large pages from the system. A pass over all parameters then needs few address translations.
+// Make returns n zeros, aligned to 64 bytes. A slice larger than a large page begins at a large page and asks
+// the system for large pages. A pass over all parameters then needs few address translations.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil
@@ -140,7 +140,7 @@ func UnpackInt16(dst []float32, src []int16, unit float32) {
 	}
 }
 
-// Fetch loads x, which will be unpacked soon, into caches. It does not wait.
+// Fetch starts loading x into caches, because x will be unpacked soon. It does not wait.
 func Fetch(x []int16) {
 	if machine > portable && len(x) > 0 {
 		fetch16(&x[0], len(x))
@@ -161,7 +161,7 @@ func PackInt16(dst []int16, src []float32, perUnit float32) {
 }
 
 // Largest returns the largest absolute value of x, or 0 if x is empty. If an element is not finite, it
-// returns infinity or NaN. Bits without the sign sort like absolute values.
+// returns infinity or NaN. It compares bits without the sign, which sort like absolute values.
 func Largest(x []float32) float32 {
 	const sign = 1 << 31
 	var most uint32

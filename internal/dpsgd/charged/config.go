@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 )
 
-// Config selects features and the noise of their statistics. A statistic with noise multiplier 0 is not used.
+// Config selects features and the noise of their statistics. A noise multiplier of 0 turns a statistic off.
 type Config struct {
 	Scattering bool `json:"scattering,omitzero"` // scattering transform
 	HOG        bool `json:"hog,omitzero"`        // oriented gradients, after the scattering features
@@ -26,8 +26,8 @@ type Config struct {
 	SecondClip float64 `json:"second_clip,omitzero"`
 	// Ridge is added to every eigenvalue for the whitening, as a fraction of the largest eigenvalue.
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise and HOGMeanNoise are the noise multipliers of the means of scattering features and of
-	// oriented gradients. Rows are clipped to the square root of their length.
+	// MeanNoise and HOGMeanNoise are the noise multipliers for the mean of scattering features and the mean
+	// of oriented gradients. For a mean, a row of d features is clipped to norm sqrt(d).
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
@@ -48,7 +48,7 @@ func Default(records int) Config {
 	}
 }
 
-// groups is the number of groups of a normalised scattering transform. A group has three channels.
+// groups is the number of channel groups that are normalised together. A group has three channels.
 const groups = features.Channels / 3
 
 var errNeither = errors.New("charged: Config has neither Scattering nor HOG")
@@ -91,7 +91,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events returns the events of the statistics, in the order of the reservations of Prepare.
+// Events returns the events of the statistics, in the order in which Prepare takes their reservations.
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
 	for _, m := range c.releases() {
@@ -100,7 +100,7 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the releases, in order. Clip norms that depend on images are 1.
+// releases returns the statistics' configurations, in order. Clip norms that depend on images are 1.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -143,15 +143,15 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// These limits are far above useful values for image sides, for parameters of oriented gradients and for
-// columns. They bound the memory that the file of a transform can require.
+// These limits are far above useful values for the sides of images, the parameters of oriented gradients and
+// the number of columns. They bound the memory that reading a transform file can take.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10
 	maxColumns = 1 << 24
 )
 
-// extractors returns the extractors of the parts. Without an error at least one is not nil.
+// extractors returns the extractors of the selected features. One of the two may be nil.
 func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extractor, err error) {
 	g := c.gradients()
 	switch {

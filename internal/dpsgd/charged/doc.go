@@ -9,7 +9,7 @@
 //
 // Both blocks are scaled to the same norm, so a row of d features has norm sqrt(d), up to rounding. Rows are
 // stored with 16 bits per number ([features.Packed]). Each row is rounded by itself, after extraction, after
-// whitening and at the end. Released sums are sums of the stored rows.
+// whitening and at the end. Statistics are computed from the stored rows.
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training

@@ -19,7 +19,7 @@ import (
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	// Train is packed (see [dpsgd.Data.Packed]). The parts of a row are side by side.
+	// Train is packed (see [dpsgd.Data.Packed]): scattering features, then oriented gradients.
 	Train features.SideBySide
 	Test  blas32.General
 	// Transform computes the features of other images like the features of Test. Transform holds the released
@@ -82,7 +82,7 @@ type preparation struct {
 	transform    *Transform
 }
 
-// learn computes a part of the training rows and releases the statistics of this part.
+// learn computes one kind of features of the training rows, and releases their statistics.
 func (p *preparation) learn(part *part, train dataset.Set) (*features.Packed, error) {
 	p.cfg.Progress(part.stage)
 	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
@@ -114,7 +114,7 @@ func (p *preparation) next() *ledger.Reservation {
 	return r
 }
 
-// whiten releases the second moment of the channels and whitens the rows.
+// whiten releases the second moment of the channels, and then whitens the rows with it.
 func (p *preparation) whiten(part *part, x *features.Packed) error {
 	p.cfg.Progress("second moment")
 	data, release := dpsgd.Data{Packed: x, Ends: p.ends}, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip)
@@ -131,7 +131,7 @@ func (p *preparation) whiten(part *part, x *features.Packed) error {
 	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the rows, clipped to the square root of their length.
+// center releases the mean of the rows. It clips a row of d features to norm sqrt(d).
 func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
 	p.cfg.Progress(part.stage + " mean")
 	_, cols := x.Dims()

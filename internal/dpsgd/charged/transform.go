@@ -84,8 +84,8 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo writes the features of set to out. It uses only Workers and Cache of how. It rounds rows as often
-// as Prepare.
+// applyTo writes the features of set to out. Of how, it uses only Workers and Cache. It rounds after the same
+// steps as Prepare, so that results are equal.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -128,8 +128,8 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the mean of a part, if any, and scales the rows. All parts get the same norm, so that a
-// whole row has the square root of its length as norm.
+// finish subtracts the released mean of a part, if any, and scales the rows. All parts get the same norm, so
+// that a whole row of d features has norm sqrt(d).
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)
@@ -153,14 +153,14 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 	return nil
 }
 
-// Extraction computes the features of a model, by a transform or by an extractor without statistics.
+// Extraction computes the features of a model. It uses either a transform with statistics or an extractor.
 type Extraction struct {
 	Transform *Transform
 	Fixed     features.Extractor // used if Transform is nil
 }
 
-// RestoreExtraction parses the bytes of MarshalBinary. If transform is nil, it returns the extractor with
-// this name, whose settings must be unchanged in this version.
+// RestoreExtraction parses the result of Transform.MarshalBinary. If transform is nil, it returns the
+// extractor with this name. It returns an error if this version's extractor has other settings.
 func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
 	if transform == nil {
 		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {
@@ -205,7 +205,7 @@ const transformMagic = "pate private transform 1\n"
 // ErrTransform matches every error about bytes that are not a transform in this format.
 var ErrTransform = errors.New("charged: not a transform")
 
-// transformHeader holds a transform without its numbers.
+// transformHeader is the JSON object of a transform: everything but the statistics' numbers.
 type transformHeader struct {
 	Image      dataset.Shape
 	Scattering bool
@@ -260,7 +260,7 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 }
 
 // UnmarshalBinary reads the bytes of MarshalBinary. Other bytes give an error that matches [ErrTransform],
-// and t does not change. The same holds for extractors with other names in this version. The memory is
+// and t does not change. So do transforms whose extractors this version names differently. The memory is
 // bounded by a small multiple of len(b), plus tables for images of 128 x 128.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
@@ -344,7 +344,7 @@ func (h partHeader) restore(p *part, f *sealed.Reader) error {
 	return nil
 }
 
-// take returns the next n numbers, which must be finite in single precision.
+// take returns the next n numbers. They must be finite as float32.
 func take(f *sealed.Reader, n int) ([]float64, error) {
 	values := sealed.Numbers[float64](f, n)
 	for i, v := range values {

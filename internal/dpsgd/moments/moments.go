@@ -23,8 +23,8 @@ type Config struct {
 	ClipNorm float64
 	// NoiseMultiplier is the standard deviation of the noise divided by ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records, which divides the sum. Neighbouring data differ in their
-	// actual number of records, so it is not read from the data.
+	// Records is the public number of records, by which the sum is divided. It is not read from the data,
+	// because neighbouring data have different numbers of records.
 	Records int
 	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change the result.
 	Workers int
@@ -48,7 +48,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Source describes how a released moment was made. It contains nothing private.
+// Source describes how a moment was released. All fields are public.
 type Source struct {
 	Moment          string // "mean" or "second moment"
 	Channels        int    // size of the matrix or of the mean vector
@@ -64,7 +64,7 @@ func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// release divides the private sum of contributions by cfg.Records, and completes the source s.
+// release returns the noisy sum of contributions divided by cfg.Records, and completes the source s.
 func release(
 	ctx context.Context, m dpsgd.Model, data dpsgd.Data, cfg Config, s Source, reservation *ledger.Reservation, key rng.Key,
 ) ([]float64, Source, error) {
@@ -135,7 +135,7 @@ func (m Mean) Subtract(x blas32.General) error {
 	return nil
 }
 
-// ScaleRows scales every row of x to norm length, in place, except rows of norm 0. Rows must be finite.
+// ScaleRows scales every row of x to norm length, in place. A row of norm 0 stays 0. Rows must be finite.
 func ScaleRows(x blas32.General, length float64) error {
 	if !(length > 0) || math.IsInf(length, 0) {
 		return fmt.Errorf("moments: rows of norm %g", length)
@@ -156,7 +156,7 @@ func ScaleRows(x blas32.General, length float64) error {
 	return nil
 }
 
-// contributor sets dst to the contribution of a row before clipping.
+// contributor computes the contribution of a row, before clipping, and writes it to dst.
 type contributor func(dst, row []float32)
 
 // model is a [dpsgd.Model] whose contributions do not depend on parameters.
@@ -178,8 +178,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is the number of contributions that are summed before they are added to the sum. A call has at most
-// 256 rows, so a term passes through at most 32 + 8 additions.
+// runRows is how many contributions are summed before this partial sum is added to the total. A call has at
+// most 256 rows, so a term passes through at most 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -189,8 +189,8 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. The norm is computed in
-// double precision and scaled entries are rounded once. So the norm is at most C (1 + 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. Its norm is computed in
+// double precision, and scaled entries are rounded once. So it is at most C (1 + 2^-23).
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

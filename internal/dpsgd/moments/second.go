@@ -23,7 +23,7 @@ type SecondMoment struct {
 	Source Source
 }
 
-// maxChannels bounds the size of a contribution, channels (channels+1)/2 entries.
+// maxChannels bounds the channels, because a contribution has channels (channels+1)/2 entries.
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one after
@@ -130,7 +130,7 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
 }
 
-// squareError returns an error unless m has the source's number of channels.
+// squareError returns an error unless m is square with s.Channels rows.
 func squareError(m *mat.SymDense, s Source) error {
 	if m == nil || m.SymmetricDim() != s.Channels {
 		return fmt.Errorf("moments: the matrix is missing or not of %d channels", s.Channels)
@@ -138,7 +138,7 @@ func squareError(m *mat.SymDense, s Source) error {
 	return nil
 }
 
-// Apply maps the channels of every row of x at each position, in place. Errors: a result that is not finite.
+// Apply whitens the channels of every row of x at each position, in place. Results must be finite.
 func (w Whitening) Apply(x blas32.General) error {
 	channels, positions := w.Source.Channels, w.Source.Positions
 	if err := squareError(w.Matrix, w.Source); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// relation is the relation of every account. DP-SGD is accounted for one record added or removed.
+// relation is the neighbouring relation of all accounts: one record is added or removed.
 const relation = accountant.AddRemove
 
 // ErrBudget reports that no noise meets a plan's epsilon, because the statistics alone cost more.
@@ -26,8 +26,8 @@ var ErrBudget = errors.New("recipe: the budget is too small")
 // ErrSpent reports that a shared ledger has no budget left for a plan.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the parameters of a certified epsilon: delta and the number of discrete Gaussian values drawn.
-// Bounds by privacy loss distributions assume continuous noise, so a fraction of delta is reserved.
+// claim holds what determines a certified epsilon: delta and the number of discrete Gaussian values drawn.
+// Privacy loss distributions are for continuous noise, so a fraction of delta is reserved for the difference.
 type claim struct {
 	delta float64
 	draws int
@@ -52,7 +52,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// together returns the cost of all runs of all plans, given their rows, and the claim for this cost.
+// together returns the composition of all runs of all plans, and the claim for it.
 func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
 	together.delta = r.Delta
 	for i, row := range rows {
@@ -69,7 +69,7 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether the reserved fraction of delta suffices at about this epsilon.
+// continuous reports whether the reserved part of delta covers discrete noise at about this epsilon.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
@@ -93,8 +93,8 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns the certified cost of an event. It uses privacy loss distributions. For a large epsilon,
-// the reserved fraction of delta does not suffice. Then it uses Rényi divergences, which need no reserve.
+// epsilonOf returns the certified epsilon of an event, by privacy loss distributions. If epsilon is so large
+// that the reserved part of delta is too small, it uses Rényi divergences, which need no reserve.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -111,7 +111,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns the budget of a ledger for only these charges, with room for rounding.
+// ledgerBudget returns the Rényi epsilon of these charges plus a relative 1e-6, as a ledger's budget.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
@@ -146,8 +146,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run with this hash of its data, and its settings. For these settings, asked
-// must return the same settings. Recorded returns nil if there is no such run.
+// Recorded returns a recorded run on data with this hash, and its settings, or nil. The function asked gets
+// recorded settings, and returns the settings that they must equal.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -172,7 +172,7 @@ func (j *job) withNoise(noise float64) settings {
 	return s
 }
 
-// ownFile returns the ledger that only this run charges.
+// ownFile returns a new ledger for this run alone.
 func (j *job) ownFile(noise float64) (run.File, error) {
 	budget, err := ledgerBudget(j.plan.events(noise), j.Delta)
 	if err != nil {
@@ -207,11 +207,11 @@ func wrapped(err error) error {
 	return fmt.Errorf("recipe: %w", err)
 }
 
-// leastLeft is the remaining epsilon below which noise would dominate a model.
+// If a ledger's remaining epsilon is below leastLeft, noise would dominate a model.
 const leastLeft = 1e-3
 
-// chooseNoise returns the noise of a plan. The noise is given, or chosen for the plan's epsilon or for the
-// remaining budget of a shared ledger. shared is nil without a shared ledger.
+// chooseNoise returns the noise multiplier of a plan. It is given, or the least value for the plan's epsilon
+// or for the remaining budget of the ledger shared. Without a shared ledger, shared is nil.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {

@@ -46,7 +46,7 @@ type Config struct {
 	Key rng.Key // secret; all randomness derives from it
 	// Dir is an existing folder for ledgers and checkpoints. An interrupted run resumes from it.
 	Dir string
-	// Prefix begins the names of the ledgers in Dir, before the name of the plan and the run.
+	// Prefix is the start of the names of ledgers in Dir. Then come the plan's name and the run's index.
 	Prefix string
 
 	Workers  int             // default GOMAXPROCS
@@ -144,5 +144,5 @@ func (c Config) Shape() Shape {
 	return s
 }
 
-// units returns the protected owners of the data.
+// units returns the number of privacy units, for checks of delta.
 func units(n int) run.Units { return run.Units{N: n, Noun: "private records"} }

@@ -22,7 +22,7 @@ const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
 	CentredHOG    = "centred-hog"    // only centred histograms of oriented gradients
-	// deskewed is a prefix of these names. Each image is first straightened.
+	// deskewed is a prefix of these names: images are straightened first.
 	deskewed = "deskewed-"
 )
 
@@ -34,7 +34,7 @@ func FeatureSets() []string {
 	}
 }
 
-// learned returns the configuration of the statistics, and whether the features learn from private rows.
+// learned returns the configuration of the statistics. The second result is false if the features need none.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)
@@ -158,8 +158,8 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected reserves the statistics of a model without privacy, on a ledger in memory. The features equal
-// the features of the protected model of the same run. So the two models differ only in clipping and noise.
+// unprotected reserves the statistics of a model without privacy, on a ledger in memory. The features are the
+// same as for a protected model of this run, so that the two models differ only in clipping and noise.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// These are the models without widths in their names.
+// These are the names of models whose names have no layer widths.
 const (
 	Linear = "linear" // softmax regression
 	CNN    = "cnn"    // the small network of DP-SGD tutorials, on pixels
@@ -83,7 +83,7 @@ func (r Recipe) widths() ([]int, error) {
 // shift is the largest shift of a view, in pixels.
 const shift = 2
 
-// trained returns the model that is passed to training, with views if the recipe has any.
+// trained returns the model to train. If the recipe has views, the model averages gradients over views.
 func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
@@ -97,7 +97,7 @@ func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) 
 	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
 }
 
-// score fills in how a model predicts rows, unless there are none.
+// score sets the accuracies of row on the rows of x, unless x has no rows.
 func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) error {
 	if x.Rows == 0 {
 		return nil
@@ -127,14 +127,14 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 }
 
 // modelMagic starts a model file. The lengths of three parts follow, 8 bytes each, little-endian. Then come
-// the parts and SHA-256 of everything before. The parts are a [Card] in JSON, the transform of package
-// charged (empty for features without statistics), and the network in the format of package nn.
+// the parts, and the SHA-256 of all bytes up to there. The parts are a [Card] in JSON, the transform of
+// package charged (empty for features without statistics), and the network in the format of package nn.
 const (
 	modelMagic = "pate model 1\n"
 	modelParts = 3
 )
 
-// maxModelFile is a little above the size of a network of 2^30 parameters.
+// maxModelFile is slightly more than the file size of a network with 2^30 parameters.
 const maxModelFile = 1<<32 + 1<<28
 
 // ErrModelFile matches every error about a file that is not a model in this format.
@@ -230,7 +230,7 @@ func parseModel(b []byte) (*Model, error) {
 	return m, m.restoreNetwork(parts[2])
 }
 
-// check returns an error for a card that no run wrote.
+// check returns an error if a card has values that no run writes.
 func (c Card) check() error {
 	const side, classes = 1 << 12, 1 << 16
 	switch {

@@ -90,7 +90,7 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	return set, nil
 }
 
-// ScoredOn reports whether set holds the labelled rows on which the model was tested, which are public.
+// ScoredOn reports whether set holds the public labelled rows on which the training tested the model.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
 // rowsHash returns a hexadecimal SHA-256 of features, class names and image shape. It omits units and the
@@ -174,9 +174,9 @@ func predict(outputs []float32) (Prediction, error) {
 	return Prediction{Class: best, Probability: 1 / sum}, nil
 }
 
-// Accuracy returns the fraction of rows of set that were predicted correctly. Classes are compared by name,
-// and classes that the model does not have count as wrong. known is false if set has no rows or labels, or no
-// class in common with the model.
+// Accuracy returns the fraction of rows of set that were predicted correctly. Classes are compared by name. A
+// class that the model does not have counts as wrong. The result known is false if set has no rows or no
+// labels, or if no class of set is a class of the model.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
@@ -195,8 +195,8 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the file of a model that was chosen among several models. epsilon includes the cost of
-// the choice. scored holds the rows that scored the chosen model.
+// FileOfChosen returns the file of a model that was chosen among several models. The argument epsilon
+// includes the cost of the choice. The argument scored holds the rows on which the chosen model was scored.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)

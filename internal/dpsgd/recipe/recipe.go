@@ -30,7 +30,7 @@ type Recipe struct {
 	Train dpsgd.Config `json:"train"`
 }
 
-// Shape holds the public numbers of a task. A recipe depends on no other numbers of the data.
+// Shape holds the public numbers of a task. A recipe depends on the data only through these numbers.
 type Shape struct {
 	Kind    dataset.Kind
 	Records int // number of private units
@@ -191,8 +191,8 @@ func defaultFeatures(s Shape) string {
 	}
 }
 
-// statistics returns the settings of statistics. With 50,000 records, means tolerate this noise, and halving
-// it does not help. At epsilon 0.5 the statistics take a tenth of the budget.
+// statistics returns the noise of the statistics. With 50,000 records, half of this noise does not improve
+// the means. At epsilon 0.5 the statistics take a tenth of the budget.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
@@ -215,11 +215,11 @@ func samplingProbability(batch float64, records int) float64 {
 // protected returns the private training for pixels, or for rows whose norm is the square root of their
 // length. With pixels, the number of steps grows with the number of records.
 //
-// Long rows have long gradients. At this small clip norm every record contributes a unit vector, even if it
-// is classified well. The weights then grow as in a perceptron, early steps fade by themselves, and neither
-// momentum nor a falling rate helps. The step length in logits matters: learning rate times clip norm times
-// norm of a row. The step length may grow as the noise falls, with epsilon and the number of records. If
-// classes overlap, it grows more slowly and more steps are needed.
+// Long rows have long gradients. At this small clip norm almost every record contributes a vector of the clip
+// norm, even if it is classified well. The weights then grow as in a perceptron, the effect of early steps
+// fades, and neither momentum nor a falling rate helps. What matters is the step length in logits: learning
+// rate times clip norm times norm of a row. With more records or a larger epsilon there is less noise, and
+// the step may be longer. If classes overlap, the step must stay shorter, and more steps are needed.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),
@@ -248,11 +248,10 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// tableRate returns the learning rate of a table, at which the noise of a logit has deviation 2. The row
-// has a norm of the square root of its length. A higher rate hides small signals. At a lower rate the
-// weights of a large table stay too small. At a delta near 1e-5 the noise of all steps together is that of
-// this many records over 0.27 epsilon^0.87. The constants were fitted on the tables FIT of
-// experiments/peers/tables.py.
+// tableRate returns the learning rate for a table, at which the noise of a logit has standard deviation 2. A
+// row of d features has norm sqrt(d). A higher rate hides small signals. At a lower rate the weights of a
+// large table stay too small. At a delta near 1e-5 the noise of all steps together is about that of this many
+// records over 0.27 epsilon^0.87. The constants were fitted on the tables FIT of experiments/peers/tables.py.
 func tableRate(c dpsgd.Config, records, columns int, epsilon float64) float64 {
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)

@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return result, nil
 }
 
-// rowsOfUnits returns the rows to train on and the ends of their units.
+// rowsOfUnits returns the rows to train on, grouped by unit, and the index at which each unit ends.
 func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 	key, err := r.Key.Derive("rows of a unit").MarshalText()
 	if err != nil {
@@ -167,7 +167,7 @@ type job struct {
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }
 
-// state is the part of a job on disk, without the checkpoint.
+// state is what a job stores on disk besides the checkpoint.
 type state struct {
 	ID        string       `json:"id"` // identifies the run and its data
 	Noise     float64      `json:"noise_multiplier"`

@@ -25,8 +25,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of a trained model. Before the charge, everything needed to resume
-// the run is on disk, including the noise.
+// run trains one model, or returns the row of a model that is trained already. Everything needed to resume,
+// including the noise, is on disk before the charge.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
@@ -54,7 +54,7 @@ func (j *job) run(ctx context.Context) (Row, error) {
 	return j.released(ctx, done)
 }
 
-// settle returns the noise of a run. shared is nil for a run with its own ledger.
+// settle returns the noise multiplier of a run. For a run with its own ledger, shared is nil.
 func (j *job) settle(ctx context.Context, shared *ledger.Ledger) (float64, error) {
 	j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
 	return j.chooseNoise(ctx, shared, j.plan)
@@ -153,7 +153,7 @@ func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 	return row, j.finish(state{Row: &row})
 }
 
-// train returns the row of the charged training and the model file.
+// train runs the charged training. It returns the row and the model file.
 func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, paid Paid) (Row, []byte, error) {
 	start := time.Now()
 	var statistics []*ledger.Reservation
@@ -306,13 +306,13 @@ func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	return &LedgerState{Unit: c.Unit, Mode: c.Mode, Budget: c.Epsilon, Claim: claim, LeftRho: l.Left().Rho}, nil
 }
 
-// curvePoints is the number of points of a curve, including the last model.
+// curvePoints is the number of intermediate states that a training reports, including the final state.
 const curvePoints = 8
 
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve reports whether a step before the last step is on the curve. Such a step never has a checkpoint.
-// Train writes the checkpoint before it calls Observe, so a resumed run would not observe the step again.
+// onCurve reports whether the training adds a Point after a step before the last. It never does so after a
+// step with a checkpoint: Train writes it before Observe, so a resumed run would not observe the step.
 func onCurve(step, total int) bool {
 	for k := 1; k < curvePoints; k++ {
 		at := k * total / curvePoints
@@ -343,7 +343,7 @@ func (w *watcher) step(m dpsgd.Metrics) {
 	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
 }
 
-// point computes the privacy cost after a step and, only in the run with the first seed, the accuracy.
+// point adds a Point after a step: the privacy cost and, only in the run with the first seed, the accuracy.
 func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool

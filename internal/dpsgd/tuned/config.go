@@ -25,23 +25,23 @@ const relation = accountant.AddRemove
 
 // Config configures a search. Task, Delta, Base, Settings and Law are required, and Key and Dir for [Run].
 type Config struct {
-	// Task holds the data. The pool chooses a setting, unless Private is set. Test rows score the model.
+	// Task holds the data. The pool scores settings unless Private is set. Test rows score the model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is the budget of the whole search. On a shared ledger, 0 means the remaining budget.
 	Epsilon float64
-	// Records is the public number of private units, including the units that choose. It determines sampling.
-	// The default is the actual number of units, which the run then makes public.
+	// Records is the public number of private units, including the units that score settings. Sampling
+	// depends on it. The default is the actual number of units, which the run then makes public.
 	Records  int
 	Unit     string        // name of the protected unit; default "record"
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private lets a part of the private units choose a setting. If nil, the pool chooses.
+	// Private, if set, scores settings on part of the private units. Otherwise the pool scores settings.
 	Private *Private
 	// Shared, if not nil, is charged instead of the run's own ledger.
 	Shared *recipe.Shared
-	// Every, if above 0, is the interval at whose multiples the search may end. See [tune.Search].
+	// Every, if above 0, is a time interval: the search may end only at its multiples. See [tune.Search].
 	Every time.Duration
 
 	Key     rng.Key // secret; all randomness derives from it
@@ -50,7 +50,7 @@ type Config struct {
 	Cache   *features.Cache
 }
 
-// Private configures the private units that choose a setting.
+// Private configures the private units that score settings.
 type Private struct {
 	Share float64 // fraction of the units that choose, in (0, 1); the rest is for training
 	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions
@@ -59,7 +59,7 @@ type Private struct {
 // ErrConfig matches every error about a field of a [Config]. Run returns it before it does anything.
 var ErrConfig = errors.New("tuned: bad Config")
 
-// ErrCostsDiffer reports that settings do not have the same cost.
+// ErrCostsDiffer reports settings whose runs have different privacy costs.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
 // DefaultPrivate returns a fifth of the units, with noise about as large as the sampling error of the number
@@ -146,7 +146,7 @@ func (c Config) complete() (*job, error) {
 	return j, j.costAlike()
 }
 
-// declared returns the declared number of training units, without the units that choose, or 0.
+// declared returns the declared number of units to train on, without those that score settings, or 0.
 func (j *job) declared() int {
 	if j.Records == 0 || j.Private == nil {
 		return j.Records
@@ -154,7 +154,7 @@ func (j *job) declared() int {
 	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
-// costAlike returns an error unless a run costs the same with every setting, for every noise.
+// costAlike returns an error unless the event of a run is the same for all settings, at any noise.
 func (j *job) costAlike() error {
 	for _, noise := range []float64{1, 3} {
 		var first []byte
@@ -174,7 +174,7 @@ func (j *job) costAlike() error {
 	return nil
 }
 
-// event returns the event of one run: the training and, on private rows, the score.
+// event returns the event of one run: the training and, if settings are scored on private rows, the score.
 func (j *job) event(noise float64) (accountant.Event, error) {
 	e := j.plans[0].Event(noise)
 	if j.Private != nil {
@@ -201,8 +201,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides units by a public hash of their names, so the part of a unit does not depend on other units.
-// The parts share no memory with s.
+// split divides units by a public hash of their names, so that the side of a unit does not depend on other
+// units. The results share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

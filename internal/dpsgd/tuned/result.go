@@ -11,7 +11,7 @@ import (
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.tune/1"
 
-// Result is the release of a search besides the model file. The command line guarantees its JSON form. The
+// Result is what a search releases besides the model file. The command line guarantees its JSON form. The
 // Result does not depend on runs that were not chosen, on the number of runs, or on running times.
 type Result struct {
 	Schema     string    `json:"schema"`
@@ -27,8 +27,8 @@ type Result struct {
 	Delta      float64   `json:"delta"`
 	Relation   string    `json:"relation"`
 	Unit       string    `json:"unit"`
-	// Noise is the noise multiplier of every run. A single model without tuning would need only OneNoise for
-	// the same epsilon. With Noise it would cost OneEpsilon.
+	// Noise is the noise multiplier of every run. A single run without a search would need only OneNoise for
+	// the same epsilon. A single run with Noise would cost OneEpsilon.
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
@@ -49,7 +49,7 @@ type LawJSON struct {
 	Mean     float64 `json:"mean,omitempty"`
 }
 
-// ScoreJSON describes the rows that compared settings.
+// ScoreJSON describes the rows on which settings were scored.
 type ScoreJSON struct {
 	On    string  `json:"on"` // "public" or "private"
 	Rows  int     `json:"rows,omitempty"`
@@ -61,8 +61,8 @@ type ScoreJSON struct {
 type Chosen struct {
 	Setting
 	Index int `json:"index"` // index of the setting, from 1
-	// Score is the accuracy on the public rows that chose, or the noisy number of correct predictions on
-	// private rows. As the best of several scores it is too optimistic.
+	// Score is the accuracy on the public rows that score settings, or the noisy number of correct
+	// predictions on private rows. It is the best of several scores, so it is too optimistic.
 	Score         float64 `json:"score"`
 	Accuracy      float64 `json:"accuracy"` // on test rows, which did not influence the choice
 	StandardError float64 `json:"standard_error"`
@@ -70,7 +70,7 @@ type Chosen struct {
 	Probability   float64 `json:"sampling_probability"`
 }
 
-// newResult returns the result without the chosen run.
+// newResult returns a result in which only the chosen run is missing.
 func (j *job) newResult(p tune.Price) (*Result, error) {
 	run, err := j.event(p.Noise)
 	if err != nil {

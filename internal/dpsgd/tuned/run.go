@@ -34,10 +34,10 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// Nothing is the text of the model file if the drawn number of runs is 0.
+// Nothing is the text of the model file if the random number of runs is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
-// state is the part of a run on disk. The price is written before the charge.
+// state is what a run stores on disk. The price is stored before the charge.
 type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`
@@ -117,8 +117,8 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. The plan of the run fixes the price before anything is
-// charged. The price is stored in the state file or, on a shared ledger, in the record of the run.
+// search returns the search as a run with one stage. The price of the search is fixed before anything is
+// charged. It is stored in the state file or, on a shared ledger, in the record of the run.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -158,7 +158,7 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for j.Epsilon, or for the remaining budget of left.
+// priceOn returns the price for j.Epsilon. If that is 0, it is for the remaining budget of the ledger left.
 func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)
@@ -232,7 +232,7 @@ func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	return run.WriteState(j.path(stateFile), s)
 }
 
-// run returns the function that trains with one setting and computes the score.
+// run returns a function that trains with one setting and computes the score.
 func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcome, error) {
 	return func(ctx context.Context, r tune.Run) (tune.Outcome, error) {
 		plan := j.plans[r.Setting]
@@ -262,7 +262,7 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 	}
 }
 
-// isCharged returns an error if the training charged another event than the search expects.
+// isCharged returns an error if the training's event differs from the event that the search has charged.
 func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	var all accountant.Event = accountant.Composed{Events: account.Events}
 	if len(account.Events) == 1 {
@@ -280,7 +280,7 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 }
 
 // score returns the accuracy on the pool, or the number of correct predictions on private rows plus charged
-// noise. A unit has one row here, so it changes this number by at most one.
+// noise. Each unit has one row here, so a unit changes the number by at most one.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil

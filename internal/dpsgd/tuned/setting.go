@@ -134,7 +134,7 @@ func Grid(values map[string][]string) ([]Setting, error) {
 	return checked(all)
 }
 
-// set parses a value. An empty value keeps the base's value.
+// set parses a value of the field. An empty text keeps the base recipe's value.
 func (f field) set(word string) error {
 	word = strings.TrimSpace(word)
 	if word == "" {
@@ -213,8 +213,8 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked returns an error for a list that is empty or too long, or has duplicates. Duplicates would be tried
-// more often.
+// checked returns an error for a list that is empty, too long, or has duplicates. A duplicate would be drawn
+// twice as often.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:

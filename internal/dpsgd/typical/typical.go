@@ -1,6 +1,6 @@
 // Package typical accounts for a training by Bayesian differential privacy, in addition to epsilon. It uses
-// package internal/accountant/bayes. The figures are functions of private gradients. They are not charged and
-// are no epsilon, and they do not affect the training. Only this package stores and shows them.
+// package internal/accountant/bayes. The figures are functions of private gradients and are not charged. They
+// are no guarantee for every record, and do not affect the training. Only this package stores and shows them.
 package typical
 
 import (
@@ -26,8 +26,8 @@ type Config struct {
 	Most    int           // distances per step; default as in dpsgd.Distances
 }
 
-// DefaultDelta is the default delta_mu. By Markov's inequality a bound at 1e-10 holds at 1e-5 for all but a
-// fraction 1e-5 of records.
+// DefaultDelta is the default of delta_mu, which is an average over records. By Markov's inequality a bound
+// at 1e-10 holds at 1e-5 for all but a fraction 1e-5 of records.
 const DefaultDelta = 1e-10
 
 // Account observes a training, with one Bayesian account for each estimator.
@@ -38,7 +38,7 @@ type Account struct {
 	err      error
 }
 
-// Follow makes the account observe the training of cfg. It returns nil if c is nil or the training has no
+// Follow makes a new account observe the training of cfg. It returns nil if c is nil or the training has no
 // noise. It returns an error for a training that it cannot account for.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
@@ -81,14 +81,14 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 
 func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
 
-// observe adds one step. Figures adds the steps before a checkpoint, which are not observed.
+// observe adds one step. Steps before a checkpoint are not observed, and Figures adds them.
 func (a *Account) observe(s dpsgd.StepDistances) {
 	for _, account := range a.accounts {
 		a.err = errors.Join(a.err, account.Add(a.step, s.Values))
 	}
 }
 
-// Figures returns the final figures, with worst cases for unobserved steps. A nil Account has no figures.
+// Figures returns the final figures, with the worst case for unobserved steps. A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
@@ -115,7 +115,7 @@ type Figures struct {
 // Rows holds the figures of all rows of a result. It is nil if no row has figures.
 type Rows [][]bayes.Figure
 
-// Of returns the figures of rows.
+// Of returns the figures of each row, by the function of.
 func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 	some := false
 	for _, row := range rows {
@@ -145,7 +145,7 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, or nil. rows is the expected number of rows.
+// Read returns the figures that Write stored in dir, or nil. The expected number of rows is rows.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,12 +175,12 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds one column per estimator to a table for people. The table must have the rows of r.
+// AddTo adds one column per estimator to a table for readers. The table must have the rows of r.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
 
-// AddRecordsTo adds the columns to a table for programs. It marks every row as not releasable.
+// AddRecordsTo adds the columns to a table for CSV. It marks every row as not releasable.
 func (r Rows) AddRecordsTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string {
 		return "private_bayes_mu_" + strings.ReplaceAll(e.String(), "-", "_")

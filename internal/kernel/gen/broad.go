@@ -9,12 +9,12 @@ import (
 )
 
 // tiles512 writes tiles32 for AVX-512, with the same order of operations on each element. The function
-// computes n columns of a product, at most three vectors, in register tiles of at most nine rows. The vectors
-// of a row of b are apart bytes apart.
+// computes n columns of a product, at most three vectors, in register tiles of at most nine rows. The
+// parameter apart is the distance in bytes between the vectors of a row of b.
 //
-// A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle keep
-// up with two products per cycle. Rows whose distance is a multiple of 4,096 bytes share one set of an L1
-// cache, and its eight ways hold them.
+// A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle
+// suffice for two products per cycle. Rows whose distance is a multiple of 4,096 bytes share one set of an L1
+// cache, whose eight ways hold them.
 func tiles512() {
 	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
 	g := registersOfBroad
@@ -32,8 +32,8 @@ func tiles512() {
 	}
 }
 
-// broad describes tiles by the number of vectors of a row. rs3 holds three strides, bw moves along b, left
-// counts k, and mask is the mask of the last vector.
+// broad describes tiles by the number of vectors of a row. Register rs3 holds three strides, bw moves along
+// b, left counts k, and mask is the mask of the last vector.
 type broad struct {
 	vectors                                                 int
 	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
@@ -47,11 +47,11 @@ var registersOfBroad = broad{
 const (
 	broadest  = 3
 	broadRows = 9
-	// group is the number of rows with one base address, 0 to 4 strides away.
+	// group is the number of rows that are addressed from one register, at 0 to 4 strides.
 	group = 5
 )
 
-// aw returns the address of the first row of a group. It moves along a.
+// aw returns the register with the address of the first row of a group. The address moves along a.
 func (broad) aw(i int) reg.Register { return []reg.Register{reg.RBX, reg.R12}[i] }
 
 // acc returns the register number of the sum for a row and a vector of columns.

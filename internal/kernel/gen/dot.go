@@ -12,8 +12,8 @@ import (
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
 // dots writes the function that computes the inner products of m rows of a and n <= 6 rows of b. Strides are
-// in bytes. The lanes of a vector are summed separately, and then in pairs. mask points to a mask for the
-// last k modulo 8 lanes.
+// in bytes. The lanes of a vector are summed separately, and then in pairs. The parameter mask points to a
+// mask for the last k modulo 8 lanes.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
 	g := registersOfDot
@@ -40,7 +40,7 @@ func dots() {
 	}
 }
 
-// dot holds registers. aw and bw move along rows of a and b, and a3 and b3 three rows below.
+// dot holds registers: aw and bw move along rows of a and b, and a3 and b3 are three rows further.
 type dot struct {
 	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
 }
@@ -140,7 +140,7 @@ func inVectors(name func(part string) string, count reg.Register, addresses []re
 	JE(operand.LabelRef(name("sum")))
 }
 
-// sum describes accumulators whose results are adjacent: one accumulator, or as many as fill half a register.
+// sum describes accumulators with adjacent results: a single one, or as many as fill half a register.
 type sum struct{ row, col, from, width int }
 
 func (g dot) sums(rows, n int) (sums []sum) {

@@ -121,9 +121,9 @@ func addToTaps() {
 	})
 }
 
-// lastTapFirst writes a loop over the taps, from last to first. Of the windows that share an element, the
-// first windows reach it by the last taps. body gets the index of the tap, the start addresses of its windows
-// in dst, winner and src, and the number of windows. body may change the addresses.
+// lastTapFirst writes a loop over the taps, from last to first: if windows share an element, an earlier
+// window reaches it by a later tap. The function body gets the tap's index, the start addresses of its
+// windows in dst, winner and src, and the number of windows. It may change the addresses.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()

@@ -15,8 +15,8 @@ func wideConstant(name string, bits uint64) reg.VecVirtual {
 	return v
 }
 
-// gaussian writes Gaussian for n a positive multiple of 8, with the operations of exp32 in their order. table
-// is roots.
+// gaussian writes Gaussian for n a positive multiple of 8, with the operations of exp32 in the same order.
+// The parameter table is roots.
 func gaussian() {
 	function("gaussian32", "func(dst, norms *float32, n int, norm, factor float32, table *uint64)")
 	dst, norms, n, table := parameter("dst"), parameter("norms"), parameter("n"), parameter("table")

@@ -56,7 +56,7 @@ type half struct {
 	to, toRow, even, odd, stride, front, back, row, evenAt, oddAt, left, work, src, last reg.Register
 }
 
-// block computes results with even indices and, if kinds is 2, the odd results after them. Then it advances.
+// block computes results with even indices and, if kinds is 2, the next odd results. It advances addresses.
 func (h half) block(loop string, pairs, kinds int) {
 	acc := func(kind, r, part int) reg.VecPhysical { return y(2*mirrorRows*kind + 2*r + part) }
 	each := func(f func(kind, r, part int)) {

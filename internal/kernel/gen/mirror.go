@@ -70,7 +70,7 @@ func (g mirror) rows(block func(rows int)) {
 }
 
 // twoOrThree jumps to the block for three rows, or for two. It divides four rows into two and two, because a
-// single row would wait for itself.
+// single row would wait for its own additions.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))

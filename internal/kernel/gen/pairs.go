@@ -9,7 +9,7 @@ import (
 )
 
 // pairsOf[n] is the number of pairs of rows of a in a register tile with n rows of b. Ten rows of b form one
-// tile, because two tiles of five would read a twice and take up to 1.5 times as long.
+// tile: two tiles of five would read a twice and take up to 1.5 times as long.
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
 // dots512 writes dots32 for AVX-512, with the same order of operations on each element. A register holds

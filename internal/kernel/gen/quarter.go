@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quarters writes Quarters.MulStrips and Quarters.Moduli. Rows at the other end begin at up2 and down2 and
+// quarters writes Quarters.MulStrips and Quarters.Moduli. Results Last - r begin at up2 and down2 and
 // descend.
 func quarters() {
 	for i, name := range []string{"quarterStrips32", "quarterModuli32"} {
@@ -29,8 +29,8 @@ type quarter struct {
 	moduli bool
 }
 
-// ends holds the addresses of the current rows at the other end. waiting holds sums or differences of even
-// products.
+// ends holds the addresses of the rows Last - r that are computed now. waiting holds sums or differences of
+// even products until the odd products are known.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {

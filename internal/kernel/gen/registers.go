@@ -38,8 +38,8 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the address of row i of at most six rows. The rows start at base and are stride apart. third
-// holds base plus three strides.
+// at returns the address of row i of at most six rows. The rows start at base and are stride bytes apart.
+// Register third holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -83,7 +83,7 @@ func next(n reg.Register, addresses ...reg.Register) {
 	again(n, 8)
 }
 
-// again closes the loop over n elements and the function.
+// again subtracts lanes from n and closes the loop and the function.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()

@@ -163,7 +163,7 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	}
 }
 
-// loadMask loads the mask of a vector into y15. If there is only one mask, it stays there.
+// loadMask loads the mask of a vector into y15. If a tile needs only one mask, y15 keeps it.
 func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work, Disp: 32 * half}, y(15)) }
 
 // maskOf loads the mask of a vector, unless y15 already holds the only mask.
