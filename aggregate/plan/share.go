@@ -14,7 +14,7 @@ import (
 
 // ShareSlack is the amount by which the accuracy may miss the goal at LeastShare, and with some votes
 // unanimous and the others split.
-const ShareSlack = 0.05
+const ShareSlack = 0.04
 
 // sharing implements worlds if Public.Share is known.
 func (p Public) sharing(queries int) ([]world, error) {

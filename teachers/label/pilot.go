@@ -47,11 +47,11 @@ func pilotEvent(sigma float64) accountant.Event {
 }
 
 // read sets Share and LeastShare from Released. Without noise, the exact mean lies in [Released, Released+1].
+// A Released above the number of teachers has upward noise. Then LeastShare is bounded below 1 too.
 func (p *Pilot) read(teachers, classes int) {
-	share := func(votes float64) float64 {
-		return min(max(votes/float64(teachers), 1/float64(classes)), 1)
-	}
-	p.Share, p.LeastShare = share(float64(p.Released)+0.5), share(float64(p.Released)-pilotQuantile*p.Sigma)
+	share := func(votes float64) float64 { return max(votes/float64(teachers), 1/float64(classes)) }
+	votes := min(float64(p.Released), float64(teachers))
+	p.Share, p.LeastShare = min(share(votes+0.5), 1), share(votes-pilotQuantile*p.Sigma)
 }
 
 // draw draws the noise and sets Released. The sensitivity is 1: one teacher changes each largest count by at
