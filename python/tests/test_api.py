@@ -11,7 +11,7 @@ TRUTH = np.random.default_rng(0).integers(4, size=400)
 
 
 def test_labels_are_right_and_charged(votes, tmp_path: Path) -> None:
-    got = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    got = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     assert got.labels.shape == (400,) and got.answered.sum() == got.report["answered"] > 50
     assert (got.labels[got.answered] == TRUTH[got.answered]).mean() > 0.7  # the plan asks for 0.9 of 132 labels: missed in less than one of 10^8 runs
     assert 1.9 < got.epsilon <= 2 and got.delta == 1e-5 and got.releasable
@@ -21,9 +21,9 @@ def test_labels_are_right_and_charged(votes, tmp_path: Path) -> None:
 
 
 def test_the_same_call_again_costs_nothing(votes, tmp_path: Path) -> None:
-    first = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    first = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     ledger = (tmp_path / "run.jsonl").read_bytes()
-    again = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    again = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     assert (first.labels == again.labels).all()
     assert (tmp_path / "run.jsonl").read_bytes() == ledger
 
@@ -32,25 +32,25 @@ def test_names_and_missing_votes_of_a_table(votes, tmp_path: Path) -> None:
     names = np.array(["ant", "bee", "cat", "dog"], dtype=object)
     table = pd.DataFrame(names[votes], columns=[f"t{i}" for i in range(100)])
     table.iloc[3, 5] = None
-    got = pate_go.label(table, classes=list(names), epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, seed=1)
+    got = pate_go.label(table, classes=list(names), epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, seed=1, teacher_accuracy=0.85)
     assert set(got.labels[got.answered]) <= set(names) and not got.releasable
     series = got.to_pandas(index=table.index)
     assert series.isna().sum() == (~got.answered).sum()
     numbers = table.apply(lambda column: column.map({n: i for i, n in enumerate(names)}))  # float, NaN where missing
-    same = pate_go.label(numbers, classes=4, epsilon=2, ledger=tmp_path / "other.jsonl", verbose=False, seed=1)
+    same = pate_go.label(numbers, classes=4, epsilon=2, ledger=tmp_path / "other.jsonl", verbose=False, seed=1, teacher_accuracy=0.85)
     assert [names[i] if i >= 0 else None for i in same.labels] == list(got.labels)
 
 
 def test_probabilities_are_votes_for_the_largest(votes, tmp_path: Path) -> None:
     probabilities = np.full((*votes.shape, 4), 0.1)
     np.put_along_axis(probabilities, votes[..., None], 0.7, axis=2)
-    first = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    first = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     ledger = (tmp_path / "run.jsonl").read_bytes()
-    again = pate_go.label(probabilities, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    again = pate_go.label(probabilities, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     assert (first.labels == again.labels).all()  # the same votes, so the same run
     assert (tmp_path / "run.jsonl").read_bytes() == ledger
     with pytest.raises(pate_go.InputError, match="do not add up to 1"):
-        pate_go.label(probabilities / 2, classes=4, epsilon=2, ledger=tmp_path / "other.jsonl", verbose=False)
+        pate_go.label(probabilities / 2, classes=4, epsilon=2, ledger=tmp_path / "other.jsonl", verbose=False, teacher_accuracy=0.85)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_probabilities_are_votes_for_the_largest(votes, tmp_path: Path) -> None:
 )
 def test_votes_that_are_none(votes, words, tmp_path: Path) -> None:
     with pytest.raises(pate_go.InputError, match=words):
-        pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+        pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     assert list(tmp_path.glob("run*")) == []
 
 
@@ -77,9 +77,20 @@ def test_a_word_that_is_no_class_is_not_repeated(tmp_path: Path) -> None:
 
 def test_a_budget_too_small_says_what_would_do(votes, tmp_path: Path) -> None:
     with pytest.raises(pate_go.BudgetError) as error:
-        pate_go.label(votes, classes=4, epsilon=0.2, ledger=tmp_path / "run.jsonl", verbose=False)
+        pate_go.label(votes, classes=4, epsilon=0.2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     assert error.value.would_work["epsilon"] > 0.2 and "nothing was charged" in str(error.value)
     assert not (tmp_path / "run.jsonl").exists()
+
+
+def test_a_pilot_comes_before_a_plan_of_undeclared_teachers(votes, tmp_path: Path) -> None:
+    got = pate_go.label(votes, classes=4, epsilon=8, ledger=tmp_path / "run.jsonl", verbose=False)
+    pilot = got.report["pilot"]
+    assert 0.5 < pilot["least_share"] < pilot["share"] <= 1 and pilot["part_of_budget"] == 0.05 and "wrong class" in pilot["cannot_see"]
+    random = np.random.default_rng(1).integers(4, size=votes.shape)
+    for _ in range(2):
+        with pytest.raises(pate_go.BudgetError, match="only the pilot is spent") as error:
+            pate_go.label(random, classes=4, epsilon=8, ledger=tmp_path / "other.jsonl", verbose=False)
+        assert 0 < error.value.spent < 3
 
 
 def test_errors_have_types(votes, tmp_path: Path) -> None:
@@ -87,7 +98,7 @@ def test_errors_have_types(votes, tmp_path: Path) -> None:
         pate_go.run("plan", verbose=False, no_such_flag=1)
     with pytest.raises(pate_go.InputError, match="no such file|no file has this name"):
         pate_go.label("nowhere.npy", classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
-    got = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    got = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     got.path.write_text("query,label\n0,1\n")
     with pytest.raises(pate_go.CheckError):
         pate_go.verify(got.ledger, labels=got.path)
@@ -102,7 +113,7 @@ def test_account_and_calibrate_agree() -> None:
 
 def test_plan_and_statement(votes, tmp_path: Path) -> None:
     assert pate_go.plan(epsilon=2, teacher_accuracy=0.83, teachers=250, classes=10, queries=1000)
-    got = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    got = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     page = tmp_path / "page.html"
     pate_go.statement(got.ledger, out=page)
     assert page.read_text().startswith("<!")
@@ -112,13 +123,13 @@ def test_plan_and_statement(votes, tmp_path: Path) -> None:
 def test_counts_and_a_file(votes, tmp_path: Path) -> None:
     counts = np.stack([(votes == c).sum(1) for c in range(4)], axis=1)
     np.save(tmp_path / "counts.npy", counts)
-    a = pate_go.label(counts, counts=True, teachers=100, epsilon=2, ledger=tmp_path / "a.jsonl", verbose=False, seed=3)
-    b = pate_go.label(tmp_path / "counts.npy", counts=True, teachers=100, epsilon=2, ledger=tmp_path / "b.jsonl", verbose=False, seed=3)
+    a = pate_go.label(counts, counts=True, teachers=100, epsilon=2, ledger=tmp_path / "a.jsonl", verbose=False, seed=3, teacher_accuracy=0.85)
+    b = pate_go.label(tmp_path / "counts.npy", counts=True, teachers=100, epsilon=2, ledger=tmp_path / "b.jsonl", verbose=False, seed=3, teacher_accuracy=0.85)
     assert (a.labels[: len(b.labels)] == b.labels).all()
 
 
 def test_messages_reach_a_notebook(votes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl")
+    pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", teacher_accuracy=0.85)
     said = capsys.readouterr().err
     assert "plan for 100 teachers" in said
     json.dumps(said)

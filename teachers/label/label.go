@@ -304,5 +304,5 @@ func (id identity) differences(asked identity) []string {
 // isLedger reports whether path is the ledger or one of the files beside the ledger.
 func isLedger(path, ledger string) bool {
 	rest, ok := strings.CutPrefix(path, ledger)
-	return ok && (rest == "" || ledger+rest == run.IDFile(ledger) || ledger+rest == run.HeadFile(ledger))
+	return ok && (rest == "" || strings.HasPrefix(rest, ".pilot-") || ledger+rest == run.IDFile(ledger) || ledger+rest == run.HeadFile(ledger))
 }

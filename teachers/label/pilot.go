@@ -26,7 +26,7 @@ type Pilot struct {
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger
 	Released   int64   // 0 before the release, like the following
 	Share      float64 // estimated mean share of the teachers who vote for the largest class of a query
-	LeastShare float64 // lower bound of that mean, which holds with a probability of 95 %
+	LeastShare float64 // lower bound of that mean, which holds with a probability of 99 %
 }
 
 // PilotBudget is the fraction of the remaining budget that a pilot takes. The fraction is of the Rényi
@@ -36,8 +36,8 @@ const PilotBudget = 0.05
 // PilotBlind describes for users what a pilot does not show.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
-// pilotQuantile is the standard normal quantile of 95 %.
-const pilotQuantile = 1.6449
+// pilotQuantile is the standard normal quantile of 99 %.
+const pilotQuantile = 2.3264
 
 // pilotName is the mechanism name under which the ledger records a pilot.
 const pilotName = "pilot"

@@ -150,7 +150,7 @@ func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Co
 	if released {
 		f.spent = &p
 		g.Logf("pilot: the largest class of a query has the votes of %d of %d teachers in the mean, with noise of %s votes; "+
-			"at least %.0f %% of them, with 95 %% confidence", p.Released, teachers, shell.FormatUp(p.Sigma, false), 100*p.LeastShare)
+			"at least %.0f %% of them, with 99 %% confidence", p.Released, teachers, shell.FormatUp(p.Sigma, false), 100*p.LeastShare)
 		g.Logf("%s", label.PilotBlind)
 		return nil
 	}
@@ -206,7 +206,10 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
-		return shell.Usagef("mechanisms", "not charged")
+		if f.spent != nil {
+			return shell.Usagef("mechanisms", "only the pilot was charged")
+		}
+		return shell.Usagef("mechanisms", "nothing was charged")
 	}
 	return nil
 }
