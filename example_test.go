@@ -28,7 +28,8 @@ func ExampleLabel() {
 	ctx := context.Background()
 	votes, err := votes.Open(ctx, []string{file}, votes.Options{ClassNames: []string{"flu", "gout", "none"}})
 	check(err)
-	labels, err := pate.Label(ctx, votes, pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "labels.csv"), Teachers: 200})
+	labels, err := pate.Label(ctx, votes, pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "labels.csv"),
+		Teachers: 200, TeacherAccuracy: 0.95}) // known from teachers of public rows
 	check(err)
 	for _, l := range labels.Labels {
 		fmt.Println(l.Query, l.Name)
