@@ -1,11 +1,12 @@
-"""Ask a student that pate exported as JSON about new rows, with numpy alone.
+"""Predict new rows with a student that pate exported as JSON, using only numpy.
 
     pate student public.csv --labels labels.csv --out student.model --export student.json
     python3 docs/predict.py student.json new.csv > predictions.csv
 
-student.model itself will do as well: it is the same JSON between a line and a hash. So will
-the model of pate publish --method dpsgd. The file says all that is needed: how cells become features ("rows"), and the model, a mean
-of softmax regression, trees and kernels. Images need the features of pate itself.
+The file may also be student.model, which holds the same JSON between a line and a hash, or the
+model of pate publish --method dpsgd. "rows" defines how cells become features. The model is a
+mean of softmax regression, trees and kernels. Images are not supported, because pate computes
+their features.
 """
 import csv
 import json
@@ -22,13 +23,13 @@ def missing(cell):
     return cell in MISSING or cell.lower() in ("nan", "n/a", "null")
 
 
-# Parts of a layout of dates as Go writes it: as Python does, and what stands there.
+# Parts of a date layout of Go, each with the same part in Python and the text that it matches.
 PARTS = {"2006": ("%Y", r"\d{4}"), "Jan": ("%b", "[A-Za-z]{3}"), "01": ("%m", r"\d\d"), "02": ("%d", r"\d\d"), "2": ("%d", r"\d\d?"),
          "15": ("%H", r"\d\d"), "04": ("%M", r"\d\d"), "05": ("%S", r"\d\d"), "Z07:00": ("%z", r"(Z|[+-]\d\d:\d\d)")}
 
 
 def days(layout, cell):
-    """Returns the days from 1970 on of a date; a ValueError if it is none."""
+    """Returns the days from 1970 to a date. Any other text is a ValueError."""
     python, like = (re.sub("|".join(PARTS), lambda part: PARTS[part[0]][i], text) for i, text in enumerate((layout, re.escape(layout))))
     if not re.fullmatch(like, cell):
         raise ValueError(cell)
@@ -37,7 +38,7 @@ def days(layout, cell):
 
 
 def number(column, cell):
-    """Returns what a cell of a column of numbers stands for."""
+    """Returns the value of a cell in a numeric column."""
     if "date" in column:
         return days(column["date"], cell)
     cell = cell.lstrip("<>≤≥= ")
@@ -49,7 +50,7 @@ def number(column, cell):
 
 
 def table(rows, lines):
-    """Encodes the columns of a table as the public rows were."""
+    """Encodes the columns of a table in the same way as the public rows."""
     out = []
     for column in rows["encoder"]:
         cells = [line.get(column["name"], "").strip() for line in lines]
@@ -74,7 +75,7 @@ def table(rows, lines):
 
 
 def matrix(rows, x):
-    """Scales a matrix of numbers as the public rows were."""
+    """Scales a matrix of numbers in the same way as the public rows."""
     mean, sd = np.array(rows["scale"]["mean"]), np.array(rows["scale"]["sd"])
     z = np.clip((x - mean) / np.where(sd > 0, sd, 1), -6, 6)
     return np.where((sd > 0) & ~np.isnan(z), z, 0)
@@ -155,13 +156,13 @@ def predict(document, path):
     else:
         with open(path, newline="") as f:
             x = table(rows, list(csv.DictReader(f)))
-    # Features are float32, as trees compare them; the arithmetic is float64.
+    # Trees compare features in float32. The arithmetic is float64.
     x = x.astype(np.float32).astype(np.float64)
     return score(document["model"], x, len(document["classes"]))
 
 
 def load(path):
-    """Reads a model, or its JSON."""
+    """Reads a model file or a JSON file."""
     magic = b"pate student 1\n"
     with open(path, "rb") as f:
         text = f.read()

@@ -1,8 +1,8 @@
 """Builds the Go program and puts it into the wheel, as the command `pate`.
 
-GOOS and GOARCH choose another platform than that of the machine that builds. The program
-is linked without C, so one wheel serves every Linux of its processor. It is built without
-the embedded MNIST database, which alone is two thirds of what a wheel may weigh.
+GOOS and GOARCH select the platform; the default is this machine. The program is linked without
+C, so one wheel works on every Linux with this processor. The program does not embed the MNIST
+database, which would take two thirds of the allowed size of a wheel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CustomBuildHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
-            return  # the program is then that of PATE_BINARY, or of PATH
+            return  # an editable install uses the program of PATE_BINARY or PATH
         repository = Path(self.root).parent
         if not (repository / "go.mod").is_file():
             raise RuntimeError("the wheel is built inside the repository of pate: its Go source lies one folder above")

@@ -1,12 +1,12 @@
-"""Label public data with the knowledge in private data, privately.
+"""Label public data by models of private data, with differential privacy.
 
-The work is done by the program `pate`, which comes with this package; what is here hands
-it arrays and reads its answers. Privacy, noise and accounting are the program's alone.
+This package includes the program `pate`. The Python functions pass arrays to the program and
+read its results. Only the program draws noise and computes privacy costs.
 
     import pate_go
     labels = pate_go.label(votes, classes=10, epsilon=2, ledger="run.jsonl")
-    labels.labels      # an array, -1 where the teachers did not agree
-    labels.epsilon     # what was charged
+    labels.labels      # an array; -1 for a query without a label
+    labels.epsilon     # the charged epsilon
 """
 
 from ._api import Labels, account, calibrate, compare, label, plan, predict, statement, train, verify

@@ -1,4 +1,4 @@
-"""Hands the command line to the program: `python -m pate_go`, `pate-go`."""
+"""Runs the program with the given arguments: `python -m pate_go`, `pate-go`."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from ._run import binary
 
 
 def main() -> None:
-    """Becomes the program, or waits for it where a process cannot be replaced."""
+    """Replaces this process by the program. On Windows, runs the program and waits."""
     command = [binary(), *sys.argv[1:]]
     if os.name == "nt":
         sys.exit(subprocess.run(command).returncode)

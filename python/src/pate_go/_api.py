@@ -1,4 +1,4 @@
-"""The commands as functions of arrays."""
+"""Functions that run the commands of pate on arrays."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Labels:
-    """What `label` released.
+    """The result of `label`.
 
-    labels has one entry for each query: a class number, or a name where names were given;
-    -1, or None among names, where the mechanism declined or the query was not asked.
-    epsilon and delta are the claim; releasable is False for a seeded experiment.
-    report is what the program said, path and ledger the files it wrote.
+    labels: one entry for each query: the index of a class, or a class name if names were
+    given. A query without a label has -1, or None among names.
+    epsilon, delta: the privacy guarantee.
+    releasable: False for a seeded experiment, or if a waiver makes epsilon uncertain.
+    path, ledger: the labels file and the ledger.
+    report: the JSON of the program.
     """
 
     labels: npt.NDArray[Any]
@@ -41,19 +43,19 @@ class Labels:
     report: Mapping[str, Any] = field(repr=False)
 
     def __repr__(self) -> str:
-        """Returns one line; epsilon is rounded up."""
+        """Returns one line with epsilon rounded up."""
         claim = f"epsilon={math.ceil(self.epsilon * 1000) / 1000:g}, {'releasable' if self.releasable else 'NOT releasable'}"
         return f"Labels({self.answered.sum()} of {len(self.labels)}, {claim}, {str(self.ledger)!r})"
 
     @property
     def answered(self) -> npt.NDArray[np.bool_]:
-        """Returns which queries have a label."""
+        """Returns True for each query that has a label."""
         if self.labels.dtype == object:
             return np.array([name is not None for name in self.labels], dtype=bool)
         return np.asarray(self.labels >= 0)
 
     def to_pandas(self, index: Any = None) -> pd.Series[Any]:
-        """Returns the labels as a nullable series; index is that of the public table."""
+        """Returns the labels as a nullable series. index: the index of the public table."""
         import pandas as pd
 
         missing = self.labels.astype(object)
@@ -74,26 +76,26 @@ def label(
 ) -> Labels:
     """Releases labels of public queries from the votes of teachers, and charges the ledger.
 
-    votes: queries x teachers, an array or a table, of class numbers from 0 (-1, NaN or None
-    abstains) or of class names; with counts=True queries x classes. An array of queries x
-    teachers x classes is class probabilities: each teacher votes for the largest, the first
-    of equals. A path is read as it is.
-    classes: how many there are, or their names in order. Both are public knowledge: the
-    classes that happen to be voted for are not.
-    out: where the labels are kept, LEDGER.labels.csv unless given. The same call again
-    returns the same labels at no further cost.
+    votes: an array or a table, queries x teachers, of class indices from 0 or of class names.
+    -1, NaN or None is an abstention. With counts=True it holds counts, queries x classes. An
+    array of queries x teachers x classes holds class probabilities. Each teacher then votes
+    for the most probable class, and for the first one in a tie. A path is passed to the program.
+    classes: the number of classes, or the class names in order. They must be public knowledge
+    and must not be taken from the votes.
+    out: the labels file; default LEDGER.labels.csv. The same call again returns the same labels
+    at no further privacy cost.
     options: flags of `pate label` with _ for -: delta, teacher_accuracy, mechanism, sigma, ...
-    calibrate_on=[VOTES, LABELS] names two files by which a plan is made: that is a use of private
-    votes, refused (UsageError) unless force=["calibration"] waives it. force waives other
-    refusals by name, too; where epsilon may then not be true, releasable is False.
+    calibrate_on=[VOTES, LABELS] plans from two files. This uses private votes, so it is refused
+    (UsageError) unless force contains "calibration". force also waives other refusals by name.
+    If epsilon may then be wrong, releasable is False.
 
-    Without mechanism the labels are planned, and nobody is asked before the plan is charged.
-    Give teacher_accuracy, known from public data. Without it a pilot is charged first: a noisy
-    mean of the largest vote counts, from which the plan follows (report["pilot"]). pilot="no"
-    assumes a number instead, and a PateWarning says which.
+    Without mechanism, mechanism and noise are planned and charged before any vote is used. Give
+    teacher_accuracy, known from public data. Otherwise a pilot is charged first, which releases
+    a noisy mean of the largest vote counts (report["pilot"]). The plan is made from this mean.
+    pilot="no" assumes an accuracy instead, and a PateWarning reports it.
 
-    Raises BudgetError where the budget carries too few good labels: at most the pilot is charged
-    then, whose epsilon is error.spent.
+    Raises BudgetError if the budget allows too few good labels. Then at most the pilot was
+    charged, and error.spent is the epsilon of the pilot.
     """
     ledger = Path(ledger)
     out = Path(out) if out is not None else ledger.with_name(ledger.stem + ".labels.csv")
@@ -107,7 +109,7 @@ def label(
     stdin = None
     if isinstance(votes, (str, os.PathLike)):
         words.append(votes)
-    else:  # votes are secret: they go through a pipe, and lie in no file that a stopped process would leave
+    else:  # a pipe, because an interrupted process could leave a file of secret votes behind
         words.append("-")
         array = io.BytesIO()
         if np.ndim(votes) == 3:
@@ -122,7 +124,7 @@ def label(
 
 
 def _rows(path: Path) -> list[tuple[int, str]]:
-    """Returns query and label of each line; the header of a seeded run has another name."""
+    """Returns query and label of each line. The header is skipped, because seeded runs have another one."""
     with open(path, newline="") as file:
         lines = csv.reader(file)
         next(lines, None)
@@ -130,7 +132,7 @@ def _rows(path: Path) -> list[tuple[int, str]]:
 
 
 def _numbers(votes: Any, names: Sequence[str] | None, counts: bool) -> npt.NDArray[Any]:
-    """Returns votes as whole numbers, names as their places; what is missing is -1."""
+    """Returns votes as class indices, with -1 for a missing vote."""
     values = np.asarray(votes)
     if values.ndim != 2:
         raise InputError(f"votes are queries x teachers, and these have {values.ndim} dimensions", 3)
@@ -159,7 +161,7 @@ def _numbers(votes: Any, names: Sequence[str] | None, counts: bool) -> npt.NDArr
 
 
 def _read(path: Path, names: Sequence[str] | None, queries: int | None) -> npt.NDArray[Any]:
-    """Returns the labels by query; of a file of votes, as many as were asked."""
+    """Returns the labels by query. If queries is None, the file determines the number of queries."""
     rows = _rows(path)
     if queries is None:
         queries = 1 + max((query for query, _ in rows), default=-1)
@@ -172,7 +174,7 @@ def _read(path: Path, names: Sequence[str] | None, queries: int | None) -> npt.N
 
 
 def plan(*, verbose: bool = False, **options: Any) -> dict[str, Any]:
-    """Returns what a budget allows, from public numbers: `pate plan` with its flags.
+    """Returns the best use of a budget, computed from public numbers by `pate plan`.
 
     plan(epsilon=2, teacher_accuracy=0.83, teachers=250, classes=10, queries=1000)
     """
@@ -182,24 +184,24 @@ def plan(*, verbose: bool = False, **options: Any) -> dict[str, Any]:
 def account(
     events: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, delta: float = 1e-5, verbose: bool = False, **options: Any
 ) -> dict[str, Any]:
-    """Returns what releases cost together, accountant by accountant.
+    """Returns the total privacy cost of releases, computed by each accountant.
 
-    events: the JSON of `pate account`, or the list of its events (relation add_remove).
+    events: the JSON input of `pate account`, or a list of events for the relation add_remove.
     """
     whole = events if isinstance(events, Mapping) else {"relation": "add_remove", "events": list(events)}
     return run("account", "-", stdin=json.dumps(whole).encode(), verbose=verbose, delta=delta, **options)
 
 
 def calibrate(what: str, *, verbose: bool = False, **options: Any) -> dict[str, Any]:
-    """Returns the least noise that a budget needs: calibrate("gaussian", epsilon=1)."""
+    """Returns the least noise that meets a budget: calibrate("gaussian", epsilon=1)."""
     return run("calibrate", what, verbose=verbose, **options)
 
 
 def compare(data: Any = None, *, verbose: bool = True, **options: Any) -> dict[str, Any]:
-    """Returns PATE and DP-SGD on one task at one epsilon: `pate compare` with its flags.
+    """Compares PATE and DP-SGD on one task at one epsilon by `pate compare`.
 
-    data is a table, a matrix, a folder of images or a named set. The default is a small table
-    of random numbers: 8,000 rows of four classes, each of three clusters.
+    data: a table, a matrix, a folder of images or a named set. The default is a table of random
+    numbers with 8,000 rows and four classes. Each class has three clusters.
     """
     if data is not None:
         return run("compare", data=data, verbose=verbose, **options)
@@ -214,11 +216,11 @@ def compare(data: Any = None, *, verbose: bool = True, **options: Any) -> dict[s
 
 
 def predict(model: Any, table: Any, *, verbose: bool = False, **options: Any) -> npt.NDArray[Any]:
-    """Returns the class that a model predicts for each row of a table; with probability=True
-    the probabilities, rows x classes.
+    """Returns the class that a model predicts for each row of a table.
 
-    model: a file of `pate publish`, `student` or `dpsgd`. table: a data frame or a file. A
-    data frame has the columns that the model was trained on; other columns are ignored.
+    With probability=True it returns class probabilities, rows x classes.
+    model: a file of `pate publish`, `pate student` or `pate dpsgd`.
+    table: a file, or a data frame with the columns of the training. Other columns are ignored.
     """
     with tempfile.TemporaryDirectory() as folder:
         if hasattr(table, "to_csv"):
@@ -230,12 +232,12 @@ def predict(model: Any, table: Any, *, verbose: bool = False, **options: Any) ->
 
 
 def train(private: Any, *, public: Any, label: str, out: Any, verbose: bool = True, **options: Any) -> dict[str, Any]:
-    """Trains teachers on disjoint shares of a private file; writes their votes on a public one."""
+    """Trains teachers on disjoint partitions of a private file, and writes their votes on a public file."""
     return run("train", "--", private, public=public, label=label, out=out, verbose=verbose, **options)
 
 
 def statement(*ledgers: Any, verbose: bool = False, **options: Any) -> dict[str, Any]:
-    """Returns the privacy statement of ledgers; with out=FILE.html it writes the page too."""
+    """Returns the privacy statement of ledgers. With out=FILE.html it also writes the page."""
     if options.get("out") is not None:
         run("ledger", "statement", "--", *ledgers, verbose=verbose, **options)
         del options["out"]
@@ -244,5 +246,5 @@ def statement(*ledgers: Any, verbose: bool = False, **options: Any) -> dict[str,
 
 
 def verify(ledger: Any, *, verbose: bool = False, **options: Any) -> dict[str, Any]:
-    """Recomputes every epsilon of a ledger, and compares files with it; CheckError if one differs."""
+    """Recomputes every epsilon of a ledger and compares released files. A difference raises CheckError."""
     return run("ledger", "verify", "--", ledger, verbose=verbose, **options)

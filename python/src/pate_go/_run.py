@@ -1,4 +1,4 @@
-"""Runs the program and turns its exit codes into exceptions."""
+"""Runs the program and raises an exception for each exit code."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence, TextIO
 
 Flag = Any
-"""A value of a flag: text, number, truth value, path, or a list."""
+"""A value of a flag: str, number, bool, path or list."""
 
 _WARNING = "pate: warning: "
-"""How the program begins each warning, which is one line whatever is in it."""
+"""The prefix of every warning of the program. A warning is always one line."""
 
 _REPEATED = {"labels", "model", "manifest"}
-"""Flags that are given once for each value of a list; other lists are joined by commas."""
+"""Flags that are repeated for each value of a list. Lists of all other flags are joined by commas."""
 
 
 class PateWarning(UserWarning):
-    """Says what may be unsafe, or wasted, in what the program did all the same."""
+    """A warning of the program. The command was run, but something may be unsafe or wasted."""
 
 
 class PateError(RuntimeError):
-    """Says what the program could not do: what, why and how to mend it, in its own words."""
+    """An error message of the program: the failure, the reason and the remedy."""
 
     def __init__(self, message: str, code: int, report: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class PateError(RuntimeError):
 
 
 class UsageError(PateError):
-    """A flag or an argument that makes no sense. Nothing was read."""
+    """A flag or an argument is not valid. Nothing was read."""
 
 
 class InputError(PateError):
@@ -44,7 +44,10 @@ class InputError(PateError):
 
 
 class BudgetError(PateError):
-    """The budget does not carry this. `spent` is the epsilon of a pilot; nothing else was charged. `would_work` says what would do."""
+    """The budget is too small. Nothing was charged except, perhaps, a pilot.
+
+    `spent` is the epsilon of the pilot, or 0. `would_work` holds settings that would work.
+    """
 
     @property
     def spent(self) -> float:
@@ -56,29 +59,29 @@ class BudgetError(PateError):
 
 
 class CheckError(PateError):
-    """A check failed: a ledger, a file of another run, teachers that are not disjoint."""
+    """A check failed, for example of a ledger, a file of another run, or teachers with common records."""
 
 
 class DeclinedError(PateError):
-    """Every query was declined: the teachers agreed on none. The charge stands."""
+    """Every query was declined, because the teachers agreed on none. The charge remains."""
 
 
 class Interrupted(PateError):
-    """Stopped half-way. The same call goes on, at no further cost."""
+    """The run was interrupted. The same call continues the run at no further privacy cost."""
 
 
 _ERRORS = {2: UsageError, 3: InputError, 4: BudgetError, 5: CheckError, 6: DeclinedError, 130: Interrupted}
 
 
 def binary() -> str:
-    """Returns the path of the program: PATE_BINARY, that of this package, or that of PATH."""
+    """Returns the path of the program: PATE_BINARY, the program of this package, or the first in PATH."""
     name = "pate.exe" if os.name == "nt" else "pate"
     if given := os.environ.get("PATE_BINARY"):
         return given
     candidates = [Path(sysconfig.get_path("scripts")) / name, Path(sys.executable).parent / name]
     if hasattr(sysconfig, "get_preferred_scheme"):
         candidates.append(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))) / name)
-    # Not shutil.which: on Windows it looks into the current folder first, which may be anybody's.
+    # shutil.which would first search the current folder on Windows, which may be unsafe.
     candidates += [Path(folder) / name for folder in os.get_exec_path() if os.path.isabs(folder)]
     for path in candidates:
         if path.is_file() and os.access(path, os.X_OK):
@@ -87,7 +90,7 @@ def binary() -> str:
 
 
 def arguments(flags: Mapping[str, Flag]) -> list[str]:
-    """Returns keyword arguments as flags: sigma1=40 is --sigma1=40, yes=True is --yes."""
+    """Converts keyword arguments to flags: sigma1=40 becomes --sigma1=40, yes=True becomes --yes."""
     out = []
     for key, value in flags.items():
         name = "--" + key.rstrip("_").replace("_", "-")
@@ -107,14 +110,15 @@ def arguments(flags: Mapping[str, Flag]) -> list[str]:
 def run(
     *words: str | os.PathLike[str], stdin: bytes | memoryview | None = None, verbose: bool = True, **flags: Flag
 ) -> dict[str, Any]:
-    """Runs one command and returns the JSON it prints.
+    """Runs one command and returns the printed JSON.
 
-    words are the command and its arguments, flags its options with _ in place of -. What
-    begins with - among words, and all behind it, is an argument and never a flag; "--"
-    itself only marks where the arguments begin.
-    Its messages go to sys.stderr as they come, also in notebooks, unless verbose is False.
-    What it warns of is a PateWarning, whatever verbose is.
-    Raises a PateError that carries the program's own words.
+    words: the command and its arguments. The first word that begins with -, and all later
+    words, are arguments and never flags. "--" is removed; the arguments begin after it.
+    flags: flags of the command, with _ in place of -.
+    verbose: print messages to sys.stderr as they arrive, also in notebooks. Warnings become
+    a PateWarning in any case.
+
+    Raises a PateError with the message of the program.
     """
     texts = [os.fspath(word) for word in words]
     cut = next((i for i, word in enumerate(texts) if word.startswith("-") and word != "-"), len(texts))
@@ -130,7 +134,7 @@ def run(
         try:
             out = _exchange(process, stdin)
         except KeyboardInterrupt:
-            process.wait()  # the program has had the same signal, and ends in order
+            process.wait()  # the program got the same signal and ends by itself
             raise
         finally:
             reader.join()
@@ -145,7 +149,7 @@ def run(
 
 
 def _outside() -> int:
-    """Returns the stacklevel, for the function that calls this one, of the first caller outside of this package."""
+    """Returns the stacklevel of the first caller outside this package, for warnings of the calling function."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
         level, frame = level + 1, frame.f_back
@@ -158,7 +162,7 @@ def _exchange(process: subprocess.Popen[bytes], stdin: bytes | memoryview | None
             process.stdin.write(stdin)
             process.stdin.close()
         except BrokenPipeError:
-            pass  # it ended before it had read all: its exit code says why
+            pass  # the program ended before it read all input; its exit code gives the reason
     assert process.stdout is not None
     out = process.stdout.read()
     process.wait()
@@ -182,7 +186,7 @@ def _parse(out: bytes) -> dict[str, Any]:
 
 
 def _message(said: Sequence[str], code: int) -> str:
-    """Returns the error among the messages: from its first line, which begins with the name."""
+    """Returns the error message: everything from the last line that begins with "pate: "."""
     first = max((i for i, line in enumerate(said) if line.startswith("pate: ") and not line.startswith(_WARNING)), default=None)
     if first is None:
         return "\n".join(said[-4:]) or f"the program ended with code {code}"

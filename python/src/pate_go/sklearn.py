@@ -1,12 +1,12 @@
-"""A scikit-learn classifier whose student never sees a private row.
+"""A scikit-learn classifier that is trained on private rows by PATE.
 
     from pate_go.sklearn import PATEClassifier
     model = PATEClassifier(classes=[0, 1], epsilon=2, ledger="run.jsonl")
     model.fit(X_private, y_private, pool=X_public)
     model.predict(X_new)
 
-What is released are the labels of the pool, and whatever is made of them: the student.
-Any classifier of scikit-learn can be a teacher, any other the student.
+Only the labels of the pool are released, and the student is trained on these labels alone.
+Teachers and student may be any classifiers of scikit-learn.
 """
 
 from __future__ import annotations
@@ -35,33 +35,35 @@ from ._api import label
 
 
 class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Trains teachers on disjoint shares of private rows, and a student on their noisy votes.
+    """Trains teachers on disjoint partitions of private rows, and a student on their noisy votes.
 
-    classes: the labels there can be, public knowledge. None takes those of y, which tells
-    that each of them occurs: it is allowed with random_state only.
-    epsilon, delta: the budget, for all that is released about these people on one ledger.
-    ledger: the file that is charged. Without it the run must be seeded by random_state,
-    and is then an experiment: releasable_ is False.
-    n_teachers: public. More of them outvote more noise; each then knows less.
-    teacher, student: classifiers; a small forest and a logistic regression unless given.
-    pool: "uniform" asks n_queries random points of feature_range where fit is given no
-    public rows; a model learned on such points is rarely good.
-    options: flags of `pate label`, as {"teacher_accuracy": 0.8}: how often a teacher is right,
-    known from public data. Without it a pilot is charged and released before the plan.
+    classes: all possible labels, which must be public knowledge. None uses the labels of y. This
+    reveals which labels occur, so it is allowed only with random_state.
+    epsilon, delta: the budget for all releases about these people on one ledger.
+    ledger: the file that is charged. Without a ledger, random_state is required. Such a run is
+    an experiment, and releasable_ is False.
+    n_teachers: the public number of teachers. With more teachers noise matters less, but each
+    teacher has fewer rows.
+    teacher, student: classifiers. The defaults are a small forest and a logistic regression.
+    pool: "uniform" uses n_queries random points in feature_range if fit gets no public rows. A
+    model trained on such points is rarely good.
+    options: flags of `pate label`, for example {"teacher_accuracy": 0.8}, known from public
+    data. Without teacher_accuracy a pilot is charged and released before the plan.
 
-    Scaling and encoding go into teacher and student, as pipelines: a step before this one in a
-    pipeline is fitted to private rows, which epsilon does not cover. It changes the pool only if
-    the pipeline has transform_input=["pool"]; fit refuses a pool on another scale than the rows.
+    Put scaling and encoding into teacher and student, as pipelines. Any step before this
+    classifier in a pipeline is fitted to private rows, and epsilon does not cover this step. The
+    step transforms the pool only if the pipeline has transform_input=["pool"]. fit refuses a pool
+    whose scale differs from the scale of the private rows.
 
-    With a ledger, keys and votes are kept in LEDGER.fit, which is as secret as the private rows.
-    The same fit again returns the same labels at no cost.
+    With a ledger, keys and votes are stored in LEDGER.fit, which is as secret as the private rows.
+    The same fit again returns the same labels at no further privacy cost.
 
-    Every fit is a release: cross_val_score or a grid search makes one for each fold and
-    setting, which one ledger does not pay for, and a score on private rows is private too.
-    Try settings with random_state and no ledger, on data that are public.
+    Every fit is a release. cross_val_score or a grid search makes one release for each fold and
+    setting, and the budget of one ledger does not cover them all. A score on private rows is
+    private, too. Try settings on public data, with random_state and without a ledger.
 
-    After fit: student_, labels_ (-1 in codes of classes_ where there is none), epsilon_,
-    delta_, releasable_. The teachers are not kept.
+    After fit, the attributes are student_, labels_ (indices into classes_, or -1), epsilon_,
+    delta_ and releasable_. The teachers are not kept.
     """
 
     def __init__(
@@ -94,10 +96,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, pool: Any = None, groups: Any = None) -> PATEClassifier:
-        """Labels the public rows of pool with what the private rows (X, y) know.
+        """Labels the public rows of pool by teachers that are trained on private rows (X, y).
 
-        groups says whose row each is: all rows of one person go to one teacher. Without
-        it a row is a person.
+        groups: the person of each row. All rows of a person go to one teacher. Without groups,
+        each row is assumed to be another person.
         """
         if self.random_state is None and self.ledger is None:
             raise ValueError("a run without a ledger forgets what it spent: give ledger=FILE, or random_state for an experiment")
@@ -140,21 +142,21 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _kept(self) -> Path:
-        """Returns the file with the keys and votes of all fits on a ledger."""
+        """Returns the file with the keys and votes of all fits that use the ledger."""
         assert self.ledger is not None
         return Path(f"{os.fspath(self.ledger)}.fit")
 
     def _keep(self, kept: dict[str, Any]) -> None:
-        """Replaces the file of keys and votes as a whole. Only its owner may read it."""
+        """Replaces the file of keys and votes atomically. The new file has mode 0600."""
         path = self._kept()
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:  # mode 0600
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
             np.savez_compressed(file, **kept)
             file.flush()
             os.fsync(file.fileno())
         os.replace(file.name, path)
 
     def _fingerprint(self, key: bytes, *arrays: Any) -> str:
-        """Returns a keyed hash of everything that decides the votes."""
+        """Returns a keyed hash of everything that the votes depend on."""
         mac = hmac.new(key, repr((self.teacher, self.n_teachers, list(self.classes_))).encode(), hashlib.sha256)
         for array in arrays:
             values = np.asarray(array)
@@ -163,13 +165,13 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return mac.hexdigest()
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Returns the student's answers. They cost nothing, however many are asked."""
+        """Returns the student's predictions. Predictions have no privacy cost."""
         check_is_fitted(self)
         return np.asarray(self.student_.predict(validate_data(self, X, reset=False)))
 
     @available_if(lambda self: hasattr(getattr(self, "student_", _student_of(self)), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Returns the student's probabilities, a column for each of classes_."""
+        """Returns the student's class probabilities, one column for each class of classes_."""
         check_is_fitted(self)
         out = np.zeros((len(X), len(self.classes_)))
         columns = np.searchsorted(self.classes_, self.student_.classes_)
@@ -195,10 +197,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _stream(key, "pool").uniform(low, high, size=(self.n_queries, self.n_features_in_))
 
     def _shares(self, rows: int, groups: Any, key: bytes) -> npt.NDArray[np.int64]:
-        """Returns the teacher of each row: a keyed hash of its unit, or a draw of its own.
+        """Returns the teacher of each row, by a keyed hash of the row's group or index.
 
-        No row moves when another is added or removed at the end, and equal groups stay
-        together: one person is in one share, so one person moves one teacher's votes.
+        Rows of one group have one teacher, so one person can change the votes of one teacher only.
+        Adding or removing a row at the end changes the teacher of no other row.
         """
         if self.n_teachers < 1:
             raise ValueError("n_teachers is at least 1")
@@ -213,7 +215,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = ExtraTreesClassifier(n_estimators=25) if self.teacher is None else self.teacher
         if len(queries) >= 2:
             trial = np.resize(self.classes_, len(queries))
-            clone(model).fit(queries, trial).predict(queries[:1])  # a mistake shows on public rows, not on private ones
+            clone(model).fit(queries, trial).predict(queries[:1])  # an invalid model fails on public rows, before private rows are used
         votes = np.full((len(queries), self.n_teachers), -1, dtype=np.int64)
         for i in range(self.n_teachers):
             mine = shares == i
@@ -221,7 +223,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return votes
 
     def _vote(self, model: Any, X: npt.NDArray[Any], y: npt.NDArray[Any], queries: npt.NDArray[Any], seed: int) -> Any:
-        """Returns one teacher's votes; what it cannot learn from its share is an abstention."""
+        """Returns the votes of one teacher. If training fails, the teacher abstains."""
         if len(y) == 0:
             return -1
         if (y == y[0]).all():
@@ -231,7 +233,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         teacher.set_params(**random)
         try:
             return np.searchsorted(self.classes_, teacher.fit(X, y).predict(queries))
-        except Exception:  # its words would be about private rows
+        except Exception:  # the message could reveal private rows
             return -1
 
     def _student(self, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> Any:
@@ -247,7 +249,7 @@ def _student_of(model: PATEClassifier) -> Any:
 
 
 def _alike(X: npt.NDArray[Any], pool: npt.NDArray[Any]) -> None:
-    """Refuses a pool on another scale than the private rows. The message is for their owner alone."""
+    """Refuses a pool whose scale differs from the private rows. The error is for their owner alone."""
     if min(len(X), len(pool)) < 20 or X.dtype.kind not in "fiu" or pool.dtype.kind not in "fiu":
         return
     sd, other = X.std(axis=0), pool.std(axis=0)
