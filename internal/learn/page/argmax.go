@@ -179,20 +179,20 @@ func drawArgmax(r *reader) (v View) {
 	}
 	v.Panels = append([]Panel{drawTeachers(counts, from, to)}, p.panels(a.allowed(p))...)
 	v.claim("charge of one answer", p.epsilon)
-	v.claim("loss found here", p.spent())
+	v.claim("least ε for these data sets", p.spent())
 	v.claim(fmt.Sprintf("charge of %d answers", answers), all)
-	v.number("chance of the largest class", right)
+	v.number("probability of the largest class", right)
 	for i := range p.outcomes {
 		v.number("P["+p.outcomes[i]+"]", math.Exp(p.here[i]))
 		v.number("P′["+p.outcomes[i]+"]", math.Exp(p.there[i]))
 	}
-	at := "without any δ"
+	at := "with δ = 0"
 	if p.delta > 0 {
 		at = fmt.Sprintf("at δ = %s", short(p.delta))
 	}
-	v.say("One moved vote changes the answer by a loss of %s; one answer is charged ε = %s, %s.", up(p.spent()), up(p.epsilon), at)
+	v.say("The least ε for this moved vote is %s. One answer is charged ε = %s, %s.", up(p.spent()), up(p.epsilon), at)
 	v.say("%d answers like this one are charged ε = %s at δ = %s.", answers, up(all), short(Delta))
-	v.Verdict = judge(p, a.broken, "find votes that show it")
+	v.Verdict = judge(p, a.broken, "find votes that refute it")
 	if a.command != "" {
 		v.Command = fmt.Sprintf(a.command, list(counts))
 	}

@@ -228,24 +228,25 @@ func drawComparing(r *reader) (v View) {
 	cfg := sgdFor(epsilon, 10, 1)
 	with, without := attacked(cfg, runs, key)
 	roc, bound, against := drawAttackOn(cfg, with, without)
-	v.Panels = []Panel{p.panel("race", "Both on one axis of ε", fmt.Sprintf("PATE is right on %s to %s percent, DP-SGD on %s to %s.",
+	v.Panels = []Panel{p.panel("race", "Accuracy of both methods", fmt.Sprintf("PATE is right on %s to %s percent, DP-SGD on %s to %s.",
 		short(slices.Min(pate)), short(slices.Max(pate)), short(slices.Min(sgd)), short(slices.Max(sgd))), nil), drawTask(t), roc}
 	for i, e := range es {
-		v.number("PATE, percent right at ε = "+short(e), pate[i])
-		v.number("DP-SGD, percent right at ε = "+short(e), sgd[i])
+		v.number("accuracy of PATE in percent at ε = "+short(e), pate[i])
+		v.number("accuracy of DP-SGD in percent at ε = "+short(e), sgd[i])
 	}
 	v.claim("ε of the attacked training", charged(cfg.Event()))
-	v.number("found at most, of 10 % accused wrongly, percent", 100*bound)
+	v.number("members found at most, at 10 % false alarms, percent", 100*bound)
 	better := "DP-SGD"
 	if pate[2] > sgd[2] {
 		better = "PATE"
 	}
-	v.say("On these data %s is ahead at ε = 2: %s against %s percent.", better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
-	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. From %d trainings each way the rates are estimated: "+
-		"with 95 %% the true rates, all at once, are within %s, which is the band; its lower edge is what the attack shows. %s",
+	v.say("On these data, %s is more accurate at ε = 2: %s percent against %s percent.",
+		better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
+	v.say("An attacker with 10 %% false alarms finds at most %s of the members. The rates are estimated from %d trainings with the record "+
+		"and as many without it. With 95 %% confidence, all true rates are within %s, as the band shows. The attack proves only the lower edge. %s",
 		percent(bound), runs, short(scatterOf(runs)), against)
 	v.Command = accountCommand(eventJSON(cfg.Event()), "rdp")
-	v.Verdict = Verdict{Holds: true, Words: better + " is ahead here at ε = 2. Switch the data and look again."}
+	v.Verdict = Verdict{Holds: true, Words: better + " is more accurate here at ε = 2. Switch the data and compare again."}
 	return v
 }
 
@@ -259,11 +260,11 @@ func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * flo
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
-			return "Even this lower bound is above the dashed curve: at a true bound that happens in one run of twenty at most. " +
-				"Take another seed."
+			return "Even this lower bound is above the dashed curve. If the certified bound is true, this happens in at most one run of twenty. " +
+				"Try another seed."
 		}
 	}
-	return "The lower bound stays below the dashed curve. The estimate, the thin line, may cross it: that refutes nothing."
+	return "The lower bound stays below the dashed curve. The thin line is only an estimate and may cross the dashed curve."
 }
 
 // band draws the confidence band of the attack's true curve, and the band's lower edge.
@@ -298,7 +299,7 @@ func drawTask(t task) Panel {
 		x := row(t.public, i)
 		p.circle("ring", p.px(float64(x[0])), p.py(float64(x[1])), 5)
 	}
-	return p.panel("task", "The private data; rings are public",
+	return p.panel("task", "Private data; rings are public",
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
@@ -307,7 +308,7 @@ func drawTask(t task) Panel {
 // a sentence about the attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
-	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
+	p := newPlot(axis{label: "false alarms", low: 0, high: 1}, axis{label: "members found", low: 0, high: 1})
 	// The whole training is one Gaussian release. So the maximum is the trade-off curve of two normal
 	// distributions with means Mu apart. Each threshold of the best test gives a point.
 	mu := risk.GDP().Mu
@@ -326,9 +327,9 @@ func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, st
 	p.curve("estimate", wrong, found)
 	p.key("bound", p.right-160, -5, "most, certified")
 	p.key("estimate", p.right-160, -4, "the attack, estimated")
-	p.key("herecurve", p.right-160, -3, "at least, 95 %")
+	p.key("herecurve", p.right-160, -3, "lower bound, 95 %")
 	p.key("guess", p.right-160, -2, "guessing")
 	at10 := learn.Must(risk.TPR(0.1)).Upper
-	alt := fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10))
+	alt := fmt.Sprintf("with 10 %% false alarms, the attack finds at most %s of the members, certified.", percent(at10))
 	return p.panel("attack", "A membership attack under its bound", alt, nil), at10, against(wrong, found, most, scatterOf(len(with)))
 }

@@ -104,9 +104,10 @@ func drawComposition(r *reader) (v View) {
 		bars.panel("now", "At "+short(now)+" answers",
 			fmt.Sprintf("the privacy loss distribution certifies that epsilon lies between %s and %s.", short(bound.Lower), up(bound.Upper)), table),
 	}
-	v.say("%s answers: the loss-distribution accountant certifies ε between %s and %s at δ = %s; the others claim from %s.",
+	v.say("After %s answers, the privacy loss distribution certifies ε between %s and %s at δ = %s. "+
+		"The least ε of the other accountants is %s.",
 		short(now), short(bound.Lower), up(bound.Upper), short(Delta), up(least))
-	v.Verdict = Verdict{Holds: true, Words: "All claims are true; they differ in how much of the noise they know."}
+	v.Verdict = Verdict{Holds: true, Words: "All bounds hold. They differ because the accountants use different information about the noise."}
 	v.Command = accountCommand(repeatedJSON(e, int(now)), "all")
 	if step == "pure" {
 		v.Panels = append(v.Panels, drawWalk(r.number("epsilon"), now))
@@ -176,7 +177,7 @@ func drawWalk(epsilon, now float64) Panel {
 	p.area("band", xs, low, high)
 	p.curve("curve", xs, mean)
 	p.curve("curve b", xs, basic)
-	p.key("curve b", p.right-150, -3, "basic: the worst")
+	p.key("curve b", p.right-150, -3, "basic: the worst case")
 	p.key("curve", p.right-150, -2, "mean, and 2 sd")
-	return p.panel("walk", "What the losses add up to", "the sum of losses drifts up and spreads like the square root of the number of answers.", nil)
+	return p.panel("walk", "Sum of the privacy losses", "the sum of losses drifts up and spreads like the square root of the number of answers.", nil)
 }

@@ -74,14 +74,14 @@ func drawGradients(r *reader) (v View) {
 	v.claim(fmt.Sprintf("charge of %d steps", steps), cost)
 	v.number("records in the sample", float64(len(last.Rows)))
 	v.number("clipped", float64(clipped))
-	v.number("right of the training rows", float64(right)/plainRecords)
-	v.say("Step %d: %d of %d records are in the sample, %d gradients are cut to norm %s, and the noise has %s in every coordinate. "+
-		"%s of the training rows are on the right side.",
+	v.number("accuracy on the training rows", float64(right)/plainRecords)
+	v.say("Step %d: %d of %d records are in the sample, %d gradients are cut to norm %s, and the noise has deviation %s in every coordinate. "+
+		"%s of the training rows are on the correct side of the line.",
 		steps, len(last.Rows), plainRecords, clipped, r.text("clip"), short(cfg.NoiseMultiplier*cfg.ClipNorm), percent(float64(right)/plainRecords))
-	v.say("%d steps are charged ε = %s at δ = %s, whatever was learned.", steps, up(cost), short(Delta))
+	v.say("%d steps are charged ε = %s at δ = %s. The charge does not depend on the data.", steps, up(cost), short(Delta))
 	v.Command = accountCommand(repeatedJSON(step, steps), "rdp")
 	v.Verdict = Verdict{Holds: true,
-		Words: fmt.Sprintf("No record moves the sum by more than %s; every model on the way may be released.", r.text("clip"))}
+		Words: fmt.Sprintf("No record changes the sum by more than %s. The model after any step may be released.", r.text("clip"))}
 	return v
 }
 
@@ -125,7 +125,7 @@ func drawPlane(data dpsgd.Data, s learn.TrainingStep, right int) Panel {
 		}
 	}
 	return p.panel("plane", "Data and decision line",
-		fmt.Sprintf("two classes and the line of the model; %d of %d training rows are on the right side.", right, len(data.Y)), nil)
+		fmt.Sprintf("two classes and the line of the model; %d of %d training rows are on the correct side.", right, len(data.Y)), nil)
 }
 
 func cut(x, y, dx, dy, low1, low2, high1, high2 float64) (x1, y1, x2, y2 float64, inside bool) {
@@ -150,7 +150,7 @@ func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 		reach = max(reach, min(3*cfg.ClipNorm, math.Hypot(g[2], g[3])))
 	}
 	reach *= 1.15
-	p := newPlot(axis{label: "push on w₁", low: -reach * 1.4, high: reach * 1.4}, axis{label: "push on w₂", low: -reach, high: reach})
+	p := newPlot(axis{label: "change of w₁", low: -reach * 1.4, high: reach * 1.4}, axis{label: "change of w₂", low: -reach, high: reach})
 	x0, y0 := p.px(0), p.py(0)
 	var ring [2][]float64
 	for i := range 49 {
@@ -190,5 +190,5 @@ func drawSteps(step accountant.Event, now int) Panel {
 	p := newPlot(axis{label: "steps", low: 0, high: 40}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(last)})
 	p.curve("curve", xs, ys)
 	p.line("now", p.px(float64(now)), p.top, p.px(float64(now)), p.bottom)
-	return p.panel("bill", "The accountant beside it", fmt.Sprintf("epsilon grows to %s at 40 steps.", up(last)), nil)
+	return p.panel("bill", "Privacy cost of the steps", fmt.Sprintf("epsilon grows to %s at 40 steps.", up(last)), nil)
 }

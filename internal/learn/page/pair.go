@@ -108,11 +108,11 @@ func (p pair) drawLaws() Panel {
 		table.Rows = append(table.Rows, []string{name, short(a), short(b), short(p.loss(i))})
 	}
 	c.rect("here", left, 4, 14, 12)
-	c.text("name", "start", left+20, 15, "on these votes")
+	c.text("name", "start", left+20, 15, "on this data set")
 	c.rect("there", left+150, 4, 14, 12)
 	c.text("name", "start", left+170, 15, "one record changed")
-	alt := fmt.Sprintf("chance of each outcome; the largest change is from %s to %s, of %s.", p.largestChange()...)
-	return c.panel("laws", "Both exact laws", alt, table)
+	alt := fmt.Sprintf("probability of each outcome; the largest change is from %s to %s, for %s.", p.largestChange()...)
+	return c.panel("laws", "Both exact distributions", alt, table)
 }
 
 func percentTick(t float64) string { return fmt.Sprintf("%.0f %%", 100*t) }
@@ -196,7 +196,7 @@ func (p pair) drawLosses() Panel {
 
 func (p pair) drawLossLaw() Panel {
 	reach := p.reach()
-	plot := newPlot(axis{label: "privacy loss", low: -reach, high: reach}, axis{label: "chance, log scale", low: 1e-8, high: 1, log: true})
+	plot := newPlot(axis{label: "privacy loss", low: -reach, high: reach}, axis{label: "probability, log scale", low: 1e-8, high: 1, log: true})
 	plot.rect("outside", plot.px(p.epsilon), plot.top, plot.right-plot.px(p.epsilon), plot.bottom-plot.top)
 	plot.line("bound", plot.px(p.epsilon), plot.top, plot.px(p.epsilon), plot.bottom)
 	plot.text("name", "end", plot.px(p.epsilon)-4, plot.top+12, "ε")
@@ -220,12 +220,12 @@ func (p pair) drawLossLaw() Panel {
 			plot.text("name", "middle", x, plot.py(chance)-9, name)
 		}
 	}
-	alt := fmt.Sprintf("the chance that the loss is beyond ε is %s; δ is %s.", short(mass), short(p.delta))
+	alt := fmt.Sprintf("the probability of a loss beyond ε is %s; δ is %s.", short(mass), short(p.delta))
 	return plot.panel("lossLaw", "Privacy-loss distribution", alt, nil)
 }
 
 func (p pair) drawTradeoff(allowed func(wrong float64) float64) Panel {
-	plot := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "missed", low: 0, high: 1})
+	plot := newPlot(axis{label: "false alarms", low: 0, high: 1}, axis{label: "missed", low: 0, high: 1})
 	plot.curve("guess", []float64{0, 1}, []float64{1, 0})
 	var xs, ys []float64
 	for i := range 41 {
@@ -238,12 +238,12 @@ func (p pair) drawTradeoff(allowed func(wrong float64) float64) Panel {
 	plot.curve("herecurve", wrong, missed)
 	plot.key("guess", 210, 0, "guessing")
 	plot.key("herecurve", 210, 1, "best test here")
-	plot.key("bound", 210, 2, "least by the charge")
+	plot.key("bound", 210, 2, "bound by the charge")
 	best := 0.0
 	for i := range wrong {
 		best = max(best, 1-wrong[i]-missed[i])
 	}
-	alt := fmt.Sprintf("the best test of who voted has an advantage of %s over guessing.", percent(best))
+	alt := fmt.Sprintf("the best test for the changed record has an advantage of %s over guessing.", percent(best))
 	return plot.panel("tradeoff", "Trade-off of every attacker", alt, nil)
 }
 

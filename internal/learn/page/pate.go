@@ -58,7 +58,7 @@ func drawPATE(r *reader) (v View) {
 		Threshold: threshold, Sigma1: r.number("test"), Sigma2: r.number("noise"), Queries: pateQuestions, Answers: pateQuestions}))
 	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn pate")
 	session := learn.Must(m.Start(learn.Must(learn.Paid(m.Event(), accountant.AddRemove)), key))
-	p := newPlot(axis{label: "question", low: 0, high: pateQuestions}, axis{label: "largest count", low: 0, high: nice(float64(teachers))})
+	p := newPlot(axis{label: "query", low: 0, high: pateQuestions}, axis{label: "largest count", low: 0, high: nice(float64(teachers))})
 	s := key.Derive("votes").Stream()
 	answered, right := 0, 0
 	xs, all, only := []float64{0}, []float64{0}, []float64{0}
@@ -95,16 +95,16 @@ func drawPATE(r *reader) (v View) {
 		p.text("small", "start", x+14, p.top-5, k[1])
 	}
 	cost, spent, answersAlone := charged(m.Event()), all[len(all)-1], only[len(only)-1]
-	e := newPlot(axis{label: "questions asked", low: 0, high: pateQuestions}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(max(cost, spent))})
+	e := newPlot(axis{label: "queries so far", low: 0, high: pateQuestions}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(max(cost, spent))})
 	e.curve("curve", xs, all)
 	e.curve("curve d", xs, only)
 	e.line("bound", e.left, e.py(cost), e.right, e.py(cost))
 	e.text("name", "end", e.right, e.py(cost)-5, "charged before the first vote is read")
-	e.key("curve", e.left+8, 2, "questions and answers")
+	e.key("curve", e.left+8, 2, "tests and answers")
 	e.key("curve d", e.left+8, 3, "answers alone: too little")
 	v.Panels = []Panel{
-		p.panel("questions", "Questions to the teachers", fmt.Sprintf("%d asked, %d answered, %d of them right.", asked, answered, right), nil),
-		e.panel("bill", "What it costs", fmt.Sprintf("all of it is charged %s; answers alone would be %s.", up(cost), up(answersAlone)), nil),
+		p.panel("questions", "Queries to the teachers", fmt.Sprintf("%d queries, %d answered, %d of them correctly.", asked, answered, right), nil),
+		e.panel("bill", "Privacy cost", fmt.Sprintf("the run is charged %s; the answers alone would cost %s.", up(cost), up(answersAlone)), nil),
 		drawFlow(teachers, asked, answered, right),
 	}
 	v.number("answered", float64(answered))
@@ -112,12 +112,12 @@ func drawPATE(r *reader) (v View) {
 	v.claim("charge of the run", cost)
 	v.claim("spent so far", spent)
 	v.claim("answers alone", answersAlone)
-	v.say("%d of %d questions were answered, %d of them right. The run of %d questions is charged ε = %s at δ = %s before the first vote is read.",
+	v.say("%d of %d queries were answered, %d of them correctly. The run of %d queries is charged ε = %s at δ = %s before the first vote is read.",
 		answered, asked, right, pateQuestions, up(cost), short(Delta))
-	v.say("A student is trained on the released labels; whatever is asked of it later costs nothing more.")
+	v.say("A student is trained on the released labels. Predictions of the student have no further privacy cost.")
 	v.Command = fmt.Sprintf("pate learn law confident --counts %d,%d --threshold %s --sigma1 %s --sigma2 %s",
 		teachers*3/4, teachers-teachers*3/4, short(threshold), r.text("test"), r.text("noise"))
-	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("Declined questions are paid for too: ε = %s, not %s.", up(spent), up(answersAlone))}
+	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("Declined queries are charged, too: ε = %s, not %s.", up(spent), up(answersAlone))}
 	return v
 }
 
@@ -126,8 +126,8 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 	c := newCanvas(plotHeight)
 	boxes := []struct{ title, sub string }{
 		{"private records", "in disjoint parts"}, {fmt.Sprintf("%d teachers", teachers), "one for each part"},
-		{fmt.Sprintf("noisy vote, %d questions", asked), "here privacy is paid for"},
-		{fmt.Sprintf("%d labels", answered), fmt.Sprintf("%d right; public from here on", right)}, {"student", "any use is free"},
+		{fmt.Sprintf("noisy vote, %d queries", asked), "charged to the ledger"},
+		{fmt.Sprintf("%d labels", answered), fmt.Sprintf("%d right; public from here on", right)}, {"student", "no further privacy cost"},
 	}
 	for i, b := range boxes {
 		y := 6 + 53*float64(i)
@@ -142,7 +142,7 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 			c.line("stem", 210, y-13, 210, y)
 		}
 	}
-	return c.panel("flow", "Where the data stop",
+	return c.panel("flow", "Where private data are used",
 		"records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
 }
 

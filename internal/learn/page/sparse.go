@@ -51,7 +51,7 @@ func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers 
 		}
 	}
 	high = high*1.1 + 1
-	p := newPlot(axis{label: "question", low: 0.4, high: float64(len(values)) + 0.6}, axis{label: "value", low: low, high: high})
+	p := newPlot(axis{label: "query", low: 0.4, high: float64(len(values)) + 0.6}, axis{label: "value", low: low, high: high})
 	for i, x := range values {
 		at := float64(i + 1)
 		if i >= len(s.Nu) {
@@ -70,26 +70,26 @@ func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers 
 	p.text("name", "end", p.right, p.py(noisy)-5, fmt.Sprintf("noisy threshold %.0f", noisy))
 	v.Panels = []Panel{
 		p.panel("stream", "A stream over a noisy threshold",
-			fmt.Sprintf("%d questions asked, %d of at most %d above.", len(s.Nu), s.Found, answers), nil),
+			fmt.Sprintf("%d queries, %d of at most %d above.", len(s.Nu), s.Found, answers), nil),
 		drawBudget(s, answers, r.number("epsilon")),
 		drawFree(s.Law),
 	}
-	v.number("questions asked", float64(len(s.Nu)))
+	v.number("queries", float64(len(s.Nu)))
 	v.number("above", float64(s.Found))
 	v.number("noisy threshold", noisy)
 	v.claim("charge of the run", r.number("epsilon"))
-	v.say("%d questions were asked and %d came out above, of at most %d. The whole run is charged ε = %s, however many questions come out below.",
+	v.say("%d queries were compared, and %d of at most %d were above. The whole run is charged ε = %s, for any number of queries below.",
 		len(s.Nu), s.Found, answers, up(r.number("epsilon")))
 	v.Command = fmt.Sprintf("pate learn explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d",
 		list(values), threshold, r.text("epsilon"), answers)
-	v.Verdict = Verdict{Holds: true, Words: "Only an answer above uses the budget up; questions below are free."}
+	v.Verdict = Verdict{Holds: true, Words: "Only answers above use up the budget. Queries below are free."}
 	return v
 }
 
 // drawBudget draws the budget left. The threshold and each answer above the threshold take a part.
 func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 	share := svt.ThresholdShare(answers, false)
-	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
+	p := newPlot(axis{label: "query", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
 	left := epsilon * (1 - share)
 	xs, ys := []float64{0}, []float64{left}
 	for i, above := range s.Above {
@@ -100,15 +100,15 @@ func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 		}
 	}
 	p.curve("curve", xs, ys)
-	return p.panel("budget", "The budget drops at answers above only",
-		fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
+	return p.panel("budget", "Only answers above reduce the budget",
+		fmt.Sprintf("the noise of the threshold uses %s of epsilon; %s is left.", percent(share), short(left)), nil)
 }
 
 // drawFree draws the loss of many answers below the threshold, which the threshold's epsilon bounds.
 func drawFree(law svt.Law) Panel {
 	law.Threshold = 0
 	bound := 1 / law.ThresholdNoise.Scale
-	p := newPlot(axis{label: "questions below", low: 1, high: 100, log: true}, axis{label: "loss of all", low: 0, high: nice(bound * 1.3)})
+	p := newPlot(axis{label: "queries below", low: 1, high: 100, log: true}, axis{label: "total loss", low: 0, high: nice(bound * 1.3)})
 	var xs, ys []float64
 	for _, k := range []int{1, 2, 5, 10, 20, 50, 100} {
 		_, a, err := law.FirstAbove(slices.Repeat([]float64{-10}, k))
@@ -118,9 +118,10 @@ func drawFree(law svt.Law) Panel {
 		}
 	}
 	p.line("bound", p.left, p.py(bound), p.right, p.py(bound))
-	p.text("name", "start", p.left+6, p.py(bound)-5, "ε₁, the share of the threshold")
+	p.text("name", "start", p.left+6, p.py(bound)-5, "ε₁, the part for the threshold")
 	p.curve("curve", xs, ys)
-	return p.panel("free", "Many answers below cost one", "the loss of a hundred questions below stays under the share of the threshold.", nil)
+	return p.panel("free", "Many answers below cost as much as one",
+		"the total loss of a hundred queries below stays under the part for the threshold.", nil)
 }
 
 // refutation is the transcript with the largest loss of a broken variant.
@@ -147,7 +148,7 @@ func refute(b learn.Broken) refutation {
 func drawAttack(variant string) (v View) {
 	a := learn.BrokenVariants(2)[variant]
 	worst := refute(a)
-	c := newPlot(axis{label: "question", low: 0.4, high: float64(len(a.Here)) + 0.6}, axis{label: "value − threshold", low: -1.6, high: 1.6})
+	c := newPlot(axis{label: "query", low: 0.4, high: float64(len(a.Here)) + 0.6}, axis{label: "value − threshold", low: -1.6, high: 1.6})
 	for i := range a.Here {
 		x := c.px(float64(i + 1))
 		c.circle("here", x-7, c.py(a.Here[i]), 6)
@@ -163,15 +164,15 @@ func drawAttack(variant string) (v View) {
 	}
 	panels := two.panels(byClaim(a.Claimed, 0))
 	v.Panels = []Panel{c.panel("attack", "Two neighbouring streams, and a transcript",
-		fmt.Sprintf("%d questions that differ by at most one; triangles are the transcript, up for above.", len(a.Here)), nil),
+		fmt.Sprintf("%d queries whose values differ by at most 1; triangles show the transcript, upwards for above.", len(a.Here)), nil),
 		panels[0], panels[1], panels[3]}
 	v.claim("claimed", a.Claimed)
-	v.claim("loss found", worst.loss)
+	v.claim("privacy loss found", worst.loss)
 	v.number("P[transcript]", worst.p)
 	v.number("P′[transcript]", worst.q)
-	v.say("The transcript has chance %s on one stream and %s on its neighbour: a loss of %s, where ε = %s is claimed.",
+	v.say("The transcript has probability %s on one stream and %s on the neighbour. The privacy loss is %s, but the claim is ε = %s.",
 		short(worst.p), short(worst.q), up(worst.loss), up(a.Claimed))
 	v.Command = "pate learn explain sparse-vector"
-	v.Verdict = judge(two, true, "find some that do")
+	v.Verdict = judge(two, true, "find streams that refute it")
 	return v
 }

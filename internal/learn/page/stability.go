@@ -77,14 +77,14 @@ func drawStability(r *reader) (v View) {
 	v.Panels = []Panel{drawTeachers(counts, from, to), drawBar(variant, m, l.tested), panels[0], panels[1], panels[3]}
 	v.number("votes that must move", float64(l.distance))
 	v.number("threshold T", float64(m.Threshold()))
-	v.number("chance of an answer", released)
-	v.claim("charge of one question", epsilon)
-	v.claim("loss found here", p.spent())
-	v.say("%d votes must move before another class than %d wins. With T = %d the answer leaves with chance %s; it is then exact.",
+	v.number("probability of an answer", released)
+	v.claim("charge of one query", epsilon)
+	v.claim("least ε for these data sets", p.spent())
+	v.say("%d votes must move before a class other than %d wins. With T = %d, the exact answer is released with probability %s.",
 		l.distance, l.winner, m.Threshold(), percent(released))
 	v.say("An answer and a refusal cost the same: ε = %s, and δ = %s.", up(epsilon), short(Delta))
 	v.Command = fmt.Sprintf("pate learn explain stability --counts %s --epsilon %s", list(counts), r.text("epsilon"))
-	v.Verdict = judge(p, variant != "shipped", "find some that do")
+	v.Verdict = judge(p, variant != "shipped", "find votes that refute it")
 	return v
 }
 
@@ -93,9 +93,9 @@ func drawStability(r *reader) (v View) {
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():
-		return Verdict{Words: fmt.Sprintf("The claim of ε = %s is false: these two laws differ by %s.", up(p.epsilon), up(p.spent()))}
+		return Verdict{Words: fmt.Sprintf("The claim of ε = %s is false: the least ε for these data sets is %s.", up(p.epsilon), up(p.spent()))}
 	case broken:
-		return Verdict{Words: "These two data sets do not refute the claim. It is false all the same: " + task + "."}
+		return Verdict{Words: "These two data sets do not refute the claim, but the claim is false: " + task + "."}
 	}
 	return Verdict{Holds: true, Words: "The claim holds: no outcome reveals more than was charged."}
 }
@@ -103,7 +103,8 @@ func judge(p pair, broken bool, task string) Verdict {
 // drawBar draws the probability of a release against the distance, and marks the threshold.
 func drawBar(variant string, m *stability.MStab, tested int64) Panel {
 	t := float64(m.Threshold())
-	p := newPlot(axis{label: "distance tested", low: 0, high: nice(max(2*t, float64(tested)))}, axis{label: "chance of an answer", low: 0, high: 1})
+	p := newPlot(axis{label: "distance tested", low: 0, high: nice(max(2*t, float64(tested)))},
+		axis{label: "probability of an answer", low: 0, high: 1})
 	var xs, ys []float64
 	for d := 0.0; d <= p.x.high; d += max(1, math.Floor(p.x.high/80)) {
 		released, _ := m.Law(int64(d))
@@ -119,6 +120,6 @@ func drawBar(variant string, m *stability.MStab, tested int64) Panel {
 	x := p.px(float64(tested))
 	p.line("now", x, p.top, x, p.bottom)
 	p.text("name", "end", x-5, p.bottom-8, fmt.Sprintf("here %d", tested))
-	return p.panel("bar", "Noisy distance against the bar",
-		fmt.Sprintf("an answer is likely when the distance %d is well above the bar %.0f.", tested, t), nil)
+	return p.panel("bar", "Probability of an answer over the distance",
+		fmt.Sprintf("an answer is likely if the distance %d is well above the threshold %.0f.", tested, t), nil)
 }

@@ -123,16 +123,17 @@ func drawSubsample(r *reader) (v View) {
 	}
 	v.Panels[0].Wide = true
 	v.number("blocks that change", float64(touched))
-	v.number("votes one record can move", float64(overlap))
+	v.number("votes that one record can move", float64(overlap))
 	v.number("distance", float64(distance))
-	v.number("chance of an answer", math.Exp(released))
-	v.say("Replacing record %d changes %d of %d blocks; the answer survives the replacement of any %d records.", record, touched, len(here), distance)
-	v.say("At ε = 1 and δ = %s the winner is released with chance %s. PATE is this, with models as the statistic and a noisy vote.",
+	v.number("probability of an answer", math.Exp(released))
+	v.say("Replacing record %d changes %d of %d blocks. The answer stays the same if any %d records are replaced.",
+		record, touched, len(here), distance)
+	v.say("At ε = 1 and δ = %s the winner is released with probability %s. PATE uses models in place of this statistic, and a noisy vote.",
 		short(Delta), percent(math.Exp(released)))
 	v.Command = fmt.Sprintf("pate learn explain subsample-aggregate --records %d --blocks %d --seed %s", subsampleRecords, blocks, r.text("seed"))
-	v.Verdict = Verdict{Holds: split != "sorted", Words: fmt.Sprintf("One record changes %d of %d blocks, as counted.", touched, len(here))}
+	v.Verdict = Verdict{Holds: split != "sorted", Words: fmt.Sprintf("One record changes %d of %d blocks, as claimed.", touched, len(here))}
 	if split == "sorted" {
-		v.Verdict.Words = fmt.Sprintf("One record changed %d blocks, where one was claimed: every record behind it moved up.", touched)
+		v.Verdict.Words = fmt.Sprintf("One record changed %d blocks, but the claim is one block. All later records moved to another place.", touched)
 	}
 	return v
 }
@@ -166,7 +167,7 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		}
 		c.text("big", "end", x+cell-8, y+height-9, map[bool]string{false: "A", true: "B"}[there[i].b])
 	}
-	return c.panel("blocks", "Records in blocks; click one to replace it",
+	return c.panel("blocks", "Records in blocks; click a record to replace it",
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
@@ -190,6 +191,6 @@ func drawBlockSizes(share, now float64) Panel {
 	}
 	p.curve("curve", xs, ys)
 	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
-	return p.panel("sizes", "More blocks, each seeing less",
-		"the expected distance grows with the number of blocks, more slowly as each sees less.", nil)
+	return p.panel("sizes", "More blocks, with fewer records each",
+		"the expected distance grows with the number of blocks, more slowly for smaller blocks.", nil)
 }
