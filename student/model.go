@@ -148,7 +148,7 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt bounds how much a candidate loses that gives a true label the probability 0.
+// doubt limits the loss of a candidate that gives the true label probability 0.
 const doubt = 0.01
 
 // bestPower returns the power for temper that makes the labels most probable. It is below 1 for an

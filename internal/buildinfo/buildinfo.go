@@ -10,8 +10,7 @@ import (
 // Module is the import path of the project.
 const Module = "github.com/pate-go/pate"
 
-// The linker sets these by -X in a release built from a copy without git. Values recorded by Go have
-// priority.
+// The linker sets these by -X in a release that is built without git. Values that Go records have priority.
 var version, commit string
 
 type Info struct {

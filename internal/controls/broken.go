@@ -79,7 +79,7 @@ func comparisons(law svt.Law, values []float64) side[string] {
 	})
 }
 
-// drawn returns a side whose runs call draw.
+// drawn returns a side in which every run calls draw with random numbers from the key.
 func drawn[O comparable](draw func(rnd *rand.Rand) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		rnd := rand.New(key.Stream())
@@ -95,9 +95,9 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue releases the noisy value of the query above the threshold, with the noise of the comparison (as
-// in lecture notes of 2011). After many queries below, a small value shows that the threshold was low. The
-// event has probability at most 1e-5, which is too rare for runs, but the exact distribution shows it.
+// noisyValue releases the noisy value of the query above the threshold, with the same noise as in the
+// comparison (lecture notes of 2011). After many queries below the threshold, a small value shows that the
+// noisy threshold was low. This has probability at most 1e-5, too rare for ByRuns. ByLaw finds it.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
@@ -106,7 +106,7 @@ func noisyValue() Target {
 		}
 		return 1 - math.Exp(-x/b2)/2
 	}
-	// law is the distribution of the event of 16 results below and then a value in [low, 0].
+	// law returns the probabilities of 16 answers below, then a value in [low, 0], and of all else.
 	law := func(first, last float64) []float64 {
 		p, ends := 0.0, []float64{-60 * b1, -40, -20, -8, low, -2, -1, 0}
 		for i := range len(ends) - 1 {
@@ -128,9 +128,9 @@ const (
 	gapDelta    = 0.01
 )
 
-// brokenVotes returns mistakes about single votes. Lecture notes describe noisy argmax with Laplace noise of
-// scale 1/epsilon as epsilon-private, but a moved vote changes two counts. The lead minus one, used as a
-// distance to instability, has sensitivity 2 and is not 0 where the winner is about to change.
+// brokenVotes returns mistakes about how one teacher changes votes. Lecture notes describe noisy argmax with
+// Laplace noise of scale 1/epsilon as epsilon-private, but one moved vote changes two counts. The lead minus
+// one is no distance to instability: it has sensitivity 2, and is not 0 where one vote changes the winner.
 func brokenVotes() []Target {
 	one, two := []int{8, 2}, []int{9, 1}
 	return []Target{
@@ -148,7 +148,7 @@ func halfNoiseOf(counts []int) side[aggregate.Answer] {
 	}, counts)
 }
 
-// gapRelease makes runs of the printed test at the given distance.
+// gapRelease returns runs of the stability test as printed, at this distance.
 func gapRelease(distance float64) side[bool] {
 	return drawn(func(rnd *rand.Rand) bool {
 		return distance+laplaceNoise(rnd, 1/gapEpsilon) > math.Log(1/gapDelta)/gapEpsilon
@@ -156,8 +156,8 @@ func gapRelease(distance float64) side[bool] {
 }
 
 // floatingPoint returns textbook Laplace noise: b log u with a 53-bit uniform u, added in float64 (Mironov
-// 2012). The possible sums have gaps that depend on the true value. The auditor checks which of two values
-// can give a released number.
+// 2012). The possible sums have gaps that depend on the true value. The auditor tests from which of two
+// values a released number is possible.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
@@ -221,9 +221,9 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 	return tally
 }
 
-// fixedBatches shuffles the records into batches of fixed size but accounts for Poisson samples (Chua et al.
-// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing, and all other records have -1. So the
-// sum of the record's batch is 2 or 1 above the other, known sums. The auditor uses the largest sum.
+// fixedBatches shuffles records into batches of fixed size but accounts for Poisson samples (Chua et al.
+// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing, all others have -1. Before noise, its
+// batch sum exceeds the other sums by 2, or by 1 if the record is missing. The auditor uses the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -252,8 +252,8 @@ func fixedBatches() []Target {
 	}
 }
 
-// largestBatch returns the distribution, in buckets, of the largest batch sum. One batch has mean shift, and
-// the other batches have mean 0:
+// largestBatch returns the distribution of the largest batch sum, in buckets. One sum has mean shift, and all
+// other sums have mean 0:
 //
 //	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)
 func largestBatch(steps int, sigma, shift float64) []float64 {
@@ -270,8 +270,8 @@ func largestBatch(steps int, sigma, shift float64) []float64 {
 	return append(law, math.Log1p(-last))
 }
 
-// brokenAccounts returns correct mechanisms with a wrong cost, from earlier accountants and from plausible
-// rules. Exact distributions refute all of them.
+// brokenAccounts returns correct mechanisms with a wrong epsilon, from earlier accountants or by plausible
+// rules. All are audited by output distributions.
 func brokenAccounts() []Target {
 	priced := func(name, mistake, on string, claim claimer, pair laws) Target {
 		return byLaw(name, on, claim, pair).mistaken(mistake)
@@ -310,13 +310,13 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns the distribution of whether any of n runs is good. logOdds are the log odds of a good run.
+// anyOf returns log probabilities: that none, and that at least one of n runs is good.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}
 }
 
-// halfLines returns the distribution of a real number in the 402 intervals between 401 points.
+// halfLines returns the log probabilities of the 402 intervals between 401 points and the infinities.
 func halfLines(survival func(float64) float64) []float64 {
 	var law []float64
 	above := 0.0
@@ -335,7 +335,7 @@ const flipScale, flips = 10.0, 500
 var exponential = profile(accountant.Repeated{
 	Event: accountant.ExponentialMechanism{Epsilon: 2 / flipScale}, Count: flips}, accountant.ReplaceOne)
 
-// permuteAndFlip returns the distribution of the wins of the class behind, of probability e^(-lead/Scale)/2.
+// permuteAndFlip returns the distribution of the number of wins of the class with fewer votes.
 func permuteAndFlip(lead float64) []float64 {
 	p := math.Exp(-lead/flipScale) / 2
 	return binomial(flips, math.Log(p/(1-p)))

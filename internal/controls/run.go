@@ -18,7 +18,7 @@ type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
 	// Alpha is the probability that any true claim is refuted. It is divided equally among the random audits.
 	Alpha float64
-	// Delta is the delta for privacy profiles. 0 means 0.01 by runs, 1e-5 by law, 1e-8 by canaries.
+	// Delta is the delta for privacy profiles. 0 means 0.01 for runs, 1e-5 for laws, 1e-8 for canaries.
 	Delta float64
 	// Runs, if not 0, replaces the number of runs on each input.
 	Runs int
@@ -113,8 +113,8 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns the delta at which the method is most sensitive. Runs do not show rare events. For canaries
-// the test loses about twice their number times delta.
+// delta returns the delta at which the method is most sensitive. ByRuns does not see rarer events. The canary
+// test loses power in proportion to delta times the number of canaries.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// mechanismTargets audits the mechanisms with two Neighbours in their description.
+// mechanismTargets returns audits of all mechanisms whose description has two neighbouring inputs.
 func mechanismTargets() []Target {
 	const teachers, classes = 10, 3
 	var all []Target
@@ -41,7 +41,7 @@ func mechanismTargets() []Target {
 	return all
 }
 
-// asked makes runs that ask one session n queries with the same votes.
+// asked returns a side whose runs are the n queries of one session, all with the same votes.
 func asked(mechanism func(n int) (aggregate.Mechanism, error), counts []int) side[aggregate.Answer] {
 	return func(key rng.Key, n int) audit.Run[aggregate.Answer] {
 		m := must(mechanism(n))
@@ -62,13 +62,13 @@ func stableTargets() []Target {
 	), subsampled())
 }
 
-// stableClaim returns a pure claim with its failure probability, or a point of the Gaussian profile.
+// stableClaim returns a pure claim with its failure probability. For Gaussian noise it evaluates the profile.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	claim := pureOrProfile(must(stability.NewMStab(cfg)).Event(), cfg.Noise != stability.Gaussian)
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits all votes of a few teachers by law, and the votes one and two by runs.
+// stable audits the stability test: ByLaw for all votes of a few teachers, ByRuns for the votes one and two.
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))
@@ -96,7 +96,7 @@ func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	return []Target{law, runs(name, fmt.Sprintf("%v and %v", one, two), 50_000, stableClaim(cfg), ask(one), ask(two))}
 }
 
-// subsampled asks 15 parts of 30 numbers whether the sum of a part is positive.
+// subsampled audits subsample and aggregate. 15 parts of 30 numbers vote on whether a part's sum is positive.
 func subsampled() Target {
 	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 0.01, Questions: 1}
 	const records, parts = 30, 15
@@ -125,7 +125,7 @@ func subsampled() Target {
 	return runs("subsample-aggregate", "30 or 29 of 30 records positive", 10_000, stableClaim(cfg), ask(records), ask(records-1))
 }
 
-// numberTargets returns mechanisms that release numbers. Runs group the numbers in buckets.
+// numberTargets returns audits of mechanisms that release numbers. ByRuns counts the numbers in buckets.
 func numberTargets() []Target {
 	laplace := stability.MeanConfig{Records: 4, Dimension: 1, Clip: 1, Noise: stability.Laplace, Epsilon: 1}
 	gaussian := stability.MeanConfig{Records: 4, Dimension: 1, Clip: 1, Noise: stability.Gaussian, NoiseMultiplier: 1.5}
@@ -152,7 +152,7 @@ func meanByRuns(name string, cfg stability.MeanConfig, isPure bool) Target {
 	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, pureOrProfile(m.Event(), isPure), release(9), release(-9))
 }
 
-// proposed returns the median of nine close values. The neighbours differ in the middle value.
+// proposed audits the median of nine close values. The neighbouring inputs differ in the middle value.
 func proposed() Target {
 	p := must(stability.NewPTR(stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}))
 	release := func(middle float64) side[string] {
@@ -168,8 +168,8 @@ func proposed() Target {
 	return runs("propose-test-release", "medians 0.49 and 0.56 of 9 values", 10_000, pure(p.Event()), release(0.49), release(0.56))
 }
 
-// smoothMedian has the largest sensitivity: one value moves the median from one end to the other. It is slow,
-// because every release has a new noise scale.
+// smoothMedian audits a median with the largest possible sensitivity: one value moves it from one end to the
+// other. It is slow, because every release has a new noise scale.
 func smoothMedian() Target {
 	cfg := stability.SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 0.01}
 	m := must(stability.NewSmoothMedian(cfg))

@@ -25,9 +25,9 @@ func sparseTargets() []Target {
 	)
 }
 
-// sparse audits a sparse vector by law and by runs. By law it compares all sequences of four queries with
-// values 0 and 1, any two of which are neighbours, and one long worst case. By runs it compares values with 1
-// - values, so every query changes by 1.
+// sparse audits a sparse vector mechanism. ByLaw compares all pairs of four queries with values 0 and 1,
+// which are all neighbours, and one long worst case. ByRuns compares values with 1 - values, so that every
+// query changes by 1.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	const queries, long = 4, 20
 	m := must(svt.NewSparseVector(cfg))
@@ -86,16 +86,16 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and e on the other input. If differ is set, the answers
-// differ and both distances are 0.
+// stableQuery is a query at distance d on one input and distance e on the other. If differ is set, the
+// answers differ too, and both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool
 }
 
-// stableSparse audits by law all runs of three queries near the threshold. It also audits long runs in which
-// all distances except two change in the same direction. By runs it audits distances at which refusals are
-// neither certain nor rare.
+// stableSparse audits a sparse vector mechanism for stable answers. ByLaw compares all runs of three queries
+// near the threshold, and long runs in which all distances except two change in the same direction. ByRuns
+// uses distances at which refusals are neither certain nor rare.
 func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target {
 	kinds := []stableQuery{
 		{0, 0, true}, {0, 1, false},
@@ -142,7 +142,7 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the distributions of a run on two inputs. A differing answer identifies its input.
+// stableLaws returns the output distributions on two inputs. An answer that differs is a separate outcome.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

@@ -24,7 +24,7 @@ const (
 	ByCanaries Method = "canaries" // by audit.OneRun
 )
 
-// Target is a claim to audit. A mechanism can have several targets with one name, by law and by runs.
+// Target is a claim to audit. Targets of one mechanism by different methods have the same name.
 type Target struct {
 	Name    string
 	Method  Method
@@ -92,7 +92,7 @@ func stated(epsilon, delta float64) claimer {
 	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }
 
-// pure claims the largest loss of an event and its failure probability.
+// pure returns the claim of an event's largest privacy loss, with its failure probability as delta.
 func pure(event accountant.Event) claimer {
 	return func(float64) (audit.Claim, error) {
 		loss, failure, err := accountant.Divergence(accountant.ReplaceOne, math.Inf(1), event)
@@ -100,7 +100,7 @@ func pure(event accountant.Event) claimer {
 	}
 }
 
-// profile claims the cost of an event at delta, by the better of two accountants.
+// profile returns the claim of an event's epsilon at delta, the smaller of two accountants.
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)
@@ -158,7 +158,7 @@ func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// overVotes yields the distributions for all votes and abstentions, and for each change by one teacher.
+// overVotes yields pairs of distributions: for all votes, and for each change of one teacher's vote.
 func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	return func(yield func(p, q []float64) bool) {
 		known := map[string][]float64{}
@@ -201,7 +201,7 @@ func histograms(votes, classes int) [][]int {
 	return out
 }
 
-// side returns the runs of a mechanism on one of two inputs.
+// side returns a function that runs a mechanism on one of two neighbouring inputs.
 type side[O comparable] func(key rng.Key, runs int) audit.Run[O]
 
 // runs returns a target that runs a mechanism on two inputs.
@@ -217,7 +217,7 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 		}}
 }
 
-// reservations supplies reservations for one event. An audit has no budget, because its inputs are made up.
+// reservations supplies reservations for one event, from huge budgets. Inputs of audits are not private.
 type reservations struct {
 	event accountant.Event
 	size  int // number per ledger; the sum of their failure probabilities must fit one ledger
@@ -234,7 +234,7 @@ func (p *reservations) take() *ledger.Reservation {
 	return r
 }
 
-// each returns a side with a new reservation for every run.
+// each returns a side in which every run has its own reservation.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{event: event, size: 1000}

@@ -58,8 +58,8 @@ func (t trained) target() Target {
 }
 
 // audit trains once. A fair coin decides for each canary whether it is among the images. A canary has one
-// feature that no other record has, with the norm of a whole image. Its column of weights depends on other
-// records only through the predictions, which the auditor sees.
+// feature that no other record has, with the norm of a whole image. The weights of this feature depend on
+// other records only through the predictions, which the auditor sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {

@@ -46,7 +46,7 @@ func Pick(m Matrix, indices []int) Matrix {
 
 // Check returns an error for a matrix without columns or with too few data. A matrix may have no rows.
 func Check(m Matrix) error {
-	// This condition has no products that could overflow.
+	// The products that a simpler condition needs could overflow.
 	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols || m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
 		return fmt.Errorf("the matrix is malformed: %d x %d, stride %d, %d values", m.Rows, m.Cols, m.Stride, len(m.Data))
 	}
@@ -147,9 +147,9 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 // Cholesky is the upper triangular factor R of a symmetric positive definite matrix RᵀR.
 //
 // Nearly all of the work is in float32 matrix products. Diagonal blocks use float64 sums. Their factors are
-// inverted, so the blocks beside them are also products. The factor is exact for a perturbed matrix. An
-// element is perturbed by about 1e-7 times the root of the product of its two diagonal elements. In norm this
-// grows by the root of the number of rows. Smaller eigenvalues may prevent a factor.
+// inverted, so the blocks beside them are also products. The factor is exact for a matrix whose element (i,
+// j) differs by about 1e-7 sqrt(a_ii a_jj). In norm, this error grows with the square root of the number of
+// rows. A matrix with eigenvalues below this error may have no factor.
 type Cholesky struct {
 	r        Matrix   // undefined below the diagonal
 	inverses []Matrix // of the diagonal blocks

@@ -20,7 +20,7 @@ func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error
 	return WriteTagged(path, "", mode, write)
 }
 
-// WriteTagged is [WriteFile] with a tag in the name of the temporary file, by which [Sweep] finds the file.
+// WriteTagged is [WriteFile] with a tag in the name of the temporary file. [Sweep] finds the file by the tag.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, temporary(path, tag))
@@ -80,8 +80,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait returns the result of open. If ctx ends first, the error begins with waiting, and Wait closes a later
-// result.
+// Wait returns the result of open. If ctx ends first, it returns an error that begins with waiting, and
+// closes the result of open later.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)
@@ -130,7 +130,7 @@ func SweepFolder(dir string) {
 	})
 }
 
-// sweep removes the files of a folder for which random returns only digits.
+// sweep removes temporary files. The function random returns the random part of a name, which must be digits.
 func sweep(dir string, random func(name string) string) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

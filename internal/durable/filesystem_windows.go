@@ -38,8 +38,8 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir makes the names in a folder durable if the file system can flush a folder. Otherwise a name is as
-// durable as its file: [WriteFile] renames through to the disk, and NTFS keeps the order.
+// SyncDir flushes the names in a folder to disk, if the file system supports that. Otherwise [WriteFile]
+// already renames through to the disk, and NTFS keeps the order of operations.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -34,8 +34,8 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// Within reports whether path is dir or a file in dir. It follows links and hard links and compares files,
-// not spellings. Neither path needs to exist.
+// Within reports whether path is dir or a file in dir. It follows links and compares files instead of
+// spellings, also for hard links. Neither path needs to exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {

@@ -39,13 +39,13 @@ type Point struct{ X, Y, Low, High float64 }
 // Colours is the number of colours, the classes s0 to s7.
 const Colours = 8
 
-// Size is the size of a drawing in pixels. Left is the space for the ticks, and Right for the names.
+// Size is the size of a drawing in pixels. Left is the width for tick labels, and Right for line names.
 type Size struct {
 	Class                            string
 	Width, Height, Left, Right, Font float64
 }
 
-// HTML returns the plot in every size. The style sheet of the page must have the classes.
+// HTML returns the plot in all sizes. The page's style sheet must define the classes of the lines and sizes.
 func (f Figure) HTML(sizes ...Size) template.HTML {
 	var b strings.Builder
 	for _, s := range sizes {
@@ -130,7 +130,7 @@ func (f Figure) draw(b *strings.Builder, s Size) {
 	b.WriteString("</svg>\n")
 }
 
-// draw writes the points of the line. It opens a group that stays open for the name of the line.
+// draw writes the points of the line in an SVG group. The caller adds the line's name and closes the group.
 func (l Line) draw(b *strings.Builder, x, y func(v float64) float64, left, right float64) {
 	class, dashed := "level", ""
 	if l.Colour >= 0 {
@@ -164,8 +164,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves labels vertically, in their order, to a distance of at least step, between low and high. If
-// labels do not fit, some begin below low.
+// apart moves labels vertically, so that they keep their order and are at least step apart, between low and
+// high. If they do not fit, some are below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {
@@ -193,7 +193,7 @@ type Axis struct {
 	Ticks     []float64 // nil for round numbers
 }
 
-// over returns the axis with ends and ticks. Missing ends and ticks are computed from the values.
+// over returns the axis with ends and ticks. It computes missing ends and ticks from the values.
 func (a Axis) over(values []float64) Axis {
 	if a.Low == a.High {
 		a.Low, a.High = math.Inf(1), math.Inf(-1)
@@ -212,8 +212,8 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded is over with space beyond the values, for a linear axis without ends. If no value is negative, low
-// is at least 0.
+// padded is over, but a linear axis without ends gets space beyond the values. If no value is negative, the
+// space does not go below 0.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)

@@ -21,7 +21,7 @@ import (
 // Kind describes a kind of file, such as "a Parquet file".
 type Kind string
 
-// These kinds are often confused by users.
+// These are kinds of files that users confuse.
 const (
 	Unknown   Kind = ""
 	Empty     Kind = "an empty file"

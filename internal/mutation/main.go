@@ -73,8 +73,8 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the selected mutations. A sample takes every stride-th mutation. Its start moves by one
-// every day, so that every mutation has its turn.
+// choose returns the selected mutations. A sample takes every stride-th mutation. The first one depends on
+// the day, so that every mutation is tested within stride days.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations

@@ -112,7 +112,7 @@ func parse(group string, text []byte) ([]mutation, error) {
 	return list, lines.Err()
 }
 
-// apply returns the name, relative to root, and the mutated text of the file that declares m.in.
+// apply returns the path of the file that declares m.in, relative to root, and the file's mutated text.
 func (m mutation) apply(root string) (file string, source []byte, err error) {
 	defer func() {
 		if err != nil {
@@ -148,7 +148,7 @@ type place struct {
 	text string
 }
 
-// matches returns the nodes of a declaration whose tokens are want. base is the position of source.
+// matches returns the nodes of a declaration with the tokens want. The position of source is base.
 func matches(source []byte, declared ast.Node, base token.Pos, want []string) (found []span) {
 	ast.Inspect(declared, func(n ast.Node) bool {
 		if n == nil {
@@ -235,7 +235,7 @@ func declared(tree *ast.File, name string) ast.Node {
 	return nil
 }
 
-// words returns the tokens of text without a semicolon or comma before the end or a closing bracket.
+// words returns the tokens of text. It omits a semicolon or comma at the end or before a closing bracket.
 func words(text []byte) (list []string) {
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)

@@ -73,7 +73,7 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, f.check(end)
 }
 
-// there reports whether the pages of a chunk are in this file and not encrypted.
+// there reports whether the pages of a column chunk are in this file and are not encrypted.
 func (c *columnChunk[Data]) there() bool {
 	return c.Data != nil && c.ElsewhereIn == nil && c.Encrypted == nil
 }
@@ -86,7 +86,7 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check compares the values of the footer with each other and with the file. All pages end before end.
+// check returns an error if the footer contradicts itself or the file. Pages must end before end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
@@ -213,7 +213,7 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint describes what is wrong with a column. An error prints it after the column's name.
+// complaint describes what is wrong with a column. The error text is the column's name and the complaint.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }

@@ -80,7 +80,7 @@ func (r *runs) start() error {
 	return nil
 }
 
-// deltas decodes DELTA_BINARY_PACKED: differences in blocks of packed bits.
+// deltas decodes DELTA_BINARY_PACKED: differences of integers in blocks of packed bits.
 type deltas struct {
 	buf   []byte
 	left  uint64 // remaining values
@@ -111,7 +111,7 @@ func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	return v, nil
 }
 
-// newDeltas reads the head. An empty buf means that all values are missing.
+// newDeltas reads the header of the encoding. An empty buf means that all values are missing.
 func newDeltas(buf []byte) (deltas, error) {
 	var d deltas
 	if len(buf) == 0 {
@@ -179,7 +179,7 @@ func (d *deltas) start() error {
 	return nil
 }
 
-// leave skips the rest of the current part, with its padding.
+// leave skips the rest of the current part of a block, including padding.
 func (d *deltas) leave() {
 	if d.bit > 0 {
 		d.buf = d.buf[d.perPart/8*uint64(d.width):]
@@ -187,7 +187,7 @@ func (d *deltas) leave() {
 	d.bit, d.inPart = 0, 0
 }
 
-// deltasAnd returns the differences, and the bytes after the last difference.
+// deltasAnd returns the decoder of the differences, and the bytes after the last difference.
 func deltasAnd(buf []byte) (deltas, []byte, error) {
 	d, err := newDeltas(buf)
 	if err != nil {

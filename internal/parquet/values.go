@@ -12,7 +12,7 @@ import (
 // plainDictionary is an older code for dictionary pages and for pages that refer to them.
 const plainDictionary format.Encoding = 2
 
-// appending returns a function that appends the text of the next value.
+// appending returns a function that reads the next value with next and appends the value's text with write.
 func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		v, err := next()

@@ -36,8 +36,8 @@ type Linear struct {
 }
 
 // Mean is a weighted mean of the probabilities of models. For each model, scores are clipped to [0, 1] and
-// normalised to sum 1. Each p becomes (p + Doubt)^Power. The result is normalised again. Scores that are all
-// 0 are not normalised.
+// divided by their sum. Each p becomes (p + Doubt)^Power, and the results are divided by their sum. Scores
+// that are all 0 are not divided.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -282,7 +282,7 @@ func (t *Trees) check(features, classes int) error {
 	return nil
 }
 
-// checkNodes refuses nodes of a tree from which a path does not reach a leaf.
+// checkNodes refuses a tree in which a path does not end at a leaf. The tree has the nodes from <= i < to.
 func (t *Trees) checkNodes(from, to, features int) error {
 	for i := from; i < to; i++ {
 		column, right := t.Column[i], t.Right[i]

@@ -33,7 +33,7 @@ func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]floa
 	return out, nil
 }
 
-// scorer writes the scores of a few rows to dst, which must be zero.
+// scorer writes the scores of a few rows to dst. All elements of dst must be zero.
 type scorer func(dst []float64, x dense.Matrix, classes int)
 
 // prepare returns a scorer that several goroutines may call.
@@ -205,7 +205,7 @@ func softmax(v []float64) {
 	normalise(v)
 }
 
-// spread writes the scores of the classes in of to the columns of these classes.
+// spread copies the scores to the columns of their classes: score k is for class of[k].
 func spread(dst, scores []float64, of []int) {
 	for k, c := range of {
 		dst[c] = scores[k]

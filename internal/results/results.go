@@ -1,4 +1,4 @@
-// Package results divides a folder of results into a public and a private half.
+// Package results divides a folder of results into a public and a private part.
 //
 // DIR/public contains exactly the files that may be published. They are charged, have secret noise, and
 // contain no paths of this machine, no running times on private rows and no private numbers. All other files
@@ -46,8 +46,8 @@ func (f Folder) join(half string, names []string) string {
 // Config returns the path of the run's configuration. A run writes it first after the key.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns all files in both halves if no run has begun there. Such files belong to another user, or
-// to a run whose configuration is gone.
+// Strangers returns all files in both parts of the folder if no run has begun there. Such files belong to
+// another user, or to a run whose configuration is gone.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -78,7 +78,7 @@ func (f Folder) Strangers() (paths []string, err error) {
 // ErrReleased is matched by errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns the error for a released file that belongs to another run. Text but is the evidence.
+// Released returns the error for a released file of another run. The text but gives the evidence.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
 		Why: "a second release would spend a second budget on the same people, and no ledger would add up the two",
@@ -133,7 +133,7 @@ func (f Folder) Keep(name string, data []byte) error {
 	return durable.WriteBytes(f.Private(name), 0o600, data)
 }
 
-// Find returns the path of a result of a complete run, in either half.
+// Find returns the path of a result of a complete run, in the public or the private part.
 func (f Folder) Find(names ...string) (string, error) {
 	path, _ := f.Result(true, names...)
 	there, err := durable.Exists(path)
@@ -178,8 +178,7 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one for every file and folder below dir, except links. It skips files that another process
-// removes meanwhile.
+// settle calls one for every file and folder below dir, except links. It skips files that disappear.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {
@@ -227,7 +226,8 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of a row. The file name marks a seeded run, because the format cannot.
+// WriteAccount writes the charges of a row. For a seeded run the file name has a mark, because the format has
+// none.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Level is the level of the intervals of this package, of one pair of methods each.
+// Level is the confidence level of an interval for one pair of methods.
 const Level = 0.95
 
-// Interval is a difference of two methods with the ends of its interval.
+// Interval is the difference of two methods, with a confidence interval.
 type Interval struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
@@ -29,7 +29,7 @@ func Constant(predicted []int) bool {
 	return true
 }
 
-// Balanced returns the mean of the recalls of the classes that have rows; 0 without recalls.
+// Balanced returns the mean recall over classes that have rows, or 0 without such classes.
 func Balanced(recall []float64, rows []int) float64 {
 	sum, classes := 0.0, 0.0
 	for y, v := range recall {
@@ -40,7 +40,7 @@ func Balanced(recall []float64, rows []int) float64 {
 	return sum / max(1, classes)
 }
 
-// discordant counts, for every class, the rows that only a predicts correctly, and those that only b does.
+// discordant counts for every class the rows that only a (won) or only b (lost) predicts correctly.
 func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	won, lost = make([]float64, classes), make([]float64, classes)
 	for i, y := range labels {
@@ -54,14 +54,14 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	return won, lost
 }
 
-// Paired compares the runs of two methods on the same rows: their accuracy, and their balanced accuracy. Runs
-// with the same index share a seed.
+// Paired compares two methods on the same rows. It returns the differences of accuracy and of balanced
+// accuracy, a minus b. Runs with the same index share a seed.
 //
-// Of one run, the interval of accuracy is that of McNemar's exact test: given the number of discordant rows,
-// the number of those that a wins is binomial (Clopper and Pearson 1934). The interval of balanced accuracy
-// is normal, with one discordant row added to each class (Agresti and Min 2005). Of several runs, the half
-// widths of the runs are averaged, since the runs share the rows, and Student's t over the differences of the
-// runs is added in quadrature.
+// For one run, the interval of accuracy is from McNemar's exact test. Given the number of rows that exactly
+// one method predicts correctly, the number that a predicts correctly is binomial (Clopper and Pearson 1934).
+// The interval of balanced accuracy is normal, with one such row added to each class (Agresti and Min 2005).
+// For several runs, the half widths are averaged, because the runs share the rows. The half width of
+// Student's t interval for the mean of the runs' differences is added in quadrature.
 func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interval) {
 	rows, normal := ClassRows(labels, classes), distuv.UnitNormal.Quantile((1+Level)/2)
 	var halves [2][2]float64 // of accuracy and of balanced accuracy: below and above

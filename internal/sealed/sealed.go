@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ErrKind is for bytes that do not begin with the magic, ErrDamaged for bytes with a wrong hash at the end.
+// ErrKind reports bytes that do not begin with the magic. ErrDamaged reports bytes with a wrong hash.
 var (
 	ErrKind    = errors.New("it is of another kind or version")
 	ErrDamaged = errors.New("the file is damaged: its hash does not match")
@@ -47,7 +47,7 @@ type Reader struct {
 	err  error
 }
 
-// Open checks magic and hash. It returns a reader of the bytes between them.
+// Open checks magic and hash. It returns a reader of the fields between magic and hash.
 func Open(b []byte, magic string) (*Reader, error) {
 	r, err := Fields(b, magic)
 	if err != nil {

@@ -86,7 +86,7 @@ func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[col
 // columns is the default width of a terminal.
 const columns = 80
 
-// text separates columns by two blanks, or by one blank if only then the table fits a terminal.
+// text separates columns by two blanks, or by one blank if the table fits into a terminal only then.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)

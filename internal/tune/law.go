@@ -109,8 +109,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that a setting is never run, if each run uses it with probability share. It
-// is the probability generating function of the number of runs at 1-share.
+// Missed returns the probability that a setting is never run, if each run uses it with probability share.
+// This is the probability generating function of the number of runs, evaluated at 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -122,8 +122,8 @@ func (l Law) Missed(share float64) float64 {
 	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
 }
 
-// Quantile returns the smallest k such that the number of runs is at most k with at least this probability,
-// up to rounding. probability is in (0, 1). Use it to plan the time of a search.
+// Quantile returns the smallest k for which the number of runs is at most k with at least this probability,
+// up to rounding. The probability is in (0, 1). Use it to estimate the time of a search.
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}
@@ -148,7 +148,7 @@ func (l Law) Quantile(probability float64) int64 {
 	return k
 }
 
-// Price is the noise and the epsilon of a search, compared with one run.
+// Price compares a search with a single run: the noise that each needs, and their epsilons.
 type Price struct {
 	Law        Law
 	Noise      float64 // least noise with which the whole search meets the target
@@ -162,8 +162,8 @@ func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 // Noisy returns the event of one run as a function of its noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for a target epsilon. event is the event of one run. The search uses
-// Rényi divergences, the only known bounds. One run uses the tightest accountant.
+// PriceOf returns the price of a search for a target epsilon. The argument event returns the event of one
+// run. The search uses Rényi divergences, the only known bounds. A single run uses the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -216,8 +216,8 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson adds one Poisson number of mean 1 for each whole part of mean, and one that is thinned to the
-// remainder. Sums of independent Poisson numbers and thinned Poisson numbers are Poisson.
+// poisson returns a Poisson number with this mean. It adds Poisson numbers of mean 1, one for each whole unit
+// of mean, and another one that is thinned by the fraction of mean. Thinned Poisson numbers are Poisson.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -271,7 +271,7 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
 //
 // In the Sibuya distribution, trial k ends with probability alpha/k. Here each trial first restarts with
-// probability gamma. geometric would almost never end for these parameters.
+// probability gamma. For these parameters the function geometric would almost never end.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {

@@ -122,7 +122,7 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	return &Best{Setting: kept.Best.Setting, Outcome: Outcome{Score: kept.Best.Score, Output: kept.output}}, nil
 }
 
-// one makes a run and keeps it if it is the best until now.
+// one makes run i and keeps its output if it is better than all earlier runs.
 func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) error {
 	setting := key.Derive("setting", uint64(i)).Stream().Uint64N(uint64(s.Settings))
 	run := Run{Setting: int(setting), Key: key.Derive("run", uint64(i))}
@@ -158,7 +158,7 @@ func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) e
 	return wrapped(os.RemoveAll(run.Dir))
 }
 
-// wait returns when the time since began is a multiple of Every.
+// wait returns as soon as the time since began is a multiple of Every.
 func (s Search) wait(ctx context.Context, began time.Time) error {
 	if s.Every == 0 {
 		return nil
@@ -171,8 +171,8 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. On disk it names the file of the best output. This file is written
-// first, so both are always consistent.
+// progress is the state of a search. The state on disk refers to the file of the best output. That file is
+// written first, so the state never refers to a missing file.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs
@@ -182,7 +182,7 @@ type progress struct {
 	output []byte // of the best run
 }
 
-// found is the best run until now.
+// found describes the best of the finished runs.
 type found struct {
 	Setting int     `json:"setting"`
 	Score   float64 `json:"score"`
@@ -237,7 +237,7 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	return kept, nil
 }
 
-// onlyFolder creates the folder of a run if missing, and removes folders of other runs.
+// onlyFolder creates the folder of a run if it is missing, and removes the folders of all other runs.
 func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
 		return err
@@ -252,7 +252,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// remove removes the files with this prefix from the folder, except the file but.
+// remove removes the files of the folder whose name has this prefix, except the file but.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
 	for _, e := range entries {
@@ -263,7 +263,7 @@ func (p *progress) remove(prefix, but string) error {
 	return wrapped(err)
 }
 
-// keep stores a run as the best. folder is the name of the run's folder.
+// keep stores the best run until now. The argument folder is the name of the run's folder.
 func (p *progress) keep(folder string, b Best) error {
 	p.Best, p.output = &found{Setting: b.Setting, Score: b.Score}, b.Output
 	if p.dir == "" {
@@ -273,7 +273,7 @@ func (p *progress) keep(folder string, b Best) error {
 	return wrapped(durable.WriteBytes(filepath.Join(p.dir, p.Best.File), 0o600, b.Output))
 }
 
-// save writes the state, and removes the output that it no longer refers to.
+// save writes the state. It then removes output files to which the state no longer refers.
 func (p *progress) save() error {
 	if p.dir == "" {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Pilot is a noisy mean that is released before a plan. The mean is over queries, of the largest vote count,
-// and is rounded down. The noise is discrete Gaussian. All fields are public.
+// Pilot is a noisy number that is released before a plan. It is the mean of the queries' largest vote counts,
+// rounded down, plus discrete Gaussian noise. All fields are public.
 type Pilot struct {
 	Sigma      float64 // parameter of the noise, in votes
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger

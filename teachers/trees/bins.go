@@ -28,8 +28,8 @@ type binnedColumn struct {
 
 func (c *binnedColumn) bins() int { return len(c.low) }
 
-// threshold returns a value that separates bins a < b: values in bins up to a do not exceed it, values in
-// bins from b on do.
+// threshold returns a value that separates bins a < b. Values in bins up to a are at most this value. Values
+// in bins from b on are larger.
 func (c *binnedColumn) threshold(a, b int) float32 {
 	below, above := c.high[a], c.low[b]
 	middle := below/2 + above/2 // b - a could overflow

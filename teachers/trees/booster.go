@@ -346,5 +346,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// minGain is how much a gain must exceed the best gain until then, so that rounding does not decide.
+// A split replaces the best split only if its gain exceeds the best gain by minGain, because of rounding.
 const minGain = 1e-9

@@ -224,7 +224,7 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// fewRows is the largest number of rows that order sorts by insertion. It counts to sort more rows.
+// Method order sorts up to fewRows rows by insertion sort, and more rows by counting sort.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {

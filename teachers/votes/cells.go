@@ -39,7 +39,7 @@ func CheckClassNames(names []string) error {
 // domain describes valid cells: whole numbers v with low <= v < limit, class names, or probabilities.
 type domain struct {
 	low, limit int
-	// first is the number of class 0 in the file.
+	// first is the number that means class 0 in the file.
 	first int64
 	// names maps class names to classes.
 	names map[string]int

@@ -80,7 +80,7 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	return p, n, bad, nil
 }
 
-// restOfLine returns the number of cells in a line that is too long, when cells of them are read already.
+// restOfLine counts the cells of an overlong line, up to the end of w. The count starts at cells.
 func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 	for p := 0; p < len(w) && w[p] != '\n'; {
 		cells++

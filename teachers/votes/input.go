@@ -105,7 +105,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged returns an error if f is not the file that was describes, or has changed since then.
+// unchanged returns an error if f differs from the file that was describes.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {

@@ -33,7 +33,7 @@ type Card struct {
 	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string        `json:"classes"`
 	Rows    *dataset.Schema `json:"rows"` // schema for reading rows, made from public rows
-	// Features is one of features.Names. Extractor is the full description of these features.
+	// Features is the short name of the features. Extractor is their full description.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
 	// Transform encodes a [charged.Transform] if Features uses charged statistics of private rows.
@@ -105,7 +105,7 @@ type Prediction struct {
 	Probabilities []float64
 }
 
-// Predict predicts rows that Card.Rows has read. Rows of another shape give a [*fault.Error].
+// Predict predicts rows read with the schema Card.Rows. Rows of another shape give a [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &fault.Error{

@@ -66,7 +66,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with a fraction of each event's repetitions, and the sum of these repetitions.
+// partOf returns the schedule with this fraction of each event's repetitions, and their total number.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)

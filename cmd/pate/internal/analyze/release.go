@@ -265,9 +265,9 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON of a release. Both cost and release_cost are Rényi divergences at order. The
-// released cost bounds the votes' cost in one direction only, and too_low is the probability that it is no
-// bound. At delta, epsilon covers cost and release_cost together. The field queries is a half-open range.
+// report returns the JSON of a release. Both cost and release_cost are Rényi divergences at order. With
+// probability too_low, the released cost is below the cost of the votes. At delta, epsilon covers cost and
+// release_cost together. The field queries is a half-open range.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

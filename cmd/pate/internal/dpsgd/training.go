@@ -71,7 +71,7 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands sets cyclic sampling: each batch is drawn from the next of --bands groups of records.
+// setBands sets cyclic sampling: records form --bands groups, and each batch is drawn from one group.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

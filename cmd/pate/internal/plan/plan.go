@@ -141,8 +141,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes refuses invalid flags about the votes of a plan, or returns the first error in rules. If no
-// votes are given or simulated, the error is without.
+// checkVotes refuses invalid flags about the votes of a plan, and returns the first error in rules. Without
+// votes, given or simulated, it returns an error with the text without.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -160,7 +160,7 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 // simulatedQueries is the least number of simulated queries. Results of fewer queries vary by chance.
 const simulatedQueries = 1000
 
-// examples returns the votes for planning. It simulates at least this number of queries.
+// examples returns the votes for planning. If it simulates votes, the number of queries is at least least.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number

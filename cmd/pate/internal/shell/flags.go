@@ -199,7 +199,7 @@ func (v Values) oneOf() string {
 
 const values = "pate_values"
 
-// Of sets v as the permitted values of a flag. Every flag without a type that implies them needs them.
+// Of sets v as the permitted values of a flag. Flags of types such as string need permitted values.
 func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}

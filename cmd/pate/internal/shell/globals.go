@@ -103,7 +103,7 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes a report as JSON. In other formats it writes the table that the function of returns.
+// Print writes report as JSON. In other formats it writes the table of(format).
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -112,8 +112,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. It writes report as JSON, and records as CSV. In other formats it
-// writes people, a table for readers, and then the text below. Format Text begins with heading.
+// PrintRun writes the result of a run. It writes report as JSON, and the table records as CSV. In other
+// formats it writes the table people, and then the text below. Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {

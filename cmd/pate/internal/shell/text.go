@@ -155,7 +155,7 @@ func Given(f *pflag.Flag) bool { return f.Changed }
 // Differs reports whether a flag differs from its default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the unit. It is given, else the name of the column of units, else "record".
+// UnitWord returns the name of the unit: given if not empty, else the name of the column, else "record".
 func UnitWord(given, column string) string {
 	if column == noUnit {
 		column = ""

@@ -236,7 +236,7 @@ func FailedVotes(finding votes.Finding, fix string) error {
 }
 
 // CountedTeachers compares the number of teachers in votes with the manifest. It requires --teachers if the
-// votes lack the number. So it does if the file may be transposed and confirmed is false.
+// votes lack the number. It also requires it if the file may be transposed and confirmed is false.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
