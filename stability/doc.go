@@ -1,9 +1,9 @@
 // Package stability releases answers that one record could not have changed.
 //
 // A function of private data has a distance to instability on each data set. The distance is the number of
-// records that must change before the answer can change. It is private, but a noisy comparison with a
-// threshold may be released. If the distance passes, the answer is released without noise ([MStab]). For the
-// plurality of votes the distance has a closed form ([Plurality]):
+// records that must change before the answer can change. It is private, but the result of a noisy comparison
+// with a threshold may be released. If the noisy distance exceeds the threshold, the answer is released
+// without noise ([MStab]). For the plurality of votes the distance has a closed form ([Plurality]):
 //
 //	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1}
 //	m, err := stability.NewMStab(cfg)
@@ -15,16 +15,16 @@
 // Related mechanisms:
 //
 //   - [SubsampleAggregate] makes any function stable by evaluating it on many small parts of the data.
-//   - [Gate] runs any mechanism whose privacy cost is small on these data.
+//   - [Gate] runs a mechanism only on data where the privacy cost is small.
 //   - [PTR] adds noise for a local sensitivity.
 //   - [SmoothMedian] scales the noise and never refuses.
 //   - [Mean] clips, sums and adds noise, and needs no distance.
 //
 // # Guarantee
 //
-// Event returns the cost of a mechanism in the worst case. The cost is charged before anything private is
-// read. Start, Release, Pass and Propose take the reservation. Let T be the threshold and r = e^(-Epsilon).
-// Then each query has this guarantee between any two neighbours:
+// Event returns the worst-case cost of a mechanism. Start, Release, Pass and Propose need a reservation of
+// this cost and then read private data. Let T be the threshold and r = e^(-Epsilon). Then each query has this
+// guarantee between any two neighbours:
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
@@ -34,11 +34,11 @@
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
-// The first four rows have two parts. Each part covers one kind of neighbours, and both are charged for all
-// neighbours. The comments of the types contain the proofs and define neighbours: a vote moves, a record is
-// replaced, or a unit is added or removed. The ledger must use the same relation. With a public number of
-// records the relation is accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small
-// worlds and compare exact hockey-stick divergences with these guarantees.
+// The first four rows have two parts. One part is for neighbours with equal answers, the other part for
+// neighbours with different answers. Both are charged. The comments of the types contain the proofs and
+// define neighbours. The ledger must use the same relation. With a public number of records the relation is
+// accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small worlds and compare exact
+// hockey-stick divergences with these guarantees.
 //
 // # Caveats
 //

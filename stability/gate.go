@@ -15,28 +15,28 @@ type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes on data that are not good; [1e-15, 1/4]
 	Cost    accountant.Event // cost on good data of the mechanism behind the gate
-	// Dominated promises more than the Rényi curve of Cost. On every good data set, Cost dominates the
-	// mechanism in every hockey-stick divergence and in both orders. Without Dominated, a ledger that may
-	// account by privacy loss distributions refuses the gate.
+	// Dominated means that Cost bounds more than the Rényi curve. On every good data set (see [Gate]), Cost
+	// dominates the mechanism in every hockey-stick divergence in both directions. Without Dominated, a
+	// ledger that may use privacy loss distributions refuses the gate.
 	Dominated bool
 }
 
-// Gate runs a mechanism only on data where its privacy cost is small, and charges that small cost. The method
+// Gate runs a mechanism only on data where its privacy cost is small, and charges this small cost. The method
 // is generalised propose-test-release (Redberg, Zhu, Wang 2023).
 //
 // Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
 // of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
-// set that is not good, and 0 if D is not good. M runs if the distance passes the private test of [MStab].
+// set that is not good, and 0 if D is not good. M runs if the distance passes the noisy test of [MStab].
 //
-// Proof, for each order (D, D') of two neighbours. The result of the test costs Epsilon. If D is good, M adds
-// at most Cost. If D is not good, its distance is 0, and M does not run except with probability Delta. So the
-// whole costs Epsilon and Cost, and fails with the exact tail, at most Delta. The proof covers both orders,
-// so the definition of good needs only the direction D_a(M(D)||M(D')). Theorem 6 of Papernot et al. (2018)
-// bounds only this direction. It is no guarantee alone, but it is enough behind a gate. A Rényi bound does
-// not bound privacy loss distributions: see GateConfig.Dominated.
+// Proof, for each ordered pair (D, D') of neighbours. The result of the test costs Epsilon. If D is good, M
+// adds at most Cost. If D is not good, its distance is 0, and M runs with probability at most Delta. So the
+// gate costs Epsilon and Cost, and has a failure probability of at most Delta. The proof covers both orders,
+// so a good D needs only a bound on D_a(M(D)||M(D')). Theorem 6 of Papernot et al. (2018) bounds only this
+// direction. The theorem is no guarantee alone, but it suffices for a gate. A Rényi bound does not bound
+// privacy loss distributions (see GateConfig.Dominated).
 //
-// The test must use the distance. A noisy test of whether D itself is good has no bounded sensitivity. Cost
-// must not depend on the data. A second Cost after a refusal is a second mechanism with a second charge.
+// The test must use the distance, because whether D is good has no bounded sensitivity. Cost must not depend
+// on the data. Another try with a second Cost after a refusal is a second mechanism with a second charge.
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -63,12 +63,12 @@ func (g *Gate) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{g.test.Event(), g.cost}}
 }
 
-// Law returns the log probabilities that the mechanism runs and that it does not run. See [MStab.Law].
+// Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass runs mechanism, with its own key, if the distance passes the test. If r does not charge exactly
-// g.Event() or was used before, Pass fails before it calls a function. An error of distance or mechanism is
-// returned unchanged and must not be released.
+// Pass runs the function mechanism, with a key of its own, if the distance passes the test. If r does not
+// charge exactly g.Event() or was used before, Pass fails before it calls a function. An error of distance or
+// mechanism is returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
@@ -94,15 +94,15 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 	return Answer[T]{Value: value, Released: true}, nil
 }
 
-// Function is a real function of private data. Its local sensitivity is the most that one record can change
-// its value on these data. [Median] returns a Function.
+// Function is a real function of private data. The local sensitivity on a data set is the largest change of
+// the value by one record. An example is [Median].
 type Function[D any] struct {
 	Value func(data D) (float64, error)
 	// Distance returns the number of records that must change until the local sensitivity exceeds bound. It
-	// is 0 if the bound is exceeded now. A smaller result is valid if it changes by at most 1 between
-	// neighbours.
+	// is 0 if the local sensitivity exceeds bound already. A smaller result is valid if it changes by at most
+	// 1 between neighbours.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only relation for which Distance is valid. It is 0 if both relations are valid.
+	// Relation is the only relation for which Distance is valid, or 0 if Distance is valid for both.
 	Relation accountant.Relation
 }
 
@@ -115,12 +115,12 @@ type PTRConfig struct {
 }
 
 // PTR releases a real function with noise for a proposed local sensitivity (propose-test-release; Dwork, Lei
-// 2009). The release needs data that are far from data with a larger local sensitivity. PTR is a [Gate]
-// around a Laplace mechanism. With both epsilons equal it is (2 Epsilon, Delta)-differentially private. Data
-// are good if the local sensitivity is at most Bound: the values of neighbours then differ by at most Bound.
+// 2009). PTR is a [Gate] around a Laplace mechanism. A data set is good if the local sensitivity is at most
+// Bound. The values of neighbours then differ by at most Bound. With both epsilons equal PTR is (2 Epsilon,
+// Delta)-differentially private.
 //
-// The value is rounded to a grid with at least 2^20 units in Bound. Rounding can add one unit to a
-// difference, so the discrete Laplace noise has sensitivity floor(Bound) + 1 in units.
+// The value is rounded to multiples of a unit of at most Bound/2^20. Rounding can add one unit to a
+// difference. So the discrete Laplace noise is for a sensitivity of floor(Bound) + 1 in units.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate

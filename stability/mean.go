@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// MeanConfig holds the parameters of a [Mean]. No parameter has a default. One of Epsilon and NoiseMultiplier
-// must be 0, depending on Noise.
+// MeanConfig holds the parameters of a [Mean]. No parameter has a default. Noise decides which of Epsilon and
+// NoiseMultiplier is used. The other must be 0.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]
@@ -22,8 +22,8 @@ type MeanConfig struct {
 }
 
 // Mean clips every record, sums, adds noise and divides by the number of records. One record can change the
-// clipped sum by at most twice the clip norm. Without clipping, no bound exists. Neighbours differ in one
-// record (accountant.ReplaceOne), and the number of records is public.
+// clipped sum by at most twice the clip norm. Neighbours differ in one record (accountant.ReplaceOne), and
+// the number of records is public.
 //
 // For (epsilon, delta), take NoiseMultiplier from accountant.GaussianNoise, the analytic Gaussian mechanism
 // (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
@@ -59,7 +59,7 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 		return nil, fmt.Errorf("stability: Gaussian noise needs NoiseMultiplier in [2^-10, 2^20], not %g, and no Epsilon", cfg.NoiseMultiplier)
 	}
 	m := &Mean{cfg: cfg, grid: gridFor(2*cfg.Clip*multiplier, meanBits)}
-	// The clip norm in units, increased by more than the rounding errors of float64.
+	// The clip norm in grid units, increased by more than the rounding errors of float64.
 	clip := cfg.Clip / m.grid.unit * (1 + float64(cfg.Dimension+8)*0x1p-52)
 	if float64(cfg.Records)*(clip+1) > 0x1p61 {
 		return nil, fmt.Errorf("stability: %d records with so little noise do not fit the grid", cfg.Records)
@@ -137,7 +137,7 @@ func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	return mean
 }
 
-// addClipped adds a record to sum after clipping and rounding.
+// addClipped clips and rounds a record and adds it to sum.
 func (m *Mean) addClipped(sum []int64, row []float64) {
 	finite := func(x float64) float64 {
 		if !mathx.IsFinite(x) {

@@ -15,8 +15,8 @@ import (
 // Median returns the median of an odd number of values as a [Function]. It clamps each value to [low, high].
 // The number of values is public, and neighbours differ in one value (accountant.ReplaceOne).
 //
-// Let x_i be the sorted values, with x_i = low before the first and x_i = high after the last. Let m be the
-// index of the median. The largest local sensitivity within k changes is
+// Let x_i be the sorted values, with x_i = low for smaller indices and x_i = high for larger indices. Let m
+// be the index of the median. The largest local sensitivity within k changes is
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //
@@ -69,7 +69,7 @@ func sorted(data []float64, low, high float64) (sample, error) {
 	return sample{clamped, low, high, len(data) / 2}, nil
 }
 
-// at returns x_i as defined at Median.
+// at returns x_i of the comment of Median.
 func (s sample) at(i int) float64 {
 	switch {
 	case i < 0:
@@ -80,7 +80,7 @@ func (s sample) at(i int) float64 {
 	return s.values[i]
 }
 
-// sensitivityWithin returns A(k) as defined at Median.
+// sensitivityWithin returns A(k) of the comment of Median.
 func (s sample) sensitivityWithin(k int) (most float64) {
 	for t := range k + 2 {
 		most = max(most, s.at(s.median+t)-s.at(s.median+t-k-1))
@@ -93,8 +93,8 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 //
 //	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 //
-// The best j does not decrease as i increases: a larger x_i reduces (x_j - x_i) e^(-beta j) less at a larger
-// j. So the search can divide and conquer.
+// The best j does not decrease as i increases, because a larger x_i reduces (x_j - x_i) e^(-beta j) less at a
+// larger j. So the search can divide and conquer.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
 	var search func(iLow, iHigh, jLow, jHigh int)
 	search = func(iLow, iHigh, jLow, jHigh int) {
@@ -127,7 +127,7 @@ type SmoothMedianConfig struct {
 // (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
 //
 // Values are rounded to a grid with at least 2^24 units in the interval, so the median F is an integer. The
-// noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the smooth sensitivity in units with
+// noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the smooth sensitivity in grid units with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //
@@ -170,7 +170,7 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack covers the rounding error of a smooth sensitivity. beta is at least a million times larger.
+// smoothSlack bounds the relative rounding error of a smooth sensitivity. beta is far larger.
 const smoothSlack = 1e-11
 
 // Event returns the event of one release.
@@ -198,7 +198,7 @@ func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	return m.grid.value(median + noise.Sample(key.Derive("smooth median", params...).Stream())), nil
 }
 
-// law returns the median in units and its noise.
+// law returns the median in grid units and the noise.
 func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLaplace, err error) {
 	units := make([]float64, len(data))
 	for i, x := range data {
@@ -213,11 +213,11 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid holds the multiples of unit, to which a real answer is rounded before noise is added. unit is a power
-// of two, so division by unit is exact. The sensitivity includes the rounding.
+// grid rounds real answers to multiples of unit before noise is added. unit is a power of two, so division by
+// unit is exact.
 type grid struct{ unit float64 }
 
-// gridFor returns a grid with 2^bits to 2^(bits+1) units in size.
+// gridFor returns a grid with size/unit between 2^bits and 2^(bits+1).
 func gridFor(size float64, bits int) grid {
 	_, exponent := math.Frexp(size) // size in [2^(exponent-1), 2^exponent)
 	return grid{math.Ldexp(1, exponent-1-bits)}

@@ -18,12 +18,12 @@ const (
 	Laplace Noise = iota + 1
 	// Gaussian adds discrete Gaussian noise to the distance. It is for many queries.
 	Gaussian
-	// OneShot has the largest release probability of all (Epsilon, Delta) mechanisms on the distance alone.
+	// OneShot has the largest release probability of all (Epsilon, Delta)-DP tests of a distance.
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. No parameter has a default. One of Epsilon and Sigma must
-// be 0, depending on Noise.
+// MStabConfig holds the parameters of an [MStab]. No parameter has a default. Noise decides which of Epsilon
+// and Sigma is used. The other must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // Laplace, OneShot: of one query; [2^-20, 2^9]
@@ -38,7 +38,7 @@ type MStabConfig struct {
 // If two neighbours have the same answer, the test is a noise mechanism on a distance of sensitivity 1. If
 // their answers differ, both distances are 0, and the test refuses with probability at least 1 - Delta. So a
 // query costs Epsilon, or the Gaussian cost, and a failure probability. The threshold is the least integer
-// with P[noise > threshold] <= Delta. That tail is charged instead of Delta. Lecture notes print
+// with P[noise > threshold] <= Delta. This probability is charged. Lecture notes print the threshold
 // log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig
@@ -119,7 +119,7 @@ func atLeastInverse(epsilon float64) float64 {
 	return b
 }
 
-// Event returns the event of a whole session in the worst case, in which the cap is used up.
+// Event returns the worst-case event of a whole session, in which all queries are asked.
 func (m *MStab) Event() accountant.Event {
 	var test accountant.Event = accountant.PureDP{Epsilon: m.cfg.Epsilon}
 	if m.cfg.Noise == Gaussian {
@@ -144,7 +144,7 @@ func (m *MStab) Law(distance int64) (released, failed float64) {
 	return m.oneShot.law(distance)
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least the given probability.
+// DistanceFor returns the least distance at which an answer is released with at least this probability.
 func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
@@ -158,7 +158,7 @@ func (m *MStab) derive(key rng.Key) rng.Key {
 	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
 }
 
-// draw draws the noise of one query and returns the test with that noise.
+// draw draws the noise of one query and returns the test with this noise.
 func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	var noise int64
 	switch m.cfg.Noise {
@@ -173,7 +173,7 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
 }
 
-// clampDistance prevents overflow. It never increases the difference of two distances.
+// clampDistance clamps a distance to prevent overflow.
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
 // laplaceTail returns log P[Z >= m] for discrete Laplace noise. For m >= 1 the probability is r^m/(1+r).
@@ -204,8 +204,8 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 //
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
-// It satisfies both inequalities of (eps, delta)-privacy between d and d+1 with equality, as in optimal
-// partition selection (Desfontaines et al. 2022). Steps round down, so consecutive integers satisfy both.
+// Each pi(d+1) is the largest value that both inequalities of (eps, delta)-privacy allow, as in optimal
+// partition selection (Desfontaines et al. 2022). Rounding down preserves the inequalities.
 type oneShot struct {
 	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }
@@ -254,7 +254,7 @@ func (o oneShot) law(distance int64) (released, failed float64) {
 
 // ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon. It is
 // for comparing distributions and costs, not for release. It releases an answer at distance 0 with
-// probability e^(-Epsilon Threshold)/2. So the threshold log(1/delta)/epsilon in print gives (epsilon,
+// probability e^(-Epsilon Threshold)/2. So the published threshold log(1/delta)/epsilon gives (epsilon,
 // delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0

@@ -9,11 +9,11 @@ import (
 type Change int
 
 const (
-	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an abstention. It fits teachers
-	// that are trained again without the record.
+	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention. This
+	// fits teachers that are trained again without the record.
 	VoteMoves Change = iota + 1
-	// VoteAppears: one vote is added or removed but never changes its class. It fits only if the absence of a
-	// record makes a teacher abstain.
+	// VoteAppears means that one vote is added or removed, but never changes its class. This is valid only if
+	// a teacher without the record abstains.
 	VoteAppears
 )
 
@@ -40,9 +40,9 @@ const maxCount = 1 << 40
 // most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare with a search through all
 // histograms of up to 8 votes and 4 classes.
 //
-// The distance differs by at most 1 between neighbours and is 0 for both if their winners differ. The gap and
-// half the gap lack the second property. gap - 1 lacks both: with noise for sensitivity 1 it costs twice the
-// epsilon and releases an unstable answer e^epsilon times as often.
+// The distance differs by at most 1 between neighbours. If the winners of neighbours differ, both distances
+// are 0. The gap and half the gap lack the second property. gap - 1 lacks both properties. With noise for
+// sensitivity 1 it costs twice the epsilon and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {
 	case len(counts) < 2:

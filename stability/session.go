@@ -19,8 +19,8 @@ type Answer[T any] struct {
 // ErrExhausted matches the error of Session.Ask after all charged queries were asked.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is read. It returns a key that belongs to the
-// charge, so that different charges use different noise.
+// begin checks the key, uses up the reservation and returns a key that depends on the ledger entry. So
+// different charges use different noise.
 func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
@@ -35,8 +35,8 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	return key, nil
 }
 
-// Session releases stable answers within a charged budget. It is safe for concurrent use. Before the cap is
-// used up, answers do not depend on the order of the queries.
+// Session releases stable answers within a charged budget. It is safe for concurrent use. Answers do not
+// depend on the order of the queries, until all charged queries were asked.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key
@@ -59,8 +59,8 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
-// neighbours. If their values differ, both distances must be at most 0 (see [Plurality]). Query numbers are
-// public and unique in the run. A repeated query gets the stored answer, whatever value is, at no cost.
+// neighbours. If the values of neighbours differ, both distances must be at most 0 (see [Plurality]). Query
+// numbers are public and unique in the run. A repeated query gets the stored answer at no cost.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison
 

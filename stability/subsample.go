@@ -13,18 +13,18 @@ import (
 )
 
 // SubsampleAggregate answers one query by any function of the data (Nissim, Raskhodnikova, Smith 2007; Smith,
-// Thakurta 2013). split divides the data into parts. f runs concurrently on the parts, and each part votes
-// for its answer. The session releases the most frequent answer if it is stable.
+// Thakurta 2013). split divides the data into parts. The function f runs concurrently on the parts, and the
+// answer of a part is one vote. The session releases the most frequent answer if it is stable.
 //
 // One record changes at most Overlap votes. Let v = floor((gap-1)/2). Then v moved votes do not change the
-// winner under any tie rule, so floor(v/Overlap) records do not change it. The session tests the distance
-// floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
+// winner under any tie rule. So floor(v/Overlap) records do not change the winner. The session tests the
+// distance floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
-// f returns an answer, or ok false to abstain. It must depend on no private data except its part. It may keep
-// and change the part. If ctx is done, its error is returned. This must not depend on the data.
+// f returns an answer, or false to abstain. f must depend on no private data except its part, which it may
+// store and change. If ctx is done, the error of ctx is returned. This must not depend on the data.
 //
 // Equal answers must be identical, because a single part decides which of two equal values is released. Types
-// that contain floats are refused, because a float has two zeros. Use whole multiples of a unit.
+// that contain floats are errors, because a float has two zeros. Use integer multiples of a unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -46,8 +46,8 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 
 // SubsampleMedian releases the median of the values of f on disjoint parts of the data, with noise for its
 // smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one value. If f
-// abstains, its value is m's Low. The number of models must be odd. Unless r is unused and charges exactly
-// m.Event() under a relation for which split is valid, it fails before it calls f.
+// abstains, the value is the config's Low. The number of models must be odd. The reservation r must be unused
+// and charge exactly m.Event(), under a valid relation of split. Otherwise f is not called.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
@@ -105,7 +105,7 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer and its lead in votes, 0 without votes. The first model wins a tie.
+// mode returns the most frequent answer and its lead in votes. The first model wins a tie.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {
@@ -129,19 +129,19 @@ func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	return winner, top - second
 }
 
-// Split assigns records to models. It depends only on a key and public values, never on record contents.
+// Split assigns records to models. It depends only on a key and public values, not on record contents.
 type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only valid relation, or 0 for both. Neighbours change no other record's model under it.
+	// relation is the only valid relation, or 0 for both. Neighbours must not change another record's model.
 	relation accountant.Relation
 }
 
 // Models returns the number of models.
 func (s Split) Models() int { return len(s.models) }
 
-// Overlap returns the largest number of models that share a record and so can change with it.
+// Overlap returns the largest number of models that contain the same record.
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number
@@ -173,9 +173,9 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	return s, nil
 }
 
-// ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. The result
-// protects units. It is valid under accountant.AddRemove and under ReplaceOne. Under ReplaceOne the name of a
-// unit is public and stays. A change to another name counts as two changes.
+// ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. The
+// guarantee is then for units. The Split is valid under accountant.AddRemove and ReplaceOne. Under ReplaceOne
+// the name of a unit is public and must not change. A change of the name counts as two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

@@ -1,6 +1,6 @@
-// Package svt answers many queries at the cost of few, by sparse vector techniques.
+// Package svt answers many queries at the cost of a few queries, by sparse vector techniques.
 //
-// A [SparseVector] reports for any number of queries whether each value reaches a threshold. It is charged
+// A [SparseVector] reports for any number of queries whether the value reaches a threshold. It is charged
 // only for the values that reach the threshold. A [StableSVT] releases any number of stable answers and is
 // charged only for refusals. An answer is stable if many records must change before it changes (see package
 // stability). [MSvec] is the mechanism of the literature.
@@ -16,25 +16,25 @@
 //
 // # Guarantee
 //
-// A run is charged for its worst case before it draws the threshold noise. For a SparseVector, the values of
-// neighbours differ by at most the sensitivity. For the two other mechanisms, the distances of neighbours
-// differ by at most 1 and are 0 if the answers differ. For any number of adaptive queries a run costs
+// A run is charged for its worst case before it draws the threshold noise. For a SparseVector, the values on
+// neighbours differ by at most the sensitivity. For StableSVT and MSvec, the distances on neighbours differ
+// by at most 1, and both are 0 if the answers differ. For any number of adaptive queries a run costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
 //	MSvec         Failures times pure 2/Lambda, except with probability Failures p
 //
-// The comments of the types contain the proofs. docs/claims.md lists who checked them, and how. Noise is
+// The comments of the types contain the proofs. docs/claims.md lists how the proofs were checked. Noise is
 // exact integer noise. Tests enumerate all transcripts of small worlds, compare exact hockey-stick
 // divergences with the bounds above, and refute the broken variants of the literature.
 //
 // # Caveats
 //
-//   - A run that has stopped stays stopped, and a new run is a new charge. There is no refund without a stop.
-//   - Refusals are released too.
-//   - A stable query is refused with a small probability, and this refusal counts too. For n queries choose a
+//   - A run that has stopped stays stopped, and a new run is a new charge. No part of a charge is refunded.
+//   - Refusals are released, too.
+//   - A stable query is refused with a small probability, and this refusal counts, too. For n queries choose a
 //     probability of refusal of at most Failures/(2n).
-//   - With few queries, or many unstable ones, noisy argmax is better (package aggregate). At epsilon 1,
+//   - With few queries, or many unstable queries, noisy argmax is better (package aggregate). At epsilon 1,
 //     delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes, StableSVT with 20 refusals 591,
 //     and MSvec as printed 9247. At epsilon 2 and 10000 queries the gaps are 784, 411 and 5069.
 //   - Do not use a key for two data sets, because the same noise would cover both. Derive the key from a hash

@@ -11,14 +11,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law is the exact distribution of the transcripts of a sparse vector. Query i is above if
+// Law describes a sparse vector with exact distributions of the transcripts. Query i is "above" if
 //
 //	value_i + query noise_i >= Threshold + threshold noise.
 //
 // The run stops after Stop queries above. Law describes every mechanism of this package and the broken
-// variants of the literature. For stable answers the value is -distance, Threshold is the negative distance
-// threshold, and above means refused. Both noises are continuous, or both are discrete, or QueryNoise is
-// zero. Results of a Law depend on private values: they are for tests, planning and teaching.
+// variants of the literature. For stable answers the value is -distance, Threshold is minus the threshold of
+// the distance, and "above" is a refusal. Both noises are continuous, or both are discrete, or QueryNoise is
+// zero. Results of a Law depend on private values. They are for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -101,8 +101,8 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states holds the quadrature points of the threshold noise. At each point it has a weight and the
-// probabilities that each value is below and above.
+// states holds the quadrature points of the threshold noise. Each point has a weight, and for each value the
+// probabilities of "below" and "above".
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]
@@ -151,7 +151,7 @@ func (l Law) states(values []float64) (*states, error) {
 	return s, nil
 }
 
-// lattice returns every integer with non-negligible probability, and its weight.
+// lattice returns the integers with non-negligible probability, and the probabilities as weights.
 func (l Law) lattice(span float64) (points, weights []float64) {
 	reach := l.ThresholdNoise.reach() + span
 	if 2*reach > maxPoints {
@@ -167,8 +167,8 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights on panels between kinks. The threshold noise has a
-// kink at 0, and the query noise where a value equals the threshold. Elsewhere all functions are analytic.
+// quadrature returns Gauss-Legendre points and weights on panels between kinks. The integrand has kinks where
+// the threshold noise is 0 or a value equals the threshold. Elsewhere it is analytic.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
@@ -207,7 +207,7 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 	return points, weights
 }
 
-// step splits the weights by the outcome of query i.
+// step splits the weights into weights for "above" and "below" at query i.
 func (s *states) step(weights []float64, i int) (over, under []float64) {
 	both := make([]float64, 2*len(weights))
 	over, under = both[:len(weights)], both[len(weights):]
@@ -217,7 +217,7 @@ func (s *states) step(weights []float64, i int) (over, under []float64) {
 	return over, under
 }
 
-// restart distributes mass over new threshold noise.
+// restart returns weights of total mass for new threshold noise.
 func (s *states) restart(mass float64) []float64 {
 	out := make([]float64, len(s.weights))
 	for k, w := range s.weights {
@@ -226,8 +226,8 @@ func (s *states) restart(mass float64) []float64 {
 	return out
 }
 
-// Kind is a distribution of noise with scale b. Mechanisms draw only discrete kinds. The continuous kinds are
-// for mechanisms of the literature.
+// Kind is a family of noise distributions with scale b. Mechanisms draw only discrete kinds. The continuous
+// kinds are for mechanisms of the literature.
 type Kind int
 
 const (

@@ -27,20 +27,20 @@ type MSvecConfig struct {
 // Proof. A stretch is the part of a run up to and including a refusal. Each stretch is one AboveThreshold on
 // the distances, of cost 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT], let G be the transcripts that
 // release no query whose answers differ between the neighbours. Such queries have distance 0. On G the run is
-// the composition of Q stretches. Off G some query at distance 0 was released. Each earlier query at distance
-// 0 was refused and ended a stretch. So each stretch tries at most one such query, at a position that earlier
-// stretches determine. A release then has probability at most
+// the composition of Q stretches. Outside G some query at distance 0 was released. Each earlier query at
+// distance 0 was refused and ended a stretch. So each stretch has at most one query at distance 0, at a
+// position that earlier stretches determine. A release then has probability at most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
 // So Q p is charged, for any number of queries. The least delta at this epsilon is 1-(1-p)^Q. The literature
 // charges m p for m queries, by a union bound over the queries with the unconditional p. But late in a
-// stretch rho is likely low, and a release is likelier than p. So the union must be over stretches. This step
-// is derived here and was checked like [StableSVT]: see docs/claims.md.
+// stretch rho is probably low, and a release is more probable than p. So the union bound must be over
+// stretches. This step is derived here and was checked like [StableSVT] (see docs/claims.md).
 //
-// Lecture notes have more misprints. They multiply Lambda by epsilon instead of dividing, which at epsilon
-// 1/4 loses 3.0. They use log(1/delta) although half of delta is used elsewhere. Their loop runs Q + 1
-// stretches. Their query noise has scale Lambda, unlike AboveThreshold. M_stab computes the threshold again.
+// Lecture notes have more errors. Lambda is multiplied by epsilon instead of divided. This costs an epsilon
+// of 3.0 at a nominal 1/4. log(1/delta) is used although half of delta is used elsewhere. The loop runs Q + 1
+// stretches. The query noise has scale Lambda, unlike AboveThreshold. M_stab computes the threshold again.
 // Only the last answer is returned. MSvec is for comparison: at the same cost, [StableSVT] needs a distance
 // several times smaller.
 type MSvec struct {
@@ -84,8 +84,8 @@ func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, e
 }
 
 // CalibrateMSvec returns the config with the least noise, and then the least threshold, within (epsilon,
-// delta). It accounts by Rényi divergence. Half of delta is for the composition of the stretches, and half
-// for releases of unstable answers.
+// delta). It accounts by Rényi divergence. Half of delta is for the composition of the stretches, and half of
+// delta for releases of unstable answers.
 func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -111,7 +111,7 @@ func stretches(lambda float64, failures int) accountant.Event {
 	return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / lambda * (1 + 0x1p-50)}, Count: int64(failures)}
 }
 
-// falseRelease returns p, rounded up. p is never 0.
+// falseRelease returns p of the comment of MSvec, rounded up to a positive number.
 func falseRelease(lambda float64, threshold int64) float64 {
 	return mathx.Up(math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9))
 }
@@ -143,7 +143,7 @@ func sumTail(b1, b2 float64, m int64) float64 {
 		b1, b2 = b2, b1
 	}
 	t1, t2 := 1/b1, 1/b2
-	// The sum of r^k for k >= m is r^m/(1-r). The wider distribution dominates, so its tail is factored out.
+	// The sum of r^k for k >= m is r^m/(1-r). The tail of the wider distribution is factored out.
 	wide := math.Sinh(t1) / -math.Expm1(-t2)
 	narrow := math.Sinh(t2) / -math.Expm1(-t1) * math.Exp(-float64(m)*(t1-t2))
 	u := 2 * math.Sinh((t1+t2)/2) * math.Sinh((t1-t2)/2) // (u_1 - u_2)/2

@@ -15,7 +15,7 @@ import (
 // ErrExhausted matches the error of a query after the run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run draws from a Law. It stores its answers, of type A, so that a repeated query gets the same answer.
+// run draws from a Law. It stores answers of type A, so that a repeated query gets the same answer.
 type run[A any] struct {
 	drawn
 	key       rng.Key
@@ -29,7 +29,7 @@ type run[A any] struct {
 	answers map[uint64]A
 }
 
-// start checks the key and the charge. Only then it draws the threshold noise.
+// start checks the key and the charge, and then draws the threshold noise.
 func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
@@ -45,7 +45,7 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Ke
 	return nil
 }
 
-// charged begins a run after the charge, with noise from key.
+// charged begins a run with noise from key, after the charge.
 func (u *run[A]) charged(key rng.Key) {
 	u.key = key
 	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
@@ -78,7 +78,7 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 	return a, nil
 }
 
-// Left returns how many more queries can be above, or refused, before the run stops.
+// Left returns the number of further queries that can be above, or refused, before the run stops.
 func (u *run[A]) Left() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -102,7 +102,7 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the distribution of a run. For stable answers, the value is -distance and above means refused.
+// Law returns the distribution of a run. For stable answers, the value is -distance, "above" a refusal.
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }
@@ -117,7 +117,7 @@ type Answer[T any] struct {
 type StableMechanism interface {
 	// Event returns the event of a whole run in the worst case.
 	Event() accountant.Event
-	// Law returns the distribution of a run. The value is -distance, and above means refused.
+	// Law returns the distribution of a run. The value is -distance, and "above" is a refusal.
 	Law() Law
 	// LawAt returns the exact log probabilities of a release and of a refusal at the given distance.
 	LawAt(distance int64) (released, refused float64)
@@ -139,9 +139,9 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
-// neighbours. If their values differ, both distances must be at most 0, as with stability.Plurality. Query
-// numbers are public and unique in the run. A repeated query gets the stored answer, whatever value is. After
-// the stop, the error matches [ErrExhausted].
+// neighbours. If the values on neighbours differ, both distances must be at most 0, as with
+// stability.Plurality. Query numbers are public and unique in the run. A repeated query gets the stored
+// answer, even if value has changed. After the stop, the error matches [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {
@@ -151,8 +151,8 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 	})
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least the given probability.
-// For n queries take 1 - Failures/(2n), because refusals of stable queries count too.
+// DistanceFor returns the least distance at which an answer is released with at least this probability. For n
+// queries it should be 1 - Failures/(2n), because refusals of stable queries count, too.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -20,8 +20,8 @@ type SparseVectorConfig struct {
 }
 
 // SparseVector reports for any number of integer queries whether each value reaches a public threshold. It is
-// charged only for queries above. For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1). For c
-// answers it is Algorithm 7 of Lyu, Su, Li 2017:
+// charged only for queries "above". For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1). For
+// c answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
@@ -45,7 +45,7 @@ type SparseVector struct {
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns the fraction of epsilon for the threshold that has the least variance.
+// ThresholdShare returns the fraction e1/Epsilon with the least variance.
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {
@@ -106,8 +106,8 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 }
 
 // Ask reports whether value reaches the threshold. Query numbers are public and unique in the run. A repeated
-// query gets the stored answer. After the stop, the error matches [ErrExhausted]. A release of the noisy
-// value is another query with its own noise and cost.
+// query gets the stored answer. After the stop, the error matches [ErrExhausted]. To release a noisy value,
+// charge another query with independent noise.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }

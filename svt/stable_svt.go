@@ -42,8 +42,8 @@ type StableSVTConfig struct {
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
 // which runs with only unstable queries attain. The charge, accountant.StableSVT, is the simpler bound.
-// Sparse vector with exponential noise is known (Liu et al. 2024). The missing union bound is derived here,
-// and was checked by enumeration and an adversarial review: see docs/claims.md.
+// Sparse vector with exponential noise is known (Liu et al. 2024). The proof without a union bound is derived
+// here. It was checked by enumeration and an adversarial review (see docs/claims.md).
 type StableSVT struct {
 	drawn
 	cfg StableSVTConfig
@@ -66,7 +66,6 @@ func NewStableSVT(cfg StableSVTConfig) (*StableSVT, error) {
 	return &StableSVT{d, cfg}, nil
 }
 
-// checkStable reports a threshold or a number of refusals that is out of range.
 func checkStable(threshold int64, failures int) error {
 	if err := checkStop("Failures", failures); err != nil {
 		return err
@@ -78,7 +77,7 @@ func checkStable(threshold int64, failures int) error {
 }
 
 // CalibrateStableSVT returns the config of a whole run at (epsilon, delta). It minimises the distance at
-// which an answer is released with probability 1 - refusal. That distance is about (sqrt(log 1/delta) +
+// which an answer is released with probability 1 - refusal. This distance is about (sqrt(log 1/delta) +
 // sqrt(2 failures log 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {

@@ -4,8 +4,9 @@ import (
 	"math"
 )
 
-// LogBinomial returns log P[Bin(n, p) = k] for the logs of p and of 1-p. It uses the saddle point of Loader
-// 2000. Errors: a few units in the last place, for any n. The log-gamma formula would lose n log n units.
+// LogBinomial returns log P[Bin(n, p) = k] for the logs of p and of 1-p. It uses the saddle point formula of
+// Loader 2000. The error is a few units in the last place. The log-gamma formula would have an error of n log
+// n units.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
@@ -53,8 +54,8 @@ func deviance(x, m float64) float64 {
 	return x*math.Log(x/m) + m - x
 }
 
-// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k]: a sum of terms and a geometric bound of
-// the rest. It is tight to rounding if at most 2^16 terms matter.
+// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k]. It sums up to 2^16 terms, and bounds the
+// rest by a geometric series. The bound is usually tight to rounding.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -71,7 +72,7 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	sum, term := 1.0, 1.0
 	const most = 1 << 16 // terms added one by one
 	for i := k; i < n; i++ {
-		// Ratios of neighbours fall, so the rest is below a geometric series.
+		// Ratios of consecutive terms fall, so the rest is below a geometric series.
 		ratio := float64(n-i) / float64(i+1) * p / (1 - p)
 		term *= ratio
 		sum += term
@@ -86,14 +87,14 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	return first + math.Log(sum) + 1e-13*(1+math.Abs(first))
 }
 
-// Multiset counts keys in order of first appearance. Equal keys take the memory of one.
+// Multiset counts keys. It keeps the order of first appearance.
 type Multiset[K comparable] struct {
 	Keys   []K
 	Counts []int64
 	index  map[K]int
 }
 
-// Add adds n of k. If the count of k would overflow, it adds nothing and returns false.
+// Add increases the count of k by n. If this would overflow, it adds nothing and returns false.
 func (m *Multiset[K]) Add(k K, n int64) bool {
 	if n == 0 {
 		return true
@@ -115,7 +116,7 @@ func (m *Multiset[K]) Add(k K, n int64) bool {
 	return true
 }
 
-// Fits reports whether all of u can be added without overflow of a count.
+// Fits reports whether Merge(u) would not overflow a count.
 func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	for i, k := range u.Keys {
 		if j, ok := m.index[k]; ok && m.Counts[j] > math.MaxInt64-u.Counts[i] {
@@ -136,7 +137,7 @@ func (m *Multiset[K]) Union(u *Multiset[K]) int {
 	return n
 }
 
-// Merge adds all of u, which must fit.
+// Merge adds the counts of u. Fits(u) must be true.
 func (m *Multiset[K]) Merge(u *Multiset[K]) {
 	for i, k := range u.Keys {
 		m.Add(k, u.Counts[i])

@@ -8,7 +8,7 @@ import (
 // FFT transforms real sequences of length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
 //
 // A sequence is stored as N/2 complex numbers x_2j + i x_2j+1, and transformed by a complex transform of
-// length N/2. One more element makes room for N/2+1 frequencies.
+// length N/2. The slice has one more element, for N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
@@ -16,22 +16,21 @@ type FFT struct {
 	work    []complex128 // N/2
 }
 
-// FFTError returns the error of each output of one transform, in either direction, relative to the sum of the
+// FFTError bounds the error of each output of one transform, in either direction, relative to the sum of the
 // moduli of the inputs. An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of
 // Numerical Algorithms, 2nd ed., section 24.1). So the relative error of an input is the sum of the errors on
-// its way (see [fftUnits]). An input reaches an output by two ways, through the frequencies k and N/2-k of
-// the shorter transform. With w the root, their weights have moduli |1+iw|/2 and |1-iw|/2, together at most
-// sqrt 2.
+// its path (see [fftUnits]). An input reaches an output by two paths, through the frequencies k and N/2-k of
+// the shorter transform. With the root w, the weights of the paths have moduli |1+iw|/2 and |1-iw|/2,
+// together at most sqrt 2.
 func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 
-// FFTNormError returns the relative error of one transform in the root of the sum of squares. Let each of the
-// r outputs of a butterfly be wrong by at most e times the sum of the moduli of the inputs. Then all outputs
-// together are wrong by at most r e times the root of the sum of the inputs' squares. The butterfly itself
-// scales this root by sqrt r. So a unit counts at most sqrt 5 times. The two ways of an input keep its
-// square.
+// FFTNormError bounds the error of one transform in the Euclidean norm, relative to the norm. Let each of the
+// r outputs of a butterfly have an error of at most e times the sum of the moduli of the inputs. Then the
+// norm of the errors is at most r e times the norm of the inputs. The butterfly itself scales the norm by
+// sqrt r. So a unit of [fftUnits] counts at most sqrt 5 times. The two paths of an input preserve the norm.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
-// fftUnits returns the relative error on one way through a transform, in units of 2^-53:
+// fftUnits returns the relative error on one path through a transform, in units of 2^-53:
 //
 //   - The error of a root is 0.75. The error of a product with a root is sqrt 5 more (Brent, Percival,
 //     Zimmermann 2007), which makes 2.99.
@@ -45,7 +44,7 @@ func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 //   - The split of the real sequence has two additions and a product. Its inverse also has a rounded factor.
 //     This is less than 7.
 //
-// The rounding up of these numbers covers second-order errors, which are far smaller.
+// These numbers are rounded up, which covers the far smaller second-order errors.
 func fftUnits(n int) float64 {
 	units := 7 - 2.9
 	for _, r := range factorise(n / 2) {
@@ -54,8 +53,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the least length, at least n and at least 4, whose transforms are fast. Such a length is
-// 2^a times 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the least fast length that is at least n and 4. Fast lengths are 2^a times 1, 3, 5, 9,
+// 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {
@@ -172,11 +171,11 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 	return x
 }
 
-// idle has a pool for every requested length, a few hundred at most. Unused transforms are freed later.
+// idle has a pool of transforms for every requested length.
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns an FFT of length n, if possible a returned FFT. Computing roots is as slow as one
-// transform.
+// BorrowFFT returns an FFT of length n. If possible it reuses an FFT from Return, which saves computing the
+// roots.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {
@@ -195,17 +194,17 @@ func (f *FFT) Return() {
 	pool.(*sync.Pool).Put(f)
 }
 
-// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. Two
-// roots (0.75 units each), their product (sqrt 5), the product with the input (1) and a compensated sum (2;
-// Higham, section 4.3) make less than 6.8.
+// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. In units
+// of 2^-53, two roots (0.75 each), their product (sqrt 5), the product with the input (1) and a compensated
+// sum (2; Higham, section 4.3) make less than 6.8.
 const FFTLowError = 7 * 0x1p-53
 
 // lowBlock is the number of roots that ForwardLow reads per input. All other roots are products of two roots.
 const lowBlock = 32
 
-// ForwardLow writes the first outputs of Forward. The sequence is x from place at on, wrapping around at the
-// end, and zero elsewhere. It follows the definition, with one multiplication for each output and each
-// nonzero input. The outputs are ten times as accurate as in Forward.
+// ForwardLow computes the first len(dst) outputs of Forward directly from the defining sum. The sequence is
+// x, starting at index at and wrapping around at the end, and zero elsewhere. It takes one multiplication for
+// each output and each nonzero input. The outputs are ten times as accurate as in Forward.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

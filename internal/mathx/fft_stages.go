@@ -8,7 +8,7 @@ import (
 //
 //	y[q + s (rp+k)] = e^{-2 pi i pk/n} sum_j e^{-2 pi i jk/r} x[q + s (p+jm)],   p < m, q < s
 
-// quarters returns four runs of length s of x, starting with the p-th run, m runs apart.
+// quarters returns the slices of length s of x that start at s p, s (p+m), s (p+2m) and s (p+3m).
 func quarters(x []complex128, s, p, m int) (a, b, c, d []complex128) {
 	return x[s*p : s*p+s], x[s*(p+m) : s*(p+m)+s], x[s*(p+2*m) : s*(p+2*m)+s], x[s*(p+3*m) : s*(p+3*m)+s]
 }
@@ -121,9 +121,8 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. It computes sums of two float64
-// and rounds them. So the error of a root is less than 0.75 units: half a unit in either coordinate, and
-// little for the sums.
+// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. It computes roots as sums of two
+// float64 and rounds these. So the error of a root is less than 0.75 units.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
 	block := 1 // fine roots, then every block-th root
@@ -175,8 +174,8 @@ func (p point) times(q point) point {
 	return point{p.cos.times(q.cos).plus(p.sin.times(q.sin).minus()), p.cos.times(q.sin).plus(p.sin.times(q.cos))}
 }
 
-// wide is an unevaluated sum of two float64. The second is at most half a unit of the first (Dekker 1971). An
-// operation adds an error of about 2^-104 of the moduli of its arguments.
+// wide is an unevaluated sum of two float64. lo is at most half a unit of hi (Dekker 1971). An operation adds
+// a relative error of about 2^-104.
 type wide struct{ hi, lo float64 }
 
 func (a wide) minus() wide { return wide{-a.hi, -a.lo} }
@@ -197,7 +196,7 @@ func (a wide) over(n float64) wide {
 	return sum(q, (math.FMA(-q, n, a.hi)+a.lo)/n)
 }
 
-// sum returns the exact sum of a large number a and a small number b.
+// sum returns the exact sum of a and a smaller b.
 func sum(a, b float64) wide {
 	s := a + b
 	return wide{s, b - (s - a)}

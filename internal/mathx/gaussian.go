@@ -14,7 +14,7 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 		return math.Inf(-1)
 	}
 	la := LogNormalCDF(-c)
-	// log of m(c+mu)/m(c), by Mills ratios unless they overflow: e^epsilon and the densities cancel in them.
+	// log of m(c+mu)/m(c), by Mills ratios unless they overflow.
 	var logRatio float64
 	if c > -30 {
 		logRatio = math.Log(Mills(c+mu) / Mills(c))
@@ -99,7 +99,7 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 with enough(n). enough must also hold for every integer above n.
+// Least returns the least integer n >= 0 with enough(n). enough must also hold for all larger integers.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
@@ -143,7 +143,7 @@ func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	return hi
 }
 
-// Halve narrows [lo, hi] around the switch of f from false to true, by at most times halvings.
+// Halve narrows [lo, hi] around the switch of f from false to true, by a bounded number of halvings.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2

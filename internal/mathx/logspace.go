@@ -100,12 +100,11 @@ func SumUp(a, b float64) float64 {
 // IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// nearZero bounds the range of the short sum in Expm1 and Exp. The first omitted term is below 2^-57 of the
-// result.
+// nearZero bounds the |x| for which Expm1 and Exp use a short series. The first omitted term is below 2^-57
+// of the result.
 const nearZero = 0.06
 
-// Expm1 is math.Expm1, but faster near 0. There the error is at most two units, because later terms are
-// small.
+// Expm1 is math.Expm1, but faster near 0. There the error is at most two units in the last place.
 func Expm1(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Expm1(x)

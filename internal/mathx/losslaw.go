@@ -9,14 +9,14 @@ import (
 // LossAtom is one value of a privacy loss and the log of its mass.
 type LossAtom struct{ Loss, LogMass float64 }
 
-// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta. Take the
-// atoms of loss at least some value, with masses A under the first distribution and B under the second. The
-// expectation is at least A - e^epsilon B, with equality for the right value. So epsilon is the largest
-// log((A - delta)/B). Masses are in units of delta.
+// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta. Consider
+// the atoms with losses of at least l. Let A be their mass under the first distribution, and B under the
+// second. The expectation is at least A - e^epsilon B, with equality for the best l. So epsilon is the
+// largest log((A - delta)/B). Below, masses are in units of delta.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
 	logDelta := Log(delta)
-	// The relative errors of the masses are a few units in the last place of their logs.
+	// u bounds the relative errors of the masses, which come from the rounding of their logs.
 	u := 4e-15 - 1e-15*logDelta
 	var first, second, excess compensated // A, B e^ref, A - B
 	ref := math.Inf(1)

@@ -9,12 +9,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise describes the noise on one count: logs of distribution function and density, and quadrature points.
+// noise has the log distribution function and log density of the noise on one count, and quadrature points.
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and weights for integrals of products of densities and distribution functions
-	// around integers in [low, high], for k classes. The log of an integral is accurate nearly to the last
-	// bit.
+	// nodes returns points and weights for integrals of a density times k-1 distribution functions, centred
+	// at integers in [low, high]. The log of an integral is accurate nearly to the last bit.
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -50,7 +49,7 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels that end at integers, where the integrand has kinks. On such
+// nodes returns Gauss-Legendre nodes on panels that end at integers, where the integrand has kinks. On these
 // short panels e^{k x/scale} is close to a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors decrease together
@@ -82,19 +81,18 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 
 // laws computes the output distributions of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
-	// cover announces a histogram for a later visit. The tables depend on all histograms covered or visited
-	// before, and can affect last bits. If all histograms are covered first, the order of visits is
-	// irrelevant.
+	// cover prepares tables for a histogram. The tables depend on all earlier histograms and can affect last
+	// bits. If cover is called for all histograms first, the order of visits does not affect results.
 	cover(t tally)
 	// visit calls f with the log probabilities of the classes on counts, and then on every neighbour with one
-	// moved vote. It may omit neighbours that are equal up to the order of classes. f may change law but must
-	// keep neither argument.
+	// moved vote. It may omit neighbours that are equal up to the order of classes. f may change law, and
+	// must not store the slices.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	// threshold returns the log probabilities of both results of the threshold test.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance computes distributions for continuous noise, which treats classes alike. It caches per count.
+// instance implements laws for continuous noise. It has a cache by count.
 type instance struct {
 	noise     noise
 	low, high int // range of the counts in columns
@@ -160,8 +158,8 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces a largest probability above 1/2 by one minus all other probabilities. This gives high
-// relative accuracy to its logarithm, even near zero.
+// complement replaces a probability above 1/2 by one minus all other probabilities. The logarithm of the
+// result has high relative accuracy, even near zero.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -199,8 +197,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for every histogram one moved vote away from t. It calls f once for histograms that are
-// equal up to the order of classes. f must not keep counts.
+// neighbours calls f for every histogram that differs from t by one moved vote. It calls f once for
+// histograms that are equal up to the order of classes. f must not store counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
@@ -253,7 +251,7 @@ func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logF
 	return thresholdLaw(float64(largest), threshold, sigma)
 }
 
-// compare returns the divergences between the releases on counts and on its neighbours.
+// compare returns the divergences between the output distribution on counts and on neighbouring counts.
 func compare(e laws, counts []int, orders []float64, release func(law []float64, counts []int) []float64) (divergences, error) {
 	forward, reverse := newWorst(orders), newWorst(orders)
 	var own []float64
@@ -279,8 +277,8 @@ type outcome struct {
 	times   float64
 }
 
-// outcomes pairs two distributions, given as logarithms. It merges consecutive outputs with equal
-// probabilities, such as classes with equal counts.
+// outcomes lists the outputs with their log probabilities under both distributions. It merges consecutive
+// outputs with equal probabilities, such as classes with equal counts.
 func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	dst = dst[:0]
 	for i, q := range logQ {
@@ -326,7 +324,7 @@ func (w *worst) add(laws []outcome) {
 				steps = resync
 				continue
 			}
-			// On a grid of halves, e^{a u} is a multiple of the previous power.
+			// If orders grow by 1/2, e^{a u} is the previous power times a constant.
 			if steps < resync && a-w.orders[i-1] == 0.5 {
 				power *= half
 				steps++
@@ -372,7 +370,7 @@ func smallExcess(a, u float64) float64 {
 	return total
 }
 
-// renyiLarge returns D_a(P||Q) if the sum in worst may overflow.
+// renyiLarge returns D_a(P||Q) in log space, for sums that would overflow in worst.
 func renyiLarge(laws []outcome, a float64) float64 {
 	top := math.Inf(-1)
 	for _, o := range laws {

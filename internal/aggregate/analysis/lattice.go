@@ -9,9 +9,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lattice computes output distributions of a noisy argmax with integer noise, as package aggregate answers.
-// The lowest class wins a tie, so counts must be in the order of the classes. It sums probabilities instead
-// of logarithms, which limits the differences of the counts.
+// lattice implements laws for the integer noise of package aggregate. The lowest class wins a tie, so counts
+// must be in the order of the classes. It sums probabilities, not logarithms. So far apart counts are an
+// error.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise
@@ -76,7 +76,7 @@ func (e *lattice) check(counts []int) error {
 	return nil
 }
 
-// margin returns how far the largest noisy count can lie outside the range of the counts.
+// margin returns the largest distance of the largest noisy count from the range of the counts.
 func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
 // reachOf returns the reach of the tables for counts.
@@ -84,15 +84,15 @@ func (e *lattice) reachOf(counts []int) int {
 	return slices.Max(counts) - slices.Min(counts) + e.margin() + 3
 }
 
-// cover implements [laws]. It ignores a histogram that visit will refuse.
+// cover implements [laws]. It ignores a histogram for which visit returns an error.
 func (e *lattice) cover(t tally) {
 	if e.check(t) == nil {
 		e.least = max(e.least, e.reachOf(t))
 	}
 }
 
-// prepare makes tables for |k| <= reach. It sums the lower tail from where it is below the last bit. The
-// upper half is the mirror image.
+// prepare makes tables for |k| <= reach. It sums the lower tail from negligible terms up. The upper half
+// follows by symmetry.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {
 		return
@@ -141,8 +141,8 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 		}
 	}
 	own := make([]float64, k)
-	// Probabilities of each class at x: equal is to be at most x, below less than x, above at most x+1, under
-	// less than x-1. Classes before the winner must be below it. Classes after it may be equal.
+	// For the noisy count N of class j: equal[j] = P[N <= x], below[j] = P[N < x], above[j] = P[N <= x+1],
+	// under[j] = P[N < x-1]. Classes before the winner must have N < x, and classes after it N <= x.
 	below, equal, above, under := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
 	before, others, wins := make([]float64, k), make([]float64, k), make([]float64, k)
 	for x := low - margin; x <= high+margin; x++ {
@@ -165,11 +165,11 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 			own[i] += wins[i]
 		}
 		for _, m := range moves {
-			// The factors of two classes change. With one vote less, a class is below x if it was below x+1
-			// before. With one vote more, it is below x if it was below x-1 before.
+			// The factors of two classes change. One vote less for a class is like x+1 in place of x. One
+			// vote more is like x-1.
 			fromBefore, fromBehind := equal[m.from]/below[m.from], above[m.from]/equal[m.from]
 			toBefore, toBehind := under[m.to]/below[m.to], below[m.to]/equal[m.to]
-			// The other classes are before both, between them, or after both.
+			// Any other class is before both classes, between them, or after both.
 			between, first, second := fromBefore*toBehind, m.from, m.to
 			ownFrom, ownTo := toBehind, fromBefore
 			if m.from > m.to {

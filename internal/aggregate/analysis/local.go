@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. It depends
-// only on the noise, the order and the number of classes, so it is not private.
+// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. The error
+// depends only on the noise, the order and the number of classes, so it is not private.
 type ConditionError struct {
 	Condition string // failing condition, as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
@@ -47,21 +47,21 @@ type localCost struct {
 
 	// unknown is the failing condition of the published theorem, or "".
 	unknown string
-	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. It uses the
-	// costs at the ends of the cell and one moved vote away. It assumes only that the cost grows with q.
+	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. It follows
+	// from the costs at the ends of the cell and one moved vote away, if the cost grows with q.
 	cells    []float64
 	z0, step float64
 }
 
-// A moved vote crosses perVote cells, which bound the change to about one part in perVote. Noise that needs
-// more than maxCells cells is refused.
+// A moved vote crosses perVote cells, so the relative error of the bound is about 1/perVote. Noise that needs
+// more than maxCells cells is an error.
 const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests two conditions on a grid of quantiles. The cost must grow with q (C5),
-// which every bound needs. The published theorem also needs that the growth grows (C6). The grid ends where
-// the cost is 1e-13 of its largest value. The test is evidence, not proof, as in the paper.
+// newLocalCost finds q0 and tests two conditions on a grid of quantiles. Every bound needs that the cost
+// grows with q (C5). Only the published theorem needs that the growth also grows with q (C6). The grid ends
+// where the cost is 1e-13 of the largest. The test is evidence, not proof.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -85,7 +85,7 @@ func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 		l.unknown = conditionJump
 	}
 
-	// q falls as the quantile z rises.
+	// q decreases as the quantile z increases.
 	vote := perVote(sigma)
 	l.z0, l.step = logQuantile(l.logQ0-math.Log(l.others)), math.Sqrt2/sigma/float64(vote)
 	costs := []float64{l.worst()}
@@ -160,8 +160,8 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds the change of the cost by one moved vote at q. Between q1 and q0 it returns the plateau,
-// which under C5 and C6 is an upper bound for every q.
+// change bounds the change of the cost by one moved vote at q. Between q1 and q0 it returns a constant, the
+// plateau. Under C5 and C6 the plateau is an upper bound for every q.
 func (l *localCost) change(logQ float64) float64 {
 	if l.logQ1 <= logQ && logQ <= l.logQ0 {
 		return l.plateau
@@ -171,9 +171,9 @@ func (l *localCost) change(logQ float64) float64 {
 }
 
 // publishedProfile adds to dst[d] weight times a bound on the change by one moved vote, at any histogram d
-// moved votes from t. The conditions of the published theorem must hold. It follows the histograms with the
-// largest changes: below q1 with the largest q, above q0 with the smallest q. Between q1 and q0 every change
-// is the plateau.
+// moved votes from t. The conditions of the published theorem must hold. For q below q1 the change is largest
+// at the largest q within d moved votes. For q above q0 it is largest at the smallest q. Between q1 and q0
+// every change is the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
@@ -196,8 +196,8 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 }
 
 // cellProfile adds a slightly larger bound that does not need C6. It takes the largest change over all q
-// within d moved votes, for len(dst)-1 teachers. From q0 on the change falls with q, and cell -1 represents
-// this range. Every q within d votes of t is within d+1 votes of each neighbour, so the bound is smooth.
+// within d moved votes, for len(dst)-1 teachers. From q0 on the change falls with q, and all these q have the
+// index -1. Every q within d votes of t is within d+1 votes of each neighbour of t, so the bound is smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
@@ -236,7 +236,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cell returns the cell of q. It is -1 from q0 on.
+// cell returns the index of the cell of q, or -1 from q0 on.
 func (l *localCost) cell(logQ float64) int {
 	if logQ >= l.logQ0 {
 		return -1
@@ -258,7 +258,7 @@ func (t tally) disagree() {
 	t[1]++
 }
 
-// agree moves one vote from the second class to the first, which lowers the flip bound most. It sorts again.
+// agree moves one vote from the second class to the first, which lowers the flip bound most. t stays sorted.
 func (t tally) agree() {
 	t[0]++
 	t[1]--
@@ -312,8 +312,8 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally holds the counts of one query, largest first. Continuous noise and all bounds treat classes alike, so
-// histograms with equal tallies have equal costs.
+// tally holds the counts of one query, largest first. With continuous noise and in all bounds the order of
+// classes has no effect. So histograms with equal tallies have equal costs.
 type tally []int
 
 func newTally(counts []int) tally {

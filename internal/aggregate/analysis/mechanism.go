@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism describes the noise of the mechanism that answered: GNMax (Papernot et al. 2018, section 4.1),
+// Mechanism describes the noise of the analysed mechanism: GNMax (Papernot et al. 2018, section 4.1),
 // Confident-GNMax (Algorithm 1) or LNMax (Papernot et al. 2017).
 type Mechanism struct {
 	Laplace           bool    // LNMax: the noise on the counts is Laplace instead of Gaussian
@@ -28,7 +28,7 @@ var published = []string{"gnmax", "confident", "lnmax"}
 // Published reports whether the named mechanism of package mechanisms has a published data-dependent cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
-// Of returns the named mechanism with the given parameters.
+// Of returns the mechanism with this name and these parameters.
 func Of(name string, values map[string]float64) (Mechanism, error) {
 	var m Mechanism
 	switch name {
@@ -96,7 +96,7 @@ func (m Mechanism) laws(integer bool) (laws, error) {
 	return e, nil
 }
 
-// query is the cost of one query at each order, in two parts.
+// query is the cost of one query at each order, split into the threshold test and the argmax.
 type query struct {
 	answer              float64 // probability of an answer
 	test, testWorst     spent   // of the threshold test; nil without a test
@@ -133,7 +133,7 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query. A tested mechanism also releases whether it answered.
+// exact returns the exact divergences of one query. With a threshold test, no answer is also an output.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -159,8 +159,8 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the claim of a ledger of mode reserved for a run with these caps on any votes, with integer
-// noise and the least epsilon of all accountants. It returns nil if package aggregate cannot draw such noise.
+// claim returns the epsilon of a run with these caps, for integer noise and by the best accountant. It
+// returns nil if package aggregate cannot draw such noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {
@@ -190,7 +190,7 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 }
 
 // lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017. The mechanism is eps-differentially private with
-// eps = 2/scale, and deviates from its likeliest answer with probability at most q:
+// eps = 2/scale. q bounds the probability of all answers except the most probable one:
 //
 //	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
 //
@@ -207,16 +207,16 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	if flipped > 1 || likely > 1 {
 		return (math.Max(likely, flipped) + math.Log1p(math.Exp(-math.Abs(likely-flipped)))) / (a - 1), true
 	}
-	// For small q and eps, expm1(likely) is about -q and the flipped part about q, so they nearly cancel.
-	// Subtracting q from both leaves small positive numbers. expm1(likely) + q = (1-q) (e^r - 1) with r =
-	// (a-1) log((1-q)/(1-e^eps q)).
+	// For small q and eps, expm1(likely) is about -q, and the second summand about q, so they nearly cancel.
+	// After adding q to one and subtracting q from the other, both are small and positive. expm1(likely) + q
+	// = (1-q) (e^r - 1) with r = (a-1) log((1-q)/(1-e^eps q)).
 	r := (a - 1) * (math.Log1p(-q) - math.Log1p(-math.Exp(eps+logQ)))
 	s := (1-q)*math.Expm1(r) + q*math.Expm1(eps*(a-1))
 	return math.Log1p(s) / (a - 1), true
 }
 
-// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query on the given data. e^logQ bounds the
-// probability that noise changes the answer. It returns the smaller of [flipBound] and a/sigma^2.
+// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query. e^logQ bounds the probability that noise
+// changes the answer on the actual votes. It returns the smaller of [flipBound] and a/sigma^2.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -232,8 +232,8 @@ func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
 // flipBound returns Theorem 6 of Papernot et al. 2018 at the orders of their Proposition 10: mu1 = mu2 + 1
-// and mu2 = sigma sqrt(log 1/q). The mechanism is a/sigma^2-RDP and deviates from its likeliest answer with
-// probability at most q:
+// and mu2 = sigma sqrt(log 1/q). The mechanism has divergence a/sigma^2 in the worst case. q bounds the
+// probability of all answers except the most probable one:
 //
 //	log( (1-q) A^{a-1} + q B^{a-1} ) / (a-1)
 //	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
@@ -266,9 +266,9 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP returns the same bound for a test of the largest count plus N(0, sigma^2). logPass and logFail
-// are the log probabilities of its results. The count has sensitivity 1 and an argmax sqrt(2), so sigma
-// counts as sqrt(2) sigma.
+// thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2). logPass and logFail are the log
+// probabilities of both results. The largest count has sensitivity 1, and the counts of an argmax sqrt(2). So
+// sqrt(2) sigma takes the place of sigma.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }

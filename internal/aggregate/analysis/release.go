@@ -18,7 +18,7 @@ import (
 )
 
 // SanitizerConfig holds all inputs of a release except the votes. All fields are public and must be fixed
-// before anybody sees the votes. A value from a [Report] or its preview would be a second, uncharged release.
+// before anybody sees the votes. A value chosen from a [Report] would be a second, uncharged release.
 // Defaults depend only on the other fields.
 type SanitizerConfig struct {
 	Mechanism Mechanism // GNMax or Confident-GNMax; required
@@ -27,23 +27,23 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. 0 means the best order, up to 500, if the votes
-	// make the queries five times cheaper than in the worst case.
+	// Order is the order of the released divergence, above 1. 0 means the order, up to 500, that is best if
+	// the cost is a fifth of the worst case.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5. The sensitivity changes by a factor of at
 	// most e^Beta between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
 	Beta float64
 	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. By default the release
-	// costs, at Order, a tenth of the worst case of the queries, or twice the least cost that Beta allows.
+	// costs a tenth of the queries' worst case, or twice the least cost for Beta.
 	Sigma float64
-	// Margin is added to the result, in standard deviations of the noise. The release is too low with
-	// probability P[N(0,1) < -Margin]. It is at least 0, and 2 means one release in 44.
+	// Margin >= 0 is added to the result, in standard deviations of the noise. The release is too low with
+	// probability P[N(0,1) < -Margin]. For Margin 2 this is one release in 44.
 	Margin float64
 	// Grid is a power of two from 2^-40 to 1. The release is rounded up to a multiple of Grid. 0 means 2^-20.
 	Grid float64
 }
 
-// Assumptions of the defaults.
+// Constants of the defaults.
 const (
 	assumedSaving = 5.0
 	assumedShare  = 0.5 // cost of the release divided by the assumed cost of the queries
@@ -58,8 +58,8 @@ const (
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
 // The result is rounded up to the grid (Papernot et al. 2018, appendix B, with Margin 0). The cost is the
-// bound on the divergence at Order, summed over all queries as if answered, as in [Report].All. S is the
-// smooth sensitivity of this cost.
+// bound on the divergence at Order, summed over all queries as if all were answered, as in [Report].All. S is
+// the smooth sensitivity of this cost.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity
@@ -124,7 +124,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit returns 1/(1-e^{-2 beta}). A release with smoothness beta has a finite cost at orders below it.
+// OrderLimit returns 1/(1-e^{-2 beta}). A release with smoothness beta has a finite cost at smaller orders.
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
 func (s *Sanitizer) choose() error {
@@ -192,7 +192,7 @@ func (s *Sanitizer) event() accountant.GNSS {
 // Event returns the event of the release.
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
-// Released is a sanitised cost. It is the only result of this package that can be public.
+// Released is a sanitised cost. It is the only result of this package that may be public.
 type Released struct {
 	Order float64 // order of the divergences
 	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes
@@ -200,7 +200,7 @@ type Released struct {
 	Cost        float64
 	ReleaseCost float64 // cost of the release at Order
 	Delta       float64
-	// Epsilon, at Delta, covers Cost and ReleaseCost. It is a function of the release and no guarantee.
+	// Epsilon, at Delta, is the conversion of Cost + ReleaseCost. It is no guarantee.
 	Epsilon float64
 	// TooLow is the probability that Cost is below the true cost.
 	TooLow float64
@@ -214,8 +214,8 @@ type Released struct {
 // The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
 // and different votes get independent noise.
 //
-// After an error only the fact of the error may be released. The running time depends on votes and noise, so
-// run Release unobserved.
+// An error may reveal votes, but it may be released that an error occurred. The running time depends on votes
+// and noise, so nobody may observe it.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -249,8 +249,8 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 }
 
 // noise returns the cost plus the margin, and the standard deviation of the noise. It adds slack for the
-// rounding of float64. The error of the cost is below 1e-10 of its worst case, which is added to S. The
-// relative error of S between neighbours is below a millionth of beta, and S is smoother by that amount.
+// rounding of float64. The error of the cost is below 1e-10 of the worst case. This amount is added to S. The
+// relative error of S between neighbours is below 1e-6 beta, and S is computed with a slightly smaller beta.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	orders := []float64{s.cfg.Order}
 	cost := 0.0
@@ -295,7 +295,6 @@ func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	return key.Derive("gnss", ids...).DeriveBytes("votes", hash.Sum(nil))
 }
 
-// released returns the result for a drawn value.
 func (s *Sanitizer) released(drawn float64, releasable bool) (Released, error) {
 	out := Released{
 		Order: s.cfg.Order, ReleaseCost: s.cost, Delta: s.cfg.Delta, TooLow: math.Exp(mathx.LogNormalCDF(-s.cfg.Margin)),

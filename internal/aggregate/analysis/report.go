@@ -20,14 +20,14 @@ type Options struct {
 	Orders   []float64 // Rényi orders, each finite and above 1; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the largest number of votes on a query
 	Answered []bool    // whether each query was answered by Confident-GNMax; nil if unknown
-	// IntegerNoise uses integer noise with ties to the lowest class for exact divergences, as package
-	// aggregate answers. Otherwise noise is continuous, as in the papers. Integer noise is slower and refuses
-	// counts that are too far apart.
+	// IntegerNoise computes exact divergences for integer noise. A tie goes to the lowest class, as in
+	// package aggregate. Otherwise noise is continuous, as in the papers. Integer noise is slower, and counts
+	// too far apart are an error.
 	IntegerNoise bool
 }
 
-// Report is the privacy cost of a mechanism on the votes that it answered. All numbers are private. No
-// epsilon is an (epsilon, delta) guarantee (see the package's Guarantee).
+// Report is the privacy cost of a mechanism on actual votes. All numbers are private. No epsilon is an
+// (epsilon, delta) guarantee (see the package's Guarantee).
 type Report struct {
 	Mechanism   Mechanism
 	Delta       float64
@@ -40,37 +40,37 @@ type Report struct {
 	Unsanitized error      // reason if Sanitized is nil
 }
 
-// Epsilon is a sum of divergences, converted at the best order of each conversion.
+// Epsilon is a sum of divergences, converted by both formulas at the best order of each.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs holds published epsilons by Rényi divergences. Independent ignores the votes and is valid on any
-// votes. DataDependent uses the votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
+// Costs holds epsilons by published Rényi bounds. Independent ignores the votes and is valid on any votes.
+// DataDependent uses the votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the claim of a ledger of mode reserved for the same queries and answers on any votes. It is at
-	// most Independent. For LNMax it is less, because the published cost is loose. It depends on the votes
-	// only through the number of answers. It is nil in Expected, and for noise that cannot be drawn.
+	// Claim is the epsilon that a ledger of mode reserved proves for the same numbers of queries and answers.
+	// It is at most Independent. For LNMax it is less, because the published cost is loose. It is nil in
+	// Expected, and for noise that package aggregate cannot draw.
 	Claim *accountant.Claim
 }
 
-// Exact holds the exact divergences on these votes, summed over the queries, each against its worst
-// neighbour. Forward is the direction of the published bounds, and Both is the larger direction.
+// Exact holds exact divergences on the votes. For each query the worst neighbour counts, and queries are
+// summed. Forward is the direction of the published bounds. Both is the larger direction.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
-// Confident-GNMax. It is NOT a bound: a run with more answers costs more, and one query can have several
+// Confident-GNMax. It is NOT a bound. A run with more answers costs more, and one query can cost several
 // times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs
 }
 
-// Realised is the cost of the threshold tests plus the cost of the given answers. Independent is the charge
-// of a filter with one fixed order, or of caps charged in advance. DataDependent is NOT a bound, because the
-// votes determine which queries are charged.
+// Realised is the cost of the threshold tests plus the cost of the released answers. Independent is what a
+// filter with one fixed order would charge. DataDependent is NOT a bound, because the votes determine which
+// queries are charged.
 type Realised struct {
 	Answered int
 	Costs
@@ -207,7 +207,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 	return groups, queries, nil
 }
 
-// countTeachers returns given. If given is 0, it returns the largest number of votes on a query.
+// countTeachers returns the given number, or, if it is 0, the largest number of votes on a query.
 func countTeachers(groups []group, given int) (int, error) {
 	most := 0
 	for _, g := range groups {
@@ -317,12 +317,12 @@ func DefaultOrders() []float64 {
 	return orders
 }
 
-// blockGroups is the number of groups between two sums. It bounds memory and the delay of a cancellation.
+// blockGroups is the number of groups that inOrder computes before it calls take.
 const blockGroups = 256
 
 // inOrder computes a result for every group on all cores and passes the results to take in the order of the
-// groups. So sums in take have the same bits on any number of cores. It calls worker once per core. Results
-// must not depend on earlier groups. It returns the first error in the order of the groups.
+// groups. So sums in take have the same bits on any number of cores. It calls worker once per core. The
+// result of a group must not depend on other groups. It returns the first error in the order of the groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

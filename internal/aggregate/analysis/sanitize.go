@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Sanitized previews the release of a data-dependent epsilon: the cost at one order plus noise scaled by the
-// smooth sensitivity. Order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
+// Sanitized previews the release of a data-dependent epsilon. Noise is proportional to the smooth
+// sensitivity. Order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
 type Sanitized struct {
 	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
 	// expected cost, as if the probabilities of answers were public. Its release cost is Theorem 23 of
@@ -22,8 +22,8 @@ type Sanitized struct {
 	// condition of the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if answered. Its release cost is a bound. It uses the smooth
-	// sensitivity of a Sanitizer, which does not need those conditions.
+	// Valid sanitises the cost of all queries as if all were answered. The release cost is a bound. The
+	// smooth sensitivity is computed as in Sanitizer, which does not need the published conditions.
 	Valid Preview
 }
 
@@ -87,8 +87,9 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the part of
-// the argmax. A record at distance d moves at most d votes of each query, so the profiles add up.
+// profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the local
+// sensitivity for one query. A record at distance d moves at most d votes of each query, so the profiles add
+// up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
@@ -114,7 +115,7 @@ func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int,
 	return profile, err
 }
 
-// worst returns the profile if every query is answered.
+// worst returns the profile for the case that every query is answered.
 func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) ([]float64, error) {
 	return l.profile(ctx, groups, teachers, func(dst []float64, _ int, g group) {
 		l.argmax.cellProfile(dst, g.tally, float64(g.queries))
@@ -122,7 +123,7 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 }
 
 // publishedRelease chooses beta and noise like the code of Papernot et al. 2018. It tries betas from 0.3/a to
-// 0.49/a. Two standard deviations of the noise balance the main part of the release's cost.
+// 0.49/a. It balances two standard deviations of the noise and the main part of the release's cost.
 func publishedRelease(profile []float64, before Epsilon) Preview {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -189,8 +190,8 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 //
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 //
-// It is not a bound for a above about 1/(4 beta), because its first part does not grow as a approaches the
-// limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. Two normal distributions that the smooth
+// It is not a bound for a above about 1/(4 beta), because the first term stays finite as a approaches the
+// limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. But two normal distributions that the smooth
 // sensitivity allows have divergence 2.09.
 func printedGNSS(beta, sigma, a float64) float64 {
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)
@@ -205,14 +206,14 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number from private votes and is as private as the votes. Printing, logging and encoding mark
-// it as private. No accountant, ledger or statement accepts it.
+// Number is a number computed from private votes and is as private as the votes. Printing, logging and
+// encoding add a mark "private". No accountant, ledger or statement accepts it.
 type Number struct{ value float64 }
 
 // Reveal returns the number. It must not influence a decision that others can observe.
 func (n Number) Reveal() float64 { return n.value }
 
-// String returns the number with a mark that it is private.
+// String returns the number with the mark "(private)".
 func (n Number) String() string { return strconv.FormatFloat(n.value, 'g', 6, 64) + " (private)" }
 
 // Format writes String for every verb.

@@ -111,7 +111,7 @@ func add(counts [][]int64, cells [][]int) {
 	}
 }
 
-// PoolShare is the fraction of a budget for marginals from which queries are drawn. Histograms need little.
+// PoolShare is the fraction of a budget that ForPool uses. Histograms need little budget.
 const PoolShare = 0.1
 
 // ForPool returns marginals that use [PoolShare] of a budget. It ignores cfg.Sigma.
@@ -141,8 +141,7 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Weights returns a relative weight for each bin. A negative noisy count has weight 0. It returns nil for
-// nil.
+// Weights returns a relative weight for each bin, or nil for nil counts. A negative noisy count has weight 0.
 func Weights(counts [][]int64) [][]float64 {
 	if counts == nil {
 		return nil

@@ -21,12 +21,12 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/stable"
 )
 
-// All returns the mechanisms in the order of help.
+// All returns the mechanisms in the order of the help texts.
 func All() []aggregate.Description {
 	return slices.Concat(aggregate.Descriptions(), stable.Descriptions())
 }
 
-// Names returns the names of the mechanisms that wanted accepts. A nil wanted accepts all.
+// Names returns the names of the mechanisms for which wanted is true, or of all mechanisms if wanted is nil.
 func Names(wanted func(aggregate.Description) bool) []string {
 	var names []string
 	for _, d := range All() {

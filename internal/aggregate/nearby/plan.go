@@ -39,8 +39,8 @@ func (p Plan) Note() string {
 	return "every unit votes at the question nearest to it"
 }
 
-// Futile reports whether hardly a label would be right: noise of half the voters hides their votes, and units
-// that vote at half of the questions vote at far ones.
+// Futile reports whether hardly a label would be right. Either the noise exceeds half the number of voters,
+// or units vote at more than half of the questions.
 func (p Plan) Futile() bool {
 	if p.Sampled > 0 {
 		return 2*p.Sigma > float64(p.Near)
@@ -74,12 +74,12 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 }
 
 // MostQuestions is the largest number of questions for rows that are not images. More questions make a
-// student slower and hardly better. For images all askable rows are used: questions have no cost if every
-// unit votes, and label errors average out.
+// student slower and hardly better. For images all possible questions are used, because questions have no
+// privacy cost if every unit votes, and label errors average out.
 const MostQuestions = 2000
 
-// Parameters of private k-NN. nearShare times units/classes is the number of units near enough to vote.
-// sampledShare is the sampling probability, and nearNoise is the noise divided by the number of voters.
+// Parameters of private k-NN. nearShare times units/classes is the number of near units. sampledShare is the
+// sampling probability. nearNoise is the noise divided by the number of voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
@@ -106,7 +106,7 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 }
 
 // Parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by the mean
-// number of votes at a question. nearestShare times units/classes bounds that mean: farther votes are worse.
+// number of votes at a question. nearestShare times units/classes bounds this mean.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2
@@ -115,8 +115,8 @@ const (
 
 // Nearest plans votes of all units at their nearest questions. With T questions, n units and B votes per
 // unit, the mean is nB/T votes at a question. Let c be the noise for B = 1. The noise for B votes is c
-// sqrt(B). It is a fraction r of the mean if B = (cT/(rn))^2. The mean reaches its limit of a units if T =
-// r^2 a n / c^2. A smaller pool is used completely.
+// sqrt(B). It is a fraction r of the mean if B = (cT/(rn))^2. Let a be the largest mean. The mean is a if T =
+// r^2 a n / c^2. If fewer questions exist, all are used.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
 	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1})
 	if err != nil {
@@ -138,7 +138,7 @@ func account() (accountant.Accountant, error) {
 	return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount()
 }
 
-// cost returns the event of a plan composed with Before.
+// cost returns the composition of Before and the event of the plan.
 func (t Task) cost(p Plan) (accountant.Event, error) {
 	e, err := p.Event()
 	if err != nil || t.Before == nil {

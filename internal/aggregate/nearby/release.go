@@ -17,7 +17,7 @@ type Labels struct {
 	Counts neighbours.Counts // noisy votes; zero if not released
 }
 
-// Release draws the labels. It needs a reservation of the plan's event.
+// Release draws the labels under a reservation of the plan's event.
 func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix) (l Labels, err error) {
 	if p.Sampled > 0 {
 		m, err := p.sampled()
@@ -37,8 +37,8 @@ func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, p
 	return l, nil
 }
 
-// Table returns the labels as a file for release. Each row has the name of a question, its class in the
-// column label, and the noisy votes per class if they are released.
+// Table returns the labels as a table for release. Each row has a question, the class in a column named by
+// label, and the noisy votes per class if they are released.
 func (l Labels) Table(label string, questions []string, name func(class int) string, classes []string) table.Table {
 	t := table.Table{Header: []string{"query", label}}
 	if l.Counts.Classes > 0 {

@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Regime describes a situation by public numbers.
+// Regime describes a task by public numbers.
 type Regime struct {
 	Teachers int
 	Classes  int
@@ -44,7 +44,7 @@ type Method struct {
 	By        accountant.Method
 }
 
-// Advice lists the methods by the gap that they need, smallest first.
+// Advice lists the methods, ordered by the gap that they need.
 type Advice struct {
 	Regime  Regime // with defaults filled in
 	Methods []Method
@@ -65,8 +65,8 @@ func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime
 //
 // Noisy argmax always answers, and its gap grows like the square root of the number of queries. Stability
 // methods release only stable answers. They need about log(queries/delta)/epsilon moved votes, and a moved
-// vote needs a gap of two votes. They lose if queries are few, because noise is then small, and if many
-// queries are unstable, because each refusal counts against Unstable.
+// vote needs a gap of two votes. Noisy argmax is better if queries are few, because noise is then small. It
+// is also better if many queries are unstable, because each refusal counts against Unstable.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -99,7 +99,7 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 
 type regimeMethod func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error)
 
-// argmaxRegimes lists the noisy argmax mechanisms that wanted accepts.
+// argmaxRegimes lists the noisy argmax mechanisms for which wanted returns true.
 func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
 	var methods []regimeMethod
 	for _, d := range mechanisms.All() {
@@ -138,7 +138,7 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, nil
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon, and the claim.
+// calibrate returns the least noise at which all queries meet the regime's epsilon, and the proven epsilon.
 func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	noise, err := r.least(ctx, account)(event)
@@ -167,7 +167,7 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 for which enough is true. enough must be monotone.
+// leastAbove returns the least x >= 0 with enough(x). enough must also hold for all larger x.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -176,15 +176,15 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return mathx.Bisect(enough, lo, hi)
 }
 
-// StabilityWinsFrom returns the least number of queries, in steps of a fifth, at which stable-svt needs a
-// smaller gap than noisy argmax, with at most Unstable unstable answers. It returns 0 above 2^40.
+// StabilityWinsFrom returns the least number of queries, in steps of 20 %, at which stable-svt needs a
+// smaller gap than noisy argmax. At most Unstable queries may be unstable. It returns 0 above 2^40.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
 		return 0, err
 	}
-	// Rényi accounting is fast. It requires more noise for noisy argmax but not less for stable-svt. So the
-	// search starts at the number of queries at which stable-svt wins under Rényi accounting.
+	// Rényi accounting is fast. It requires more noise for noisy argmax, but not less noise for stable-svt.
+	// So the search starts at the number of queries at which stable-svt wins by Rényi accounting.
 	account := claims(accountant.ByRDP)
 	for queries := float64(r.Unstable); queries < 1<<40; {
 		r.Queries = int(queries)
@@ -215,7 +215,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the account config of a ledger of mode reserved. Votes cost the same under both relations.
+// claims returns the configuration of an account of votes, which cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
@@ -234,14 +234,14 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// A distance d is the number of votes that must move before the winner changes. Under any tie rule it is
-// floor((gap-1)/2), so d needs a gap of 2d+1.
+// A distance d is the number of votes that must move before the winner changes. For every tie rule d is at
+// least floor((gap-1)/2), so d needs a gap of at most 2d+1.
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
 // stableMethod returns the performance of a mechanism of package stable in a regime. success is the release
-// probability for which it computes the distance.
+// probability at the distance to compute.
 func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
 	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -258,14 +258,14 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
-// mstabLaplaceRegime uses one test per query with Laplace noise. Half of delta covers releases at d = 0, in
-// equal parts for all queries.
+// mstabLaplaceRegime is for MStab with Laplace noise. Half of delta, in equal parts for all queries, is for
+// releases at distance 0.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime uses one test per query with Gaussian noise. It chooses the fraction of delta for
-// releases at d = 0 that minimises the distance, by quantiles of continuous noise.
+// mstabGaussianRegime is for MStab with Gaussian noise. It minimises the distance over the fraction of delta
+// for releases at distance 0, by quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
@@ -287,9 +287,9 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 }
 
 // sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: as
-// printed in lecture notes, the least possible, or one-sided. One-sided noise has pure epsilon and uses all
-// of delta for releases at d = 0. It refuses a stable query with probability beta, which uses up one of Q
-// failures. So beta is at most Q/(2m) for m queries.
+// printed in lecture notes, the least possible, or one-sided. With one-sided noise epsilon is pure, and all
+// of delta is for releases at distance 0. A stable query is refused with probability beta, which uses up one
+// of Q failures. So beta is at most Q/(2m) for m queries.
 func sparseRegime(name string) regimeMethod {
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
@@ -309,7 +309,7 @@ func sparseRegime(name string) regimeMethod {
 	}
 }
 
-// least finds the least noise that meets the regime's epsilon.
+// least returns a function that finds the least noise for the regime's epsilon.
 func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}, event)
@@ -317,7 +317,7 @@ func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggreg
 	}
 }
 
-// mstab uses one test per query. delta covers releases at d = 0.
+// mstab is for MStab. delta is for releases at distance 0.
 func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
 	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
 	cfg, err := stable.Fit(t, r.least(ctx, account))

@@ -21,7 +21,7 @@ const (
 	SVT   = "stable-svt" // sparse vector with one-sided noise and one noisy threshold
 )
 
-// Names of the ways to choose the noise, for tables.
+// Names of the choices of noise, for tables.
 const (
 	MStabLaplace  = "m-stab/laplace"
 	MStabGaussian = "m-stab/gaussian"
@@ -29,7 +29,7 @@ const (
 	SVTCalibrated = "m-svec/calibrated"
 )
 
-// Config holds a mechanism and its parameters, in moved votes. A moved vote closes a gap of two votes.
+// Config holds a mechanism and parameters in units of moved votes. A moved vote closes a gap of two votes.
 type Config struct {
 	Mechanism string
 	Sigma     float64 // MStab: standard deviation of Gaussian noise, instead of Scale
@@ -86,7 +86,8 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab passes the tail probability at the threshold as Delta, so NewMStab finds the same threshold.
+// newMStab returns an MStab with the threshold of cfg, by passing the tail probability at the threshold as
+// Delta.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -123,7 +124,8 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 // Event returns the event of a whole run in the worst case.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities of a release and of a refusal of the first query at distance.
+// LawAt returns the exact log probabilities of a release and of a refusal if the first query has this
+// distance.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)
@@ -134,7 +136,7 @@ func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 // Law returns the exact distribution of the first answer on h.
 func (m *Mechanism) Law(h aggregate.Histogram) (aggregate.Law, error) { return lawOf(h, m.LawAt) }
 
-// lawOf returns the distribution of a test on the distance of h.
+// lawOf returns the output distribution on h for a function at that maps a distance to log probabilities.
 func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused float64)) (aggregate.Law, error) {
 	winner, distance, err := plurality(h)
 	if err != nil {
@@ -156,8 +158,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the law of a whole run. The value is -distance, and above means refused. sequential is false
-// for MStab, whose queries are independent.
+// RunLaw returns the distribution of a whole run, for values -distance. "above" means refused. sequential is
+// false for MStab, whose queries are independent.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
@@ -165,8 +167,8 @@ func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	return m.svt.Law(), true
 }
 
-// DistanceFor returns the least distance that is released with at least the given probability. A gap of twice
-// this distance plus one vote is enough for any tie rule.
+// DistanceFor returns the least distance that is released with at least the given probability. For any tie
+// rule, a gap of 2 distance + 1 votes suffices.
 func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	if m.test != nil {
 		return m.test.DistanceFor(probability)
@@ -174,8 +176,8 @@ func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	return svt.DistanceFor(m.svt, probability)
 }
 
-// Start begins a run. The order of queries decides which queries come after the stop and, in MSvec, the
-// answers.
+// Start begins a run. The order of queries matters: a run may stop, and the answers of MSvec depend on the
+// order.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)
@@ -221,7 +223,7 @@ func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer,
 	return aggregate.Answer{Label: winner, Answered: true}, nil
 }
 
-// AskBatch asks consecutive queries in order. With an error it returns the earlier answers.
+// AskBatch asks consecutive queries in order. If a query fails, it returns the error and the earlier answers.
 func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(votes))
 	for i, h := range votes {

@@ -53,7 +53,7 @@ func Descriptions() []aggregate.Description {
 	return all
 }
 
-// common fills in the fields that are equal in all descriptions.
+// common sets the fields that are equal in all descriptions.
 func common(d aggregate.Description) aggregate.Description {
 	d.Declines, d.Distances, d.Fails = true, true, true
 	d.New = func(s aggregate.Setting) (aggregate.Mechanism, error) {
@@ -106,7 +106,7 @@ func ConfigOf(s aggregate.Setting) Config {
 	return cfg
 }
 
-// Setting returns the setting of a config. It has a number of queries only for MStab.
+// Setting returns the setting of a config. Setting.Queries is set only for MStab.
 func (cfg Config) Setting() aggregate.Setting {
 	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
 	for name, v := range map[string]float64{
@@ -119,7 +119,7 @@ func (cfg Config) Setting() aggregate.Setting {
 	return s
 }
 
-// mstabPage describes the test of the literature, with continuous noise and any threshold.
+// mstabPage describes MStab as in the literature, with continuous noise and any threshold.
 func mstabPage() aggregate.NamedLaw {
 	return aggregate.NamedLaw{
 		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",

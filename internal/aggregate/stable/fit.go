@@ -12,13 +12,13 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Task describes a planned run by public numbers.
+// Task holds the public parameters of a planned run.
 type Task struct {
 	Mechanism string
 	Queries   int     // number of queries
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise is for MStab: stability.Laplace or stability.Gaussian. 0 selects the better noise.
+	// Noise is stability.Laplace or stability.Gaussian, for MStab. 0 selects the better noise.
 	Noise stability.Noise
 	// Success is the probability of an answer at the distance that Fit minimises. 0 means 0.95.
 	Success float64
@@ -33,10 +33,10 @@ const (
 	mostNoise  = 0x1p16
 )
 
-// Fit returns the config with the least noise. Of several such configs it returns the one with the smallest
-// distance: MStab has Laplace or Gaussian noise, and SVT can divide its noise between threshold and queries.
-// least finds the least noise for which an event fits a budget. If its error matches
-// [accountant.ErrNoBracket], no noise fits.
+// Fit returns the config with the least noise. MStab may have Laplace or Gaussian noise, and SVT may divide
+// the noise differently between threshold and queries. Of these configs Fit returns the config with the
+// smallest distance. least finds the least noise for which an event fits a budget. If the error of least
+// matches [accountant.ErrNoBracket], the result is ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -92,8 +92,8 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability of an answer at the distance. For SVT it is higher, so that stable queries
-// use up at most half of the failures on average.
+// success returns the probability of an answer at the distance. For SVT the probability is higher, so that
+// stable queries use up at most half of the failures on average.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
@@ -101,7 +101,7 @@ func (t Task) success() float64 {
 	return 1 - min(1-t.Success, float64(t.Failures)/(2*float64(t.Queries)))
 }
 
-// family returns the config of a mechanism for the given noise.
+// family returns the config of a mechanism for a noise.
 type family func(noise float64) (Config, error)
 
 func (t Task) families() []family {
@@ -147,7 +147,7 @@ func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	return f(max(noise, leastNoise))
 }
 
-// mstab has the threshold from package stability for an equal part of Delta per query.
+// mstab returns an MStab config. Package stability computes the threshold from Delta/Queries.
 func (t Task) mstab(sigma, scale float64) (Config, error) {
 	c, err := mstabConfig(sigma, scale, t.Queries)
 	if err != nil {
@@ -161,8 +161,8 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec has the least threshold T for which Failures times p(T) is at most Delta. p(T) is the probability of
-// a release at distance 0. It equals the probability at distance -T for threshold 0.
+// msvec returns an MSvec config with the least threshold T for which Failures times p(T) is at most Delta.
+// p(T), the probability of a release at distance 0, equals the probability at distance -T for threshold 0.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -175,8 +175,8 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt returns the SVT for a run at epsilon 1/noise. Package svt balances threshold and query noise for one
-// probability of refusal. tilt changes this balance.
+// svt returns an SVT config for a run at epsilon 1/noise. Package svt balances threshold and query noise.
+// tilt changes this balance.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))
@@ -186,8 +186,8 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
 
-// Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta.
-// Package svt has an approximate closed form for the balance of the two noises. Balanced searches around it.
+// Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta. It
+// searches around the approximate balance of the two noises from package svt.
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
@@ -211,8 +211,8 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
-// Sparse returns a sparse vector for a whole budget: epsilon and t.Delta. name selects the choice of the
-// noise. SVT refuses stable answers with probability at most refusal. Errors: [accountant.ErrNoBracket].
+// Sparse returns a sparse vector for a budget of epsilon and t.Delta. name selects mechanism and noise. SVT
+// refuses stable answers with probability at most refusal. Errors: [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
 	case SVT:
