@@ -32,8 +32,8 @@
 //
 //   - A run that has stopped stays stopped, and a new run is a new charge. No part of a charge is refunded.
 //   - Refusals are released, too.
-//   - A stable query is refused with a small probability, and this refusal counts, too. For n queries choose a
-//     probability of refusal of at most Failures/(2n).
+//   - A stable query is refused with a small probability, and this refusal counts, too. For n queries
+//     choose a probability of refusal of at most Failures/(2n).
 //   - With few queries, or many unstable queries, noisy argmax is better (package aggregate). At epsilon 1,
 //     delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes, StableSVT with 20 refusals 591,
 //     and MSvec as printed 9247. At epsilon 2 and 10000 queries the gaps are 784, 411 and 5069.

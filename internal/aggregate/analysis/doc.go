@@ -26,9 +26,9 @@
 // Let h be the histogram of one query, and let h' be a neighbour with one moved vote.
 //
 //   - Costs.DataDependent bounds D_a(M(h)||M(h')) by Theorem 6 of Papernot et al. 2018 (GNMax and the
-//     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax). All conditions are checked, but a
-//     published implementation omits one condition. The theorems are one-sided: D_a(M(h')||M(h)) exceeded Theorem 6 in
-//     305 of 1750 random cases, by up to 60,000 times.
+//     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax). All conditions are checked.
+//     (A published implementation omits one.) The theorems are one-sided: D_a(M(h')||M(h)) exceeded
+//     Theorem 6 in 305 of 1750 random cases, by up to 60,000 times.
 //   - Exact is the divergence itself in both directions, from the output distributions. It is usually 2 to 30
 //     times below Theorem 6.
 //
