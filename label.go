@@ -18,13 +18,13 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Labels describes the released labels. Nothing in it is private.
+// Labels describes the released labels. All fields are public.
 type Labels struct {
 	label.Result         // queries, answers, mechanism and cost
 	Labels       []Asked // the answered and declined queries, in order
 }
 
-// Asked is one query with its answer.
+// Asked is one query and the released label.
 type Asked struct {
 	Query int    // index from the start of the votes
 	Class int    // -1 if the mechanism declined to answer
@@ -35,27 +35,27 @@ type Asked struct {
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
-	// TeacherAccuracy is the accuracy of one teacher; 0 if unknown. The released plan depends on it, so it
-	// must come from public data: from teachers of the same kind and size that were trained on public rows,
-	// and never from votes of the private teachers. If it is 0, a pilot is charged and released first, and a
-	// new ledger has mode Filter; see [label.Pilot].
+	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on it. So it
+	// must come from public data, such as public rows for teachers of the same kind and size. It must never
+	// come from votes of the private teachers. If TeacherAccuracy is 0, a pilot is charged and released
+	// first, and a new ledger has mode Filter (see [label.Pilot]).
 	TeacherAccuracy float64
-	// NoPilot plans for teachers that are right 88 % of the time if TeacherAccuracy is 0, without a pilot.
+	// NoPilot assumes an accuracy of 88 % in place of a pilot if TeacherAccuracy is 0.
 	NoPilot bool
-	// MinAccuracy is the least share of labels that must equal the plurality; default 0.9.
+	// MinAccuracy is the least fraction of labels that must equal the plurality; default 0.9.
 	MinAccuracy float64
-	// Teachers is the number of teachers. It is required for counts. For labels it confirms that a file with
-	// more teachers than queries is not transposed.
+	// Teachers is the number of teachers, which is required for counts. For labels it confirms that a file
+	// with more teachers than queries is not transposed.
 	Teachers int
-	// Pool names the set of public records that the queries come from; default "pool".
+	// Pool names the set of public records that contains the queries; default "pool".
 	Pool string
 }
 
-// Label releases votes as labels and writes them to LabelOptions.Out. It first checks the votes: a finding
-// that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then it plans from
-// public numbers and a pilot. If no plan within the budget gives labels that are correct often enough, no
-// label is charged and the error is a [*fault.Error] with a remedy, which wraps a [*plan.NoPlanError].
-// Package label describes the charges.
+// Label releases labels from votes and writes the labels to LabelOptions.Out. First, Label checks the votes.
+// A finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then Label
+// plans from public numbers and perhaps a pilot. If no plan gives labels that are correct often enough, no
+// label is charged, and the error is a [*fault.Error] with a remedy that wraps a [*plan.NoPlanError]. Package
+// label describes the charges.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -72,9 +72,9 @@ func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error)
 	}
 	piloted := o.TeacherAccuracy == 0 && !o.NoPilot
 	switch {
-	case piloted: // the cost of the labels follows from a release
+	case piloted: // the cost of the labels depends on the released pilot
 		file.New.Mode = ledger.Filter
-	case !o.Shared: // the releases are fixed in advance, and both accountants support mechanisms on votes
+	case !o.Shared: // the releases are fixed in advance, and both accountants support the mechanisms
 		file.New.Accountant = accountant.ByAuto
 	}
 	planning := label.Planning{
@@ -147,10 +147,10 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	return nil
 }
 
-// explain adds a remedy to the error of a failed plan, after a pilot unless that is nil.
+// explain adds a remedy to the error of a failed plan. spent is the charged pilot, or nil.
 func explain(err error, spent *label.Pilot) error {
 	var none *plan.NoPlanError
-	var refused *fault.Error // by the pilot
+	var refused *fault.Error // the pilot was refused
 	if !errors.As(err, &none) || errors.As(err, &refused) {
 		return err
 	}
@@ -178,10 +178,9 @@ func explain(err error, spent *label.Pilot) error {
 type Budget struct {
 	Epsilon float64 // budget of the ledger, finite and above 0
 	Delta   float64 // far below one over the number of units
-	Ledger  string  // path of the ledger to charge; created if missing
+	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
-	// Shared lets later runs charge a new ledger, all within its budget. By default only this call charges
-	// the ledger.
+	// Shared allows later runs to charge a new ledger within its budget. By default only this call may.
 	Shared bool
 	// Seed, if set, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
@@ -189,7 +188,7 @@ type Budget struct {
 	Warn func(string)
 }
 
-// file returns the ledger of a call whose output is the file out.
+// file returns the ledger of a call that writes the file out.
 func (b Budget) file(out string) (run.File, error) {
 	switch {
 	case b.Ledger == "":

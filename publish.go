@@ -11,30 +11,30 @@ import (
 
 // PublishOptions configures [Publish]. Required are Epsilon, Delta, Private, Out, and Public or Ranges.
 type PublishOptions struct {
-	Budget // budget of all releases; Ledger and Shared must be empty: the ledger is a file of Out
+	Budget // budget of all releases; Ledger and Shared must be empty, because the ledger is a file of Out
 
-	// Out is a folder. Its folder public may be published once the run is complete. Its folder private has
-	// the ledger, keys and votes, and is as secret as the private rows.
+	// Out is a folder. The subfolder public may be published when the run is complete. The subfolder private
+	// holds the ledger, keys and votes, and is as secret as the private rows.
 	Out string
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Method is "nearest" (units vote at the public rows nearest to them), "sample" (the nearest units of a
-	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto", the default: the method
-	// that public numbers favour, and "pate" where a field for teachers or Ranges is set.
+	// Method is "nearest" (every unit votes at the nearest public rows), "sample" (the nearest units of a
+	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto". The default "auto" chooses
+	// a method from public numbers, or "pate" if a field for teachers or Ranges is set.
 	Method string
-	// Size is an approximate number of private units that may be public; 0 if none may. Only Method "pate"
-	// does without: it determines the number of teachers, or noise and sampling of the others.
+	// Size is an approximate number of private units, which must be public, or 0 if the number is secret. All
+	// methods except "pate" require Size. It determines the number of teachers, or noise and sampling.
 	Size int
 
-	Teachers        int     // default: derived from Size, or 100
-	Learner         string  // kind of teacher, such as "forest"; default: derived from the kind of data
+	Teachers        int     // default: computed from Size, or 100
+	Learner         string  // kind of teacher, such as "forest"; default: depends on the kind of data
 	TeacherAccuracy float64 // accuracy of one teacher, from public data; 0 if unknown
-	MinAccuracy     float64 // least share of labels that must equal the teachers' plurality; default 0.9
+	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
-	// Ranges is a file that declares the ranges of all columns, in place of Public. Teachers vote on rows
-	// drawn from these ranges or, with Marginals, from noisy counts of the private rows, which cost a tenth
-	// of the budget.
+	// Ranges is a file that declares the ranges of all columns, in place of Public. The queries are drawn
+	// from these ranges. With Marginals they are drawn from noisy counts of private rows, for a tenth of the
+	// budget.
 	Ranges    string
 	Marginals bool
 
@@ -46,13 +46,13 @@ type PublishOptions struct {
 	Say      func(text string) // called with sentences about the run, which are public
 }
 
-// Published describes a publication. Nothing in it is private.
+// Published describes a publication. All fields are public.
 type Published struct {
-	Method     string // as chosen
+	Method     string // the chosen method
 	Teachers   int    // for "pate"
 	Mechanism  string // mechanism that answered the queries
-	Asked      int    // rows of the pool
-	Labels     int    // released labels
+	Asked      int    // number of rows of the pool
+	Labels     int    // number of released labels
 	Student    string // kind of model; "" if every query was declined
 	Classes    []string
 	Epsilon    float64 // cost of everything in Files, at Delta, rounded up
@@ -61,15 +61,15 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. Private units near public rows, or teachers that are
-// trained on disjoint parts of the private rows, vote on public rows. As many labels as the budget pays for
-// are released, a student is trained on them, and a statement reports the cost; or one model is trained by
-// DP-SGD. Everything is planned from public numbers and checked before
-// the ledger is charged. If no plan within the budget gives labels that are correct often enough, the error
-// is a [*fault.Error] that wraps a [*plan.NoPlanError].
+// Publish carries out a publication under one ledger. By default, private units near public rows or teachers
+// with disjoint partitions of the private rows vote on public rows. Publish then releases as many labels as
+// the budget allows, trains a student on these labels, and writes a privacy statement. With "dpsgd" it trains
+// one private model instead. Everything is planned from public numbers and checked before the ledger is
+// charged. If no plan gives labels that are correct often enough, the [*fault.Error] wraps a
+// [*plan.NoPlanError].
 //
-// With the same options a stopped run resumes with the same noise at no further cost, and a complete run is
-// compared with its ledger. A folder of another run is refused with [run.ErrOtherRun].
+// With the same options an interrupted run resumes with the same noise at no further cost, and a complete run
+// is compared with its ledger. A folder of a different run is refused with [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
 		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Method: o.Method,

@@ -12,31 +12,31 @@ import (
 
 // Numbers are the public numbers from which a method is chosen.
 type Numbers struct {
-	Units, Classes int     // Units as declared
-	Directions     float64 // in which public rows vary, see directions; 0 for images
+	Units, Classes int     // Units is the declared number
+	Directions     float64 // effective number of directions in public rows; 0 for images
 	Epsilon        float64
 }
 
-// Choice is what a method would likely give.
+// Choice is the expected result of a method.
 type Choice struct {
 	Method string
-	// Share is the expected share of the gap in accuracy between the most frequent class and a model
-	// without privacy that the method closes.
+	// Share is the expected fraction of the accuracy gap that the method closes. The gap is between the most
+	// frequent class and a model without privacy.
 	Share  float64
 	Reason string
 }
 
-// Bounds of the choice. They and the shares were fitted on seventeen tables (experiments/peers/tables.py,
-// FIT) at epsilon 1, 2 and 8.
+// Bounds of the choice. These bounds and the fractions were fitted on seventeen tables
+// (experiments/peers/tables.py, FIT) at epsilon 1, 2 and 8.
 const (
-	manyDirections = 5   // for each class: more make all rows equally far from each other
-	votesOfClass   = 700 // least units of a class times epsilon for votes at near rows
+	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
+	votesOfClass   = 700 // least product of epsilon and units per class for votes at near rows
 )
 
-// Choose returns all methods with what they would likely give, the best first. It is a function of public
-// numbers alone. A linear model has one direction for each class. It separates more classes than
-// directions badly, and distances in few directions mean much. So near rows vote if there are at least as
-// many classes as directions and each class has enough units for the noise.
+// Choose returns all methods with their expected results, best first. It uses public numbers only. A linear
+// model has one direction for each class, so it separates more classes than directions badly. Distances in
+// few directions are informative. So units vote at near rows if the classes are at least as many as the
+// directions and each class has enough units for the noise.
 func Choose(n Numbers) []Choice {
 	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
 	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)
@@ -66,8 +66,8 @@ func Choose(n Numbers) []Choice {
 	return choices
 }
 
-// directions returns the effective number of directions in which rows vary: the squared sum of the
-// eigenvalues of the covariance over the sum of their squares. It reads at most a thousand rows.
+// directions returns the effective number of directions in which rows vary. This is the squared sum of the
+// covariance's eigenvalues divided by the sum of their squares. At most 1000 rows are used.
 func directions(x dense.Matrix) float64 {
 	const most = 1000
 	picked := make([]int, min(most, x.Rows))
@@ -98,7 +98,7 @@ func directions(x dense.Matrix) float64 {
 	return trace * trace / max(squares, math.SmallestNonzeroFloat64)
 }
 
-// choose reads the public rows, sets the method, and describes all methods.
+// choose reads the public rows, chooses the method, and describes all methods.
 func (j *job) choose() error {
 	schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
 	if err != nil {
@@ -109,7 +109,7 @@ func (j *job) choose() error {
 		n.Directions = directions(pool.X)
 	}
 	choices := Choose(n)
-	if j.Method = choices[0].Method; j.Method != PATE { // whose teachers read the rows themselves
+	if j.Method = choices[0].Method; j.Method != PATE { // teachers of PATE read the rows themselves
 		j.read = &public{schema, pool}
 	}
 	j.Say("method: " + choices[0].Method + ", chosen by public numbers alone; --method NAME takes another")

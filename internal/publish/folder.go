@@ -53,8 +53,8 @@ func (j *job) kept() (r *Report, err error) {
 	return r, err
 }
 
-// publish checks that the ledger paid for the releases of a complete run, and copies missing files to the
-// public half. It refuses other files in their places.
+// publish checks that the ledger holds the charges for a complete run, and copies missing files to the public
+// half. It refuses to overwrite other files.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {
@@ -97,8 +97,7 @@ func (j *job) publish(r *Report) error {
 	return nil
 }
 
-// destroySecrets overwrites and removes everything that only an unfinished run needs. The ledger is kept,
-// since its charges remain spent, and so are the published files.
+// destroySecrets overwrites and removes all files that only an unfinished run needs. The ledger remains.
 func (j *job) destroySecrets() error {
 	stay := []string{"lock", "config.json", "finished", keptReport, "published", "results"}
 	entries, err := os.ReadDir(j.dir.Private())
@@ -127,7 +126,7 @@ func (j *job) destroySecrets() error {
 
 func (j *job) releasable() bool { return j.Seed == nil }
 
-// made returns the path where a result is made. Results are published when all are complete.
+// made returns the path of a result before publication. All results are published together.
 func (j *job) made(name string) string {
 	if j.releasable() {
 		return j.dir.Private("published", name)

@@ -14,11 +14,10 @@ import (
 
 const modelKind = "logistic regression, trained by DP-SGD"
 
-// modelName is package recipe's name for the only model of a shared ledger.
+// modelName is the name that package recipe gives to the only model of a shared ledger.
 const modelName = "left-run-0"
 
-// model trains one private model and releases it. All other results are functions of the complete model and
-// of public rows.
+// model trains and releases one private model. All other results follow from this model and public rows.
 type model struct {
 	*job
 	cfg  recipe.Config
@@ -83,7 +82,7 @@ func (m *model) release(ctx context.Context) (*Report, error) {
 	return r, m.report(r, labelsFile, studentFile, statementFile, ledgerFile)
 }
 
-// trained trains the model, unless this was done before, and moves it to its place.
+// trained trains the model, unless an earlier process trained it, and moves the file to its place.
 func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) {
 	cfg := m.cfg
 	cfg.Key, cfg.Dir, cfg.Format = m.key, m.dir.Private("model"), formatFor(cfg)
@@ -116,7 +115,7 @@ func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) 
 			Probability: r.Train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: r.Train.ClipNorm}}, left, nil
 }
 
-// formatFor returns a function that encodes a model as it is published. The ledger commits to these bytes.
+// formatFor returns a function that encodes a model for publication. The ledger commits to the encoded bytes.
 func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, error) {
 	return func(m *recipe.Model, paid recipe.Paid) ([]byte, error) {
 		model, ok := m.Plain()

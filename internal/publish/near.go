@@ -20,12 +20,12 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// near releases labels by votes of private units at public rows near them, and a student.
+// near releases labels by votes of private units at near public rows, and then a student.
 type near struct {
 	*job
 	*public
 	private dataset.Set
-	plan    nearby.Plan // of a run that begins now
+	plan    nearby.Plan // plan of a new run
 }
 
 func (n *near) look(ctx context.Context) (data [32]byte, err error) {
@@ -44,7 +44,7 @@ func (n *near) look(ctx context.Context) (data [32]byte, err error) {
 	return n.private.Hash(), nil
 }
 
-// planned plans the labels by public numbers, and checks that they fit the budget.
+// planned plans the labels from public numbers. It checks that the labels fit the budget.
 func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
 	plan := nearby.Nearest
 	if n.Method == Sample {
@@ -103,8 +103,7 @@ func (n *near) release(ctx context.Context) (*Report, error) {
 	return r, n.report(r, labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile)
 }
 
-// label charges the plan and releases the labels. The run is identified by its key, the private rows, and
-// everything else that the labels depend on.
+// label charges the plan and releases the labels. The key, the private rows and the plan identify the run.
 func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int) error {
 	n.Progress("labels", 0, 1)
 	defer n.Progress("labels", 1, 1)
@@ -137,7 +136,7 @@ func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int) error {
 		}}.Do(ctx, nil)
 }
 
-// labelsTable returns the file of the labels, with the numbers of queries and classes.
+// labelsTable returns the labels file, with indices of queries and classes.
 func (n *near) labelsTable(released nearby.Labels) table.Table {
 	queries := make([]string, len(released.Of))
 	for q := range queries {

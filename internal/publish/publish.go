@@ -6,17 +6,17 @@
 //	labels    the ledger is charged, and labels are released; see package label
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
-// Without public rows the pool is drawn from declared ranges, or from noisy counts of the private rows, which
-// are charged to the same ledger. With [Nearest] and [Sample] private rows near a public row vote in place of
-// teachers. With [DPSGD] one private model replaces teachers, labels and student. [Choose] chooses a method
+// Without public rows, the pool is drawn from declared ranges, or from noisy counts of the private rows.
+// These counts are charged to the same ledger. With [Nearest] and [Sample], private units vote in place of
+// teachers. With [DPSGD], one private model replaces teachers, labels and student. [Choose] chooses a method
 // from public numbers.
 //
 // # Guarantee
 //
 // The public half of the folder is (Epsilon, Delta)-differentially private for adding or removing one unit of
-// the private rows. It may be published when the run is complete. A stopped run resumes with the same noise,
-// at no further cost; a complete run is compared with its ledger. No content of private rows stops a run
-// after the charge: invalid rows are refused before.
+// the private rows. It may be published when the run is complete. An interrupted run resumes with the same
+// noise at no further cost. A complete run is compared with its ledger. Private rows are validated before the
+// charge, so no content of private rows stops a run after the charge.
 package publish
 
 import (
@@ -40,14 +40,14 @@ import (
 
 // Methods of learning from private rows.
 const (
-	Nearest = "nearest" // every unit votes at the public rows nearest to it
-	Sample  = "sample"  // at every question the nearest units of a sample vote
+	Nearest = "nearest" // every unit votes at the nearest public rows
+	Sample  = "sample"  // the nearest units of a sample vote on each query
 	DPSGD   = "dpsgd"   // one linear model
-	PATE    = "pate"    // votes of teachers
-	Auto    = "auto"    // one of these, by public numbers; see Choose
+	PATE    = "pate"    // teachers vote
+	Auto    = "auto"    // chosen from public numbers by Choose
 )
 
-// Pools: sources of queries.
+// Sources of queries.
 const (
 	PoolRows      = "rows"      // public rows
 	PoolNone      = "none"      // rows drawn from declared ranges
@@ -57,8 +57,8 @@ const (
 // DefaultAccuracy is the default of Config.MinAccuracy.
 const DefaultAccuracy = 0.9
 
-// Settings are everything that the published files depend on, except the rows and the key. Private, Public
-// (or Ranges), Epsilon and Delta are required.
+// Settings are all inputs of the published files except the rows and the key. Private, Public (or Ranges),
+// Epsilon and Delta are required.
 type Settings struct {
 	Private         dataset.Source  `json:"private"`
 	Public          dataset.Source  `json:"public"`
@@ -67,34 +67,34 @@ type Settings struct {
 	Delta           float64         `json:"delta"`
 	Unit            string          `json:"unit"`                       // name of the privacy unit; default: the unit column, or "record"
 	Seed            *uint64         `json:"seed,omitempty"`             // makes a repeatable experiment, which is not releasable
-	Method          string          `json:"method"`                     // default Auto; a run records its choice
-	Size            int             `json:"size,omitempty"`             // approximate public number of private units; PATE alone does without
+	Method          string          `json:"method"`                     // default Auto; the run records the chosen method
+	Size            int             `json:"size,omitempty"`             // approximate public number of private units; optional only for PATE
 	RowsPerUnit     int             `json:"rows_per_unit,omitempty"`    // for DPSGD: maximum number of training rows per unit; default 1
-	Teachers        int             `json:"teachers,omitempty"`         // default: derived from Size, or 100
-	Learner         string          `json:"learner,omitempty"`          // one of training.Learners; default: derived from the kind of data
-	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"` // accuracy of one teacher, from public data; 0: unknown
-	MinAccuracy     float64         `json:"min_accuracy,omitempty"`     // least share of labels equal to the plurality; default DefaultAccuracy
+	Teachers        int             `json:"teachers,omitempty"`         // default: computed from Size, or 100
+	Learner         string          `json:"learner,omitempty"`          // one of training.Learners; default: depends on the kind of data
+	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"` // accuracy of one teacher, from public data; 0 if unknown
+	MinAccuracy     float64         `json:"min_accuracy,omitempty"`     // least fraction of labels that equal the plurality; default DefaultAccuracy
 	Pool            string          `json:"pool"`                       // default PoolRows
-	Ranges          string          `json:"ranges,omitempty"`           // file with the declared ranges of all columns, for other pools
+	Ranges          string          `json:"ranges,omitempty"`           // file with the declared ranges of all columns, for the other pools
 }
 
 // Config describes a publication. Out is required.
 type Config struct {
 	Settings
-	Out            string          // folder; its half "public" may be released
+	Out            string          // folder; the subfolder "public" may be released
 	DestroySecrets bool            // remove keys and votes of a complete run
-	Command        string          // command line that repeats the run, for errors
+	Command        string          // command line that repeats the run, for error messages
 	Cache          *features.Cache // for DPSGD; may be nil
 
 	Progress func(stage string, done, total int)
-	Say      func(text string) // called with sentences for people, which are public
+	Say      func(text string) // called with public sentences about the run
 	Warn     func(text string)
 	Columns  func([]dataset.ColumnNote) // called with notes on the columns of public rows
-	// Spare is called when all rows are in memory, before DPSGD trains on them, and restore afterwards.
+	// Spare is called after all rows are read and before DPSGD trains. restore is called after training.
 	Spare func(dataset.Task) (restore func())
 }
 
-// Implied returns the method: PATE for [Auto] where a setting is for teachers alone.
+// Implied returns the method. It is PATE if Method is [Auto] and a setting applies only to teachers.
 func (s Settings) Implied() string {
 	drawn := cmp.Or(s.Pool, PoolRows) != PoolRows
 	if method := cmp.Or(s.Method, Auto); method != Auto {
@@ -143,7 +143,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Units returns the public number of units, or for votes of teachers, whose data are protected.
+// Units returns the number of protected units: Size, or the number of teachers for PATE.
 func (s Settings) Units() run.Units {
 	if s.Method != PATE {
 		return run.Units{N: s.Size, Noun: "units"}
@@ -154,18 +154,18 @@ func (s Settings) Units() run.Units {
 type job struct {
 	Config
 	dir   results.Folder
-	begun bool    // a run exists
-	read  *public // nil before it is needed
+	begun bool    // the run exists already
+	read  *public // nil until public is called
 	key   rng.Key
 }
 
-// public are public rows and their schema.
+// public holds public rows and their schema.
 type public struct {
 	*dataset.Schema
 	pool dataset.Pool
 }
 
-// public reads the public rows, and describes their columns.
+// public reads the public rows and describes their columns.
 func (j *job) public() (*public, error) {
 	if j.read == nil {
 		schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
@@ -194,16 +194,16 @@ const (
 	marginalsFile = "marginals.csv"
 )
 
-// method is one way to learn from private rows.
+// method is a way to learn from private rows.
 type method interface {
-	// look reads all rows. It refuses rows that no method could learn from, and a budget that pays for
-	// nothing. It returns a hash of the private rows.
+	// look reads all rows and returns a hash of the private rows. It refuses rows from which no method could
+	// learn, and a budget that is too small for any result.
 	look(context.Context) ([32]byte, error)
 	// release carries out all steps and writes the results.
 	release(context.Context) (*Report, error)
 }
 
-// method returns the method of the run: as given, as the run in the folder recorded it, or as chosen.
+// method returns the given, recorded or chosen method of the run.
 func (j *job) method() (m method, err error) {
 	var held Settings
 	if j.begun, err = run.Settings(j.Out, &held); err != nil {
@@ -227,9 +227,9 @@ func (j *job) method() (m method, err error) {
 	return &voting{job: j}, j.Units().Check(j.Delta)
 }
 
-// Run carries out a publication, resumes a stopped one, or compares a complete one with its ledger and
-// restores missing files of its public half. A run is identified by its configuration, and a complete run
-// also by a hash of its data: another run is refused with run.ErrOtherRun. If no labels would be correct
+// Run carries out a publication or resumes an interrupted one. For a complete run, it compares the files with
+// the ledger and restores missing public files. The configuration identifies a run; a hash of the data also
+// identifies a complete run. Any other run is refused with run.ErrOtherRun. If no labels would be correct
 // often enough, the error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
@@ -275,9 +275,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out the rest of a run. It reuses the votes of teachers, and the charge and key of labels, from
-// an earlier process. All later results are functions of the labels and of public rows. Files are published
-// when all are complete.
+// make carries out the remaining steps of a run. It reuses the teachers' votes, and the charge and the key of
+// the labels, from an earlier process. All later results depend only on labels and public rows. Files are
+// published when all are complete.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

@@ -28,13 +28,13 @@ import (
 
 const schemaPublish = "pate.publish/1"
 
-// Report describes a publication. It is public.
+// Report describes a publication. All fields are public.
 type Report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
-	Public     int                 `json:"public"`          // number of rows
-	Pool       string              `json:"pool,omitempty"`  // source of a drawn pool: none or marginals
-	Units      int                 `json:"units,omitempty"` // as declared, if they vote themselves
+	Public     int                 `json:"public"`          // number of public rows
+	Pool       string              `json:"pool,omitempty"`  // source of a drawn pool, none or marginals
+	Units      int                 `json:"units,omitempty"` // declared number of units, if units vote
 	Teachers   int                 `json:"teachers,omitempty"`
 	Reason     string              `json:"teachers_reason,omitempty"`
 	Learner    string              `json:"learner,omitempty"`
@@ -53,9 +53,9 @@ type Report struct {
 	Files      []File              `json:"files"`
 }
 
-// Training describes how a private model was trained. It is public.
+// Training describes how a private model was trained. All fields are public.
 type Training struct {
-	Records     int     `json:"records"` // as declared
+	Records     int     `json:"records"` // declared number of records
 	RowsPerUnit int     `json:"rows_per_unit"`
 	Features    string  `json:"features"`
 	Steps       int     `json:"steps"`
@@ -70,8 +70,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// student writes a file with the labelled rows and their labels, and the student trained on them, if there
-// are labels. It returns the cost of the labels, if there are any.
+// student writes the labelled rows with their labels, and the student trained on them. Without labels it
+// writes nothing. It returns the cost of the labels.
 func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (paid published.Provenance, err error) {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
@@ -82,7 +82,7 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (p
 	if err != nil {
 		return paid, err
 	}
-	labels.Classes = of.Classes // the file contains class numbers
+	labels.Classes = of.Classes // the file contains class indices
 	if err := j.writeBytes(queriesFile, queriesOf(rows[:labels.Asked])); err != nil {
 		return paid, err
 	}
@@ -104,7 +104,7 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (p
 	return paid, m.Save(j.made(studentFile), 0o600)
 }
 
-// statement writes the statement about released files, and a copy of its ledger.
+// statement writes the privacy statement of released files and a copy of the ledger.
 func (j *job) statement(released ...string) error {
 	text, err := os.ReadFile(j.dir.Private(ledgerFile))
 	if err != nil {
@@ -136,7 +136,7 @@ func (j *job) statement(released ...string) error {
 //go:embed report.html
 var page string
 
-// report hashes files and writes the page about them.
+// report hashes the files and writes the page about them.
 func (j *job) report(r *Report, files ...string) error {
 	for _, name := range files {
 		text, err := os.ReadFile(j.made(name))
@@ -158,9 +158,9 @@ func (j *job) report(r *Report, files ...string) error {
 	})
 }
 
-// label plans the number of pool rows to ask, chooses them, and releases their labels. It returns the rows.
-// The votes are not checked: they were made here from disjoint shares, so teachers with equal votes have
-// learned the same, and the findings of a check would depend on private rows.
+// label plans the number of queries, chooses rows of the pool as queries, and releases their labels. It
+// returns these rows. The votes are not checked, because the teachers were trained here on disjoint
+// partitions. Teachers with equal votes then learned the same, and findings of a check would be private.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -176,7 +176,7 @@ func (v *voting) label(ctx context.Context, t *training.Result) (released label.
 	return released, rows, err
 }
 
-// labelPlanned plans the labels on the ledger that is then charged.
+// labelPlanned plans the labels with the remaining budget of the ledger that it then charges.
 func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	all, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
 	if err != nil {
@@ -198,7 +198,7 @@ func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// labelCounted carries out the second stage of a run whose first stage drew the pool.
+// labelCounted carries out the second stage of a run. The first stage drew the pool from noisy counts.
 func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	c := &v.pool.labels
 	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
@@ -211,13 +211,13 @@ func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// Files of the secret folder: the rows to ask, in this order, and the votes on them.
+// Secret files: the rows of the queries, in order, and the votes on these rows.
 const (
 	askedRows  = "queries.csv"
 	askedVotes = "queries.npy"
 )
 
-// questions returns n rows of the pool to ask, and the votes on them.
+// questions returns n rows of the pool as queries, and the votes on these rows.
 func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
 	if rows, err = j.questionsOf(ctx, &public{t.Public, t.Pool}, n); err == nil {
 		asked, err = j.asked(ctx, t, rows)
@@ -225,8 +225,9 @@ func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []
 	return rows, asked, err
 }
 
-// questionsOf returns the n rows of the pool that are most useful for a student, by public rows alone. They
-// are saved before they are asked, since another kind of machine that resumes the run could choose others.
+// questionsOf returns the n rows of the pool that are most useful for a student. The choice depends on public
+// rows only. The rows are saved before the votes, because a different machine that resumes the run could
+// choose others.
 func (j *job) questionsOf(ctx context.Context, of *public, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
@@ -254,8 +255,7 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows reads n rows written by queriesOf, and returns false for any other text, such as rows of another
-// plan.
+// readRows parses n saved rows. It returns false for any other text, such as the rows of another plan.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
 	for line := range strings.Lines(text) {
@@ -267,7 +267,7 @@ func readRows(text string, n, pool int) ([]int, bool) {
 	return rows, len(rows) == n && string(queriesOf(rows)) == text
 }
 
-// asked writes the votes on the rows to ask.
+// asked writes the votes on the given rows.
 func (j *job) asked(ctx context.Context, t *training.Result, rows []int) (*votes.Source, error) {
 	all, err := votes.Load(t.Votes, len(t.Classes))
 	if err != nil {

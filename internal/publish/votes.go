@@ -23,12 +23,12 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
-// voting releases labels by the votes of teachers, and a student.
+// voting releases labels by the votes of teachers, and then a student.
 type voting struct {
 	*job
 	teachers training.Job
 	public   plan.Public
-	pool     *drawn // nil for a pool of given public rows
+	pool     *drawn // nil if public rows are given
 }
 
 func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
@@ -67,7 +67,7 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	return private.Hash(), nil
 }
 
-// planned plans labels for the budget without the counts of a drawn pool.
+// planned plans the labels on a trial ledger, after any charge for the counts of a drawn pool.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	trial, err := ledger.New(v.ledger().New)
 	if err != nil {
@@ -87,10 +87,10 @@ func (v *voting) goal() plan.Goal {
 		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
 }
 
-// lesserAccuracy is the lower accuracy that is tried if no accuracy is declared.
+// lesserAccuracy is the second assumption about the teachers if no accuracy is declared.
 const lesserAccuracy = 0.8
 
-// sayPlan describes a plan for the given number of queries, and its assumption if no accuracy is declared.
+// sayPlan describes a plan, and the assumed accuracy if no accuracy is declared.
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
 	labels := strconv.FormatFloat(a.ExpectedAnswers, 'f', 1, 64)
 	if a.ExpectedAnswers >= 999.95 {
@@ -153,31 +153,31 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	return r, v.report(r, files...)
 }
 
-// The size of a drawn pool: a number of rows for each planned query, within bounds. More rows make a student
-// slower and hardly better.
+// The size of a drawn pool is a number of rows for each planned query, within bounds. More rows make a
+// student slower and hardly better.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500
 	mostDrawn     = 3000
 )
 
-// drawn is a pool from the declared columns.
+// drawn is a pool that is drawn from declared columns.
 type drawn struct {
 	ranges *dataset.Ranges
 	rows   int
-	// For marginals: they and the labels are two stages of one run.
+	// These fields are for marginals, whose release and the labels are two stages of one run.
 	private   dataset.Set
 	marginals *marginals.Marginals
-	counts    [][]int64    // noisy
-	labels    label.Config // its votes are not set yet
+	counts    [][]int64    // noisy counts
+	labels    label.Config // without votes until the second stage
 	session   *run.Session
 	result    func(*run.Session, run.Done) (label.Result, error)
 }
 
-// counted reports whether the pool comes from counts, which are charged with the labels.
+// counted reports whether the pool is drawn from noisy counts, which are charged together with the labels.
 func (d *drawn) counted() bool { return d != nil && d.marginals != nil }
 
-// declared makes the pool of a run without public rows, and returns the schema of rows.
+// declared makes the pool of a run without public rows, and returns the schema of the rows.
 func (v *voting) declared() (*dataset.Schema, error) {
 	ranges, err := dataset.ReadRanges(v.Ranges)
 	if err != nil {
@@ -196,7 +196,7 @@ func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err err
 	return err
 }
 
-// drawPool writes the pool. If the pool is counted, it leaves the ledger open for the labels.
+// drawPool writes the pool. If the pool is drawn from counts, the ledger stays open for the labels.
 func (v *voting) drawPool(ctx context.Context) error {
 	d := v.pool
 	if d.counted() {
@@ -212,8 +212,8 @@ func (v *voting) drawPool(ctx context.Context) error {
 	return err
 }
 
-// countColumns charges marginals and labels in one batch, and releases the marginals. The run is identified
-// by its key, the private rows and everything that was chosen.
+// countColumns charges marginals and labels in one batch and releases the marginals. The key, the private
+// rows and all choices identify the run.
 func (v *voting) countColumns(ctx context.Context) (err error) {
 	d, file := v.pool, v.ledger()
 	d.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
@@ -259,8 +259,8 @@ func (v *voting) countColumns(ctx context.Context) (err error) {
 	return nil
 }
 
-// keptPlan plans labels for the rest of a budget after the marginals. The plan is saved before it is charged,
-// since another version could plan differently.
+// keptPlan plans the labels with the budget that the marginals leave. The plan is saved before the charge,
+// because another version of the program could plan differently.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
 		Mechanism string             `json:"mechanism"`
@@ -277,7 +277,7 @@ func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) 
 	return aggregate.Setting{Mechanism: k.Mechanism, Values: k.Values, Queries: k.Queries}, err
 }
 
-// kept returns what an earlier process saved, or saves what is made now.
+// kept returns the value that an earlier process saved at path. Otherwise it makes and saves the value.
 func kept[T any](path string, make func() (T, error)) (t T, err error) {
 	text, err := os.ReadFile(path)
 	switch {
