@@ -13,7 +13,7 @@ import (
 // cyclic implements the scheme Cyclic with one turn per band.
 type cyclic struct{ bands int }
 
-// validate also rejects several phases and adaptive clipping, because no event is known for them here.
+// validate also rejects several phases and adaptive clipping, because the event does not cover them.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err

@@ -100,8 +100,8 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation, which must be for the event. The event is for continuous noise. The drawn
-// noise is discrete: its Rényi divergences are at most those of the event (else see [LatticeDelta]).
+// begin consumes the reservation, which must be for the event. The event is for continuous noise, but the
+// drawn noise is discrete (see [LatticeDelta]). The Rényi divergences of discrete noise are no larger.
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

@@ -346,7 +346,7 @@ type outcome struct {
 // negligible is a relative weight. Inputs of smaller weight would not change a float32 sum.
 const negligible = 1e-8
 
-// inputs returns the weighted coefficients of a class that are sines along columns, or else cosines.
+// inputs returns a class's coefficients with weights: sines along columns if sine is set, else cosines.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))

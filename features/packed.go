@@ -46,7 +46,7 @@ func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
 
-// Pack sets row i to src, rounded. A value that is not finite or rounds to 2^128 is an error: no change.
+// Pack sets row i to src, rounded. If a value is not finite or rounds to 2^128, it only returns an error.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)

@@ -165,7 +165,7 @@ func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row.sine.MulStrips(to.data, to.down(h, 1), from.data, from.down(h+1, 1), col.n)
 }
 
-// collectTurn writes two signals as the channels of a pair of angles, after index channel.
+// collectTurn writes two signals as the channels channel + angle, for the two angles of a turn.
 func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
 	for side, angle := range turns[turn] {
 		p.collect(dst, channel+angle, from, side*lanes)

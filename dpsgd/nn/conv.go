@@ -118,7 +118,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather is the transpose of spread: it sums the values of windows that spread copies from one value.
+// gather is the transpose of spread: dx[j] becomes the sum of the values that spread copies from x[j].
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {
@@ -268,7 +268,7 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the values of an example and the parameters of a model. Two sizes multiply within int64.
+// maxSize bounds the values of an example and the parameters of a model. A product of two sizes fits int64.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

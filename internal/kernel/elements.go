@@ -125,9 +125,9 @@ func SquareRoots(dst, src []float32) {
 	}
 }
 
-// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). The unit
-// of turn is 1/perRadian radians, from 0 to a full turn, with an error below 1e-6 radians. The direction of a
-// zero vector is arbitrary or NaN. All slices have equal length. All paths give the same bits.
+// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). A turn is
+// from 0 to 2π perRadian, with an error below 1e-6 perRadian. The direction of a zero vector is arbitrary or
+// NaN. All slices have equal length. All paths give the same bits.
 func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{turn, right, left, below, above} {
 		match(len(x) == len(length))

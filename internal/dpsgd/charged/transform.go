@@ -84,7 +84,7 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo writes the features of set to out. Of how, it uses only Workers and Cache. It rounds after the same
+// applyTo writes the features of set to out. It uses only how.Workers and how.Cache. It rounds after the same
 // steps as Prepare, so that results are equal.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
@@ -260,8 +260,8 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 }
 
 // UnmarshalBinary reads the bytes of MarshalBinary. Other bytes give an error that matches [ErrTransform],
-// and t does not change. So do transforms whose extractors this version names differently. The memory is
-// bounded by a small multiple of len(b), plus tables for images of 128 x 128.
+// and t does not change. The same holds for a transform whose extractors have other names in this version.
+// The memory is bounded by a small multiple of len(b), plus tables for images of 128 x 128.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {

@@ -161,7 +161,7 @@ type riskReport struct {
 	chances   []chances
 }
 
-// chances bounds the success of an attacker at several priors, false positive rates or base rates.
+// chances bounds an attacker's success for several values of a prior, false positive rate or base rate.
 type chances struct {
 	name, of, words string
 	at              []float64

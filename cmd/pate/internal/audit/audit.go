@@ -68,7 +68,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// auditTargets returns the targets of the flags. With --broken and without --suite, no default suite runs.
+// auditTargets returns the selected audits. With --broken but without --suite, it omits the default suite.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	names := f.suite
 	if len(f.broken) > 0 && !suiteGiven {

@@ -110,7 +110,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	s := signedBy{path: path, keyPath: keyPath}
 	text, err := readSmall(path, maxSmall)
 	if err == nil {
-		// The decoder accepts repeated fields and any case, so compare with the encoded form.
+		// The decoder accepts repeated fields and names in any case. So encode the result, and compare texts.
 		var again bytes.Buffer
 		if err = json.Unmarshal(text, &s.signature); err == nil {
 			if err = shell.WriteJSON(&again, s.signature); err == nil && !bytes.Equal(again.Bytes(), text) {

@@ -47,7 +47,7 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 		"other-labels": &f.OtherLabels})
 }
 
-// Names returns the flags of Add, in the order of a repeated command line.
+// Names returns the flags of Add in the order in which messages print them.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
 		"labels", "units", "drop", "keep", "missing", "image-size"}
@@ -248,7 +248,7 @@ func (f *PairFlags) CheckApart(private string) error {
 
 func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }
 
-// Names returns the flags in the order of a repeated command line.
+// Names returns the flags in the order in which messages print them.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
 		"drop", "keep", "missing", "image-size", "header", "classes", "accept-differences"}
@@ -289,7 +289,7 @@ func commas(flag, text string) ([]string, error) {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete declares the values of the command's flags and argument.
+// Complete sets the values that shells complete for the command's flags and argument.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "private", nil)
 	CompleteArgs(cmd, Files("csv", "tsv", "gz", "zst", "parquet", "npy"))

@@ -119,7 +119,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	return FaultError(err, topic)
 }
 
-// Do starts or resumes the run, or prints its earlier result.
+// Do starts or resumes the run. If the run is complete, it prints the stored result.
 func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) {
 	dir := r.Out
 	if dir == "" {

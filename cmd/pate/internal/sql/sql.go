@@ -171,7 +171,7 @@ type dialect struct {
 	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
 	// Materialized is the keyword that makes a common table expression be computed only once, if it exists.
 	Materialized string
-	// Raise and RaiseEnd enclose the error text in an expression that fails with this text.
+	// An error text between Raise and RaiseEnd is an SQL expression that fails with this text.
 	Raise, RaiseEnd string
 }
 
