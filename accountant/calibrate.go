@@ -37,7 +37,8 @@ type Rougher interface {
 // roughTolerance is the relative tolerance of a search with an account of Rough, which is off by 1 % or more.
 const roughTolerance = 1e-3
 
-// upperEnds is an account that can omit Bound.Lower. leaveLowerEnds reports whether it now does.
+// upperEnds is an account that can omit Bound.Lower. leaveLowerEnds requests this, and returns false if it
+// fails.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {

@@ -57,7 +57,7 @@ type (
 	}
 	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf. It exists if one run needs several pairs.
+	// pairs adds pairs that dominate n runs of a leaf. A leaf has this method if one run needs several pairs.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}

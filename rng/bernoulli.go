@@ -20,13 +20,13 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses a number x >= 0 with integer part whole. The fraction times 2^64 is in [frac,
+// exponent encloses a number x >= 0. whole is the integer part. 2^64 times the fractional part is in [frac,
 // frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
 // bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in 64-bit words on the enclosure of
-// x. If the enclosure cannot decide, exact integers p/q = x continue in the middle of the loop, and no word
-// of the stream is lost. So bernoulliExp reads the same words and returns the same result as bernoulliExpBig.
+// x. If the enclosure cannot decide, the loop continues with exact integers p/q = x. So bernoulliExp reads
+// the same words and returns the same result as bernoulliExpBig.
 //
 // Trial k succeeds if and only if k U < x. If U starts with the word u, 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
@@ -66,8 +66,8 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 }
 
 // resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, after the trial's first word u was
-// read. It needs p < q. With d = q k, a trial compares the uniform real U = (u+V)/2^64 with p/d. U < p/d if
-// and only if V < (2^64 p - u d)/d, and V is again uniform on [0, 1).
+// read. It needs p < q. Let d = q k, and let V be uniform on [0, 1). The trial compares the uniform real U =
+// (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d.
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	var d, n, word big.Int
 	for ; ; k++ {
@@ -84,7 +84,7 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 // inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). Every first word except inverseE decides.
+// bernoulliExp1 returns true with probability exp(-1). One word decides unless it equals inverseE.
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP). It gives the same words as [rand.ChaCha8]. It buffers many
-// words, so that loops read them in place.
+// source is the generator ChaCha8Rand (C2SP). It returns the same words as [rand.ChaCha8]. A buffer of many
+// words can be read in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. Constants and counter
 //	           are not added at the end, the key is. Of four consecutive blocks
@@ -25,7 +25,7 @@ type source struct {
 	std     *rand.ChaCha8 // without assembly
 }
 
-// path is the instruction set in use. A machine that supports a path supports all paths before it.
+// path is the instruction set in use. A machine that supports a path supports all earlier paths.
 type path uint8
 
 const (

@@ -4,7 +4,7 @@ package rng
 
 import "golang.org/x/sys/cpu"
 
-// machine is the fastest path that the machine and the operating system support.
+// machine is the fastest path that this machine supports.
 var machine = func() path {
 	if cpu.X86.HasAVX2 {
 		return avx2

@@ -1,19 +1,19 @@
 // Package rng draws every random number of the toolkit. It has keys, bit streams and exact integer samplers.
 //
-// A run has one [Key] of 256 secret bits. All randomness of the run is derived from this key by names
-// ([Key.Derive], a pseudo-random function): the partition of the records, each teacher's training, the noise
-// of each query. So no two purposes use the same stream, and their order does not matter. A resumed run
-// repeats the noise.
+// A run has one [Key] of 256 secret bits. [Key.Derive], a pseudo-random function, derives keys from this key
+// by name. Examples are keys for the partition of the records, for each teacher's training, and for the noise
+// of each query. So no two purposes use the same stream, and the order of the draws has no effect. A resumed
+// run repeats the noise.
 //
-// A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (with its geometric half) and
+// A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (also one-sided) and
 // [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits are uniform, the
 // distributions are exact. Sampling uses no floating-point numbers. So the attacks on floating-point noise
 // (Mironov 2012; Jin et al. 2022) do not apply. The samplers compare 64-bit words with integers that provably
-// enclose the real numbers in question. If these do not decide, they use big integers and more bits of the
-// stream.
+// enclose the real thresholds. If the enclosure does not decide, the samplers use big integers and more bits
+// of the stream.
 //
-// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It is for noise whose size is
-// itself a secret. The running time depends on this size.
+// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It is for noise whose
+// standard deviation is itself a secret. The running time depends on the standard deviation.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)
@@ -31,5 +31,5 @@
 //     such keys, and all keys derived from them, [Key.Releasable] returns false.
 //   - The samplers look up tables and reject, so their time and memory accesses depend on the noise. Draw all
 //     noise before the protected values are read. The time then does not depend on these values.
-//   - The first draw of a sampler makes its table, in up to 5 ms.
+//   - The first draw of a sampler computes a table, in up to 5 ms.
 package rng

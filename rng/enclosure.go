@@ -8,11 +8,11 @@ import (
 // interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi for a precision prec.
 type interval struct{ lo, hi *big.Int }
 
-// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until y <= 1/2. It
-// sums the series of exp(y), whose terms are positive, rounded down for lo and up for hi. Each omitted term
-// is at most half its predecessor, so the omitted terms together are less than the last term. The reciprocal
-// swaps the bounds, and h squarings follow. Every step is monotone and rounds outwards. So the bounds hold
-// for every working precision. The precision only sets the distance of the bounds.
+// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until the result y is
+// at most 1/2. It sums the series of exp(y), which has positive terms, rounded down for lo and up for hi.
+// Each omitted term is at most half its predecessor, so the omitted terms together are less than the last
+// term. Then it takes the reciprocal, which swaps the bounds, and squares h times. Every step is monotone and
+// rounds outwards. So the bounds hold for every working precision. The precision only affects the width.
 func expNeg(p, q *big.Int, prec uint) interval {
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32
@@ -59,8 +59,8 @@ func rshUp(x *big.Int, n uint) *big.Int {
 
 // law describes the distribution of an integer X >= 0 by its tails.
 type law interface {
-	// tails encloses P[X >= 1], P[X >= 2], ... to the given precision. The last interval, [0, hi], bounds all
-	// later tails.
+	// tails encloses P[X >= 1], P[X >= 2], ... with a precision of prec bits. The last interval, [0, hi],
+	// bounds all further tails.
 	tails(prec uint) []interval
 }
 
@@ -76,10 +76,10 @@ type halfGaussian struct {
 	shift uint
 }
 
-// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the far end. With q = exp(-1/(2 s^2)) the ratio
-// w_(k+1)/w_k = q^(2k+1) falls by q^2 each time. So a weight takes two products, rounded down for lo and up
-// for hi. Since ratios fall, the sum of all weights beyond w_K is at most w_K r/(1-r), where r is the ratio
-// at K.
+// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the largest k down. With q = exp(-1/(2 s^2)) the ratio
+// w_(k+1)/w_k = q^(2k+1) falls by the factor q^2 per step. So a weight takes two products, rounded down for
+// lo and up for hi. Since ratios fall, the sum of all weights beyond w_K is at most w_K r/(1-r), where r is
+// the ratio at K.
 func (l halfGaussian) tails(prec uint) []interval {
 	work := prec + guard
 	den := new(big.Int).SetUint64(l.num)
@@ -111,7 +111,7 @@ func (l halfGaussian) tails(prec uint) []interval {
 }
 
 // gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop.
-// ratio is the ratio of the next weight to this last weight. round divides by 2^work in one direction.
+// ratio is the next weight divided by the last weight. round divides by 2^work and rounds down or up.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)
@@ -159,7 +159,7 @@ type Masses struct {
 	below []float64 // P[Z <= m]
 }
 
-// NewMasses tabulates the probabilities exp(logProb(k)) for |k| <= reach, and their sums from -reach up.
+// NewMasses tabulates the probabilities exp(logProb(k)) for |k| <= reach, and the cumulative probabilities.
 func NewMasses(logProb func(int64) float64, reach int64) Masses {
 	t := Masses{Reach: reach, mass: make([]float64, 2*reach+1), below: make([]float64, 2*reach+1)}
 	sum := 0.0
@@ -195,7 +195,7 @@ func (t Masses) AtMost(m int64) float64 {
 
 // TimesAtMost multiplies products[i] by P[Z <= m + i stride]. stride must be above 0.
 func (t Masses) TimesAtMost(products []float64, m, stride int64) {
-	// before returns how many of the integers m, m + stride, ... are below a limit.
+	// before returns the number of integers m, m + stride, ... below a limit.
 	before := func(limit int64) int64 {
 		return min(max(0, (limit-m+stride-1)/stride), int64(len(products)))
 	}

@@ -26,15 +26,15 @@ type DiscreteGaussian struct {
 	reach uint64    // reach of quick; fine > 0 only
 }
 
-// Below sigma = 2^8 a cell is one integer. From there on, the cell width is the power of two for which sigma
-// spans at least 32 and less than 64 cells. Wider cells cause more rejections within a cell. In narrower
-// cells, two cells divide more slots of the table. 96 of 100 draws cost one word and no search.
+// A cell is a block of integers with the same X (see Fill). For sigma below 2^8 it is one integer. For larger
+// sigma its width is a power of two, and sigma spans at least 32 and less than 64 cells. Wider cells cause
+// more rejections, and narrower cells more searches. 96 of 100 draws cost one word and no search.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40], taken exactly as a dyadic rational.
+// NewDiscreteGaussian returns a sampler for exactly the float64 sigma, which must be in [2^-10, 2^40].
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
@@ -90,8 +90,8 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       unless B = - and M = 0:  return B M
 //
 // M has probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2
-// sigma^2)). Zero is returned for B = + only, or it would count twice. Below sigma = 2^8 a cell is one
-// integer. Then J = 0, and the Bernoulli rejects nothing.
+// sigma^2)). Zero is returned for B = + only, or zero would count twice. For sigma below 2^8, J is 0, and the
+// Bernoulli rejects nothing.
 //
 // With wide cells one word w holds the first bits of all variables:
 //
@@ -101,9 +101,9 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	1 bit               B
 //
 // These bits are disjoint and so independent. X and the outcome of the Bernoulli are functions of U, V and
-// later words. If w alone decides both (quick), no other word is read. An unread word does not affect the
-// distribution. Otherwise (settle) the next two words extend U and V. Everything is decided as if these words
-// had been read from the start.
+// later words. If w alone decides X and the Bernoulli (see quick), no other word is read. An unread word does
+// not affect the distribution. Otherwise (see settle) the next two words extend U and V. The result is the
+// same as if these words had been read from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine > 0 && len(dst) >= worthTelling {
 		dst = d.fill(machine, dst, s)
@@ -113,10 +113,10 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 }
 
-// worthTelling is the least number of values for which deciding a run of words at once is faster.
+// worthTelling is the least number of values for which deciding many words at once is faster.
 const worthTelling = 16
 
-// fill draws most of dst and returns the rest, which is shorter than worthTelling.
+// fill draws most values of dst and returns the remaining slice, which is shorter than worthTelling.
 func (d *DiscreteGaussian) fill(on path, dst []int64, s *Stream) []int64 {
 	t := d.cells.table()
 	var told told
@@ -161,8 +161,8 @@ whole:
 	return dst
 }
 
-// settleFour is a fast decide for a word that quick rejects, if this word and the next three suffice, as they
-// nearly always do. one: the first three words make the value y. none: all four words make no value.
+// settleFour is a fast version of decide for a word that quick does not decide and the next three words. If
+// one is set, the first three words give the value y. If none is set, the four words give no value.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -181,7 +181,7 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one,
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide returns the value of w and as many further words as needed. ok is false if they are rejected.
+// decide returns the value of w and as many further words as needed. ok is false if the value is rejected.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -191,7 +191,7 @@ func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bo
 	return y, ok && one
 }
 
-// told holds the values that single words decide, each at the index of its word.
+// told holds the values of words that quick decides, at the indices of the words.
 type told struct {
 	values [toldWords + copied]int64
 	odd    uint64 // bits of the words that need more words, are rejected, or give zero
@@ -202,7 +202,7 @@ const (
 	copied    = 32 // values at a time: a fixed number avoids a branch
 )
 
-// copy copies n values and returns n. It may overwrite further elements of dst.
+// copy copies n values from index from on to dst, and returns n. It may overwrite further elements of dst.
 func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))
@@ -236,12 +236,12 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	}
 }
 
-// known returns the number of bits of V that a word holds, at least 15.
+// known returns the number of bits of V in the first word, at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M and reports whether w alone proves that M is accepted. This needs a slot within one cell X,
-// and V >= (2X+1)/(2 s^2). This bound exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1. So the first
-// trial V < g fails and the Bernoulli is true.
+// quick returns M and reports whether w alone proves that M is accepted. The conditions are a slot within one
+// cell X, and V >= (2X+1)/(2 s^2). The last bound exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1.
+// So the first trial V < g fails and the Bernoulli is true.
 //
 // Let n bits of V be known, with the value v. Then V >= v/2^n. reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
 // is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s, because its probability is 2^-13 or
@@ -251,7 +251,7 @@ func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
-// extended returns the first bits of U and V, which begin in w and continue in two more words.
+// extended returns the first bits of U and V, which begin in w and continue in moreU and moreV.
 func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	const rest = uBits - guideBits
 	known := d.known() & 63
@@ -270,13 +270,14 @@ func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (
 	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
-// signed returns m with the sign of bit. ok is false for minus zero.
+// signed returns m with a sign given by bit. ok is false for minus zero.
 func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
 // accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). v is the first word of
-// the trial. If x is too large for 64-bit words, v is not used. quick accepts no such x, so v is still free.
+// the first trial. If x is too large for 64-bit arithmetic, v is not used. quick decides no such x, so v is
+// still independent.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {
@@ -307,7 +308,7 @@ func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	return p, q.Lsh(q.Mul(q, q), 1)
 }
 
-// cellBits returns how often scale must be halved until it is below 2^(cells+1).
+// cellBits returns the number of halvings after which scale is below 2^(cells+1).
 func cellBits(scale float64, cells int) uint {
 	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
 	return uint(max(0, exp-1-cells))

@@ -11,11 +11,11 @@ import (
 //
 //	X = number of m >= 1 with U < P[X >= m].
 //
-// This X is at least m with probability P[X >= m]. Only the bits of U that the comparison needs are read. The
-// first 63 bits are the integer u, and U is in [u, u+1)/2^63. A table is made at the first draw. For every
-// tail T the table holds an integer e with e <= 2^63 T <= e + slack. If u < e, then U < T. If u >= e + slack,
-// then U >= T. Otherwise, in less than one of 2^50 draws, extend decides exactly. So the table decides only
-// certain cases, and nothing is rounded. Mostly the first 13 bits decide.
+// Only the bits of U that the comparison needs are read. The first 63 bits are the integer u, and U is in [u,
+// u+1)/2^63. A table is made at the first draw. For every tail T the table holds an integer e with e <= 2^63
+// T <= e + slack. If u < e, then U < T. If u >= e + slack, then U >= T. Otherwise, in less than one of 2^50
+// draws, extend decides exactly. So the table decides only certain cases, and the distribution is exact.
+// Mostly the first 13 bits decide.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -59,7 +59,7 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search is find for an open slot. It counts the tails above u. The last tail, 0, ends the loop.
+// search is find for an open slot (see index). It counts the tails above u. The last tail, 0, ends the loop.
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]
@@ -71,7 +71,7 @@ func (t *table) search(u uint64) (x uint64, ok bool) {
 	panic("rng: table does not end with 0")
 }
 
-// newTable rounds the enclosures of the tails outwards to integers. slack is their largest width.
+// newTable rounds the enclosures of the tails outwards to integers. slack is the largest width.
 func newTable(l law) *table {
 	const extra = 32
 	t := &table{slack: 1}
@@ -87,8 +87,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide. A slot is closed if its largest u is below all tails before the m-th, and its least
-// u is at least slack above the m-th tail. Then every u of the slot gives X = m.
+// index fills the guide, with a slot for each value of the first 13 bits of u. A slot is closed if every u of
+// the slot gives X = m: below all tails before the m-th, and at least slack above the m-th tail.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {
@@ -133,8 +133,8 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 }
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
-// below 2^136 with q 2^136, which is an integer: the last bit of q is worth at least 2^-116. The leading byte
-// usually decides, so one word serves eight trials. If the leading bytes are equal, the rest is drawn.
+// below 2^136 with the integer q 2^136. (The last bit of q is at least 2^-116.) The leading byte usually
+// decides, so one word serves eight trials. Otherwise more bytes are drawn.
 type Bernoulli struct {
 	always bool
 	first  byte
@@ -154,7 +154,7 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among draws n independent trials like [Bernoulli.Eight]. It calls take with the index of each success.
+// Among draws n independent trials and calls take with the index of each success.
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	for i := 0; i < n; i += 8 {
 		for marks := b.Eight(s, n-i); marks != 0; marks &= marks - 1 {
@@ -163,9 +163,7 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 }
 
-// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i. The
-// trials use the same word. So full groups of eight and then the remainder give the same outcomes as all
-// trials at once.
+// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i.
 func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	const ones = 0x0101010101010101
 	const top = ones << 7
@@ -194,9 +192,9 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost sets the top bit of each byte of word that is at most first. If the top bits of the byte and of
-// first are equal, the lower bits decide. Subtract the byte's lower bits from first with the top bit set. The
-// top bit stays set if the byte is not larger, and no byte borrows from another byte.
+// atMost sets the top bit of each byte of word that is at most b.first. If the top bits of the byte and of
+// first are equal, the lower bits decide. They are subtracted from first with the top bit set. The top bit
+// stays set if the byte is not larger, and no byte borrows from another byte.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	const ones = 0x0101010101010101
 	const top = ones << 7

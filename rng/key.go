@@ -20,7 +20,7 @@ type Key struct {
 	releasable bool
 }
 
-// sealed keeps the secret two pointers away, so that fmt prints addresses for a Key in an unexported field.
+// sealed hides the secret behind two pointers. So fmt prints an address for a Key in an unexported field.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -58,7 +58,7 @@ func (k Key) IsZero() bool { return k.secret == nil }
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
 // Derive returns the key for the name (label, ids). It is the HMAC-SHA256 of an unambiguous encoding of the
-// name under the secret. Different names give independent keys. The same name always gives the same key.
+// name under the secret of k. Different names give independent keys. The same name always gives the same key.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)
@@ -87,8 +87,8 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Two calls on the stack replace
-// hash.Hash, which takes ten allocations and three times as long. [Key.Streams] is faster for many streams.
+// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). It is three times as fast as
+// hash.Hash. [Key.Streams] is faster for many streams.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
@@ -126,7 +126,8 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText, also within white space. Errors never quote the input.
+// UnmarshalText decodes the output of MarshalText. It ignores surrounding white space. Errors never quote the
+// input.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	body, releasable := strings.CutPrefix(s, textReleasable)

@@ -7,15 +7,15 @@ import (
 	"math/bits"
 )
 
-// The samplers accept scales in [minScale, maxScale]. Below minScale the noise is nonzero with negligible
-// probability. Above maxScale sums in int64 could overflow.
+// The samplers accept scales in [minScale, maxScale]. For smaller scales the noise is nonzero with negligible
+// probability. For larger scales sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
 )
 
 // DiscreteLaplace samples the two-sided geometric distribution tanh(1/(2b)) exp(-|k|/b) of scale b. A shift
-// by s has a pure privacy loss of s/b.
+// by s is s/b-differentially private.
 type DiscreteLaplace struct {
 	scale float64 // num/2^shift, exactly
 	num   uint64
@@ -27,10 +27,10 @@ type DiscreteLaplace struct {
 	slack uint64    // slack of exponent
 }
 
-// The cell width is the power of two for which the scale spans at least 16 and less than 32 cells.
+// The cell width is a power of two, such that the scale spans at least 16 and less than 32 cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40], taken exactly as a dyadic rational.
+// NewDiscreteLaplace returns a sampler for exactly the float64 scale, which must be in [2^-10, 2^40].
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
@@ -94,7 +94,7 @@ func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Rounding 1/s and the product each takes off less than 1.
+// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Both roundings lower the result by less than 1.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
 	return exponent{0, x, d.slack}

@@ -10,10 +10,10 @@ import (
 )
 
 // RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The float64 parameters are taken
-// exactly, as dyadic rationals. It is for noise whose size depends on protected values. The release is a
-// function of one real number, which is drawn without rounding to as many bits as the result needs. The
-// distribution is rounded continuous noise, not a discrete Gaussian. A draw takes some microseconds. The time
-// and the number of words read depend on mean, sd and the noise.
+// exactly, as dyadic rationals. It is for noise whose size depends on protected values. The result is a
+// function of one real number, which is drawn without rounding to as many bits as needed. The distribution is
+// rounded continuous noise, not a discrete Gaussian. A draw takes some microseconds. The time and the number
+// of words read depend on mean, sd and the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by the same power of two
 	digit          uint     // bits of a real number that are drawn at a time
@@ -64,8 +64,8 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 // This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
 // x(2k+x)/2) = exp(-(k+x)^2/2). Only the bits of x that a comparison needs are drawn. Every decision is a
 // function of earlier bits, so later bits are uniform and independent of all decisions. So x and the
-// decisions have the joint distribution of an x drawn in full. Finitely many bits decide the floor almost
-// surely.
+// decisions have the joint distribution of an x drawn in full. With probability 1 finitely many bits decide
+// the floor.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64
@@ -116,8 +116,8 @@ func acceptNormal(k uint64, x *lazy) bool {
 	return true
 }
 
-// below reports whether u < x(2k+x)/((2k+2) j). It draws bits of u and x until they decide. With b bits of
-// each, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
+// below reports whether u < x(2k+x)/((2k+2) j). It draws bits of u and x until the comparison is decided.
+// With b bits of each, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
 //
 //	u (2k+2) j 4^b     is in [v, v+1) (2k+2) j 2^b
 //	x (2k+x) 4^b       is in [a (2k 2^b + a), (a+1) (2k 2^b + a+1))

@@ -33,9 +33,9 @@ func (k Key) Stream() *Stream {
 // Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias. n = 0 stands for 2^64. It uses Lemire's
-// multiply-and-reject (2019). It rejects the 2^64 mod n smallest values of lo(x n). Then every hi(x n) has
-// exactly floor(2^64/n) preimages.
+// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. It uses Lemire's
+// multiply-and-reject (2019). For a random word x it rejects the 2^64 mod n smallest values of lo(x n). Then
+// every hi(x n) has exactly floor(2^64/n) preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
@@ -64,10 +64,9 @@ func (s *Stream) Perm(dst []int) {
 // Format writes redacted text for every verb, because the state of a stream reveals all its noise.
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
-// Streams returns the streams of keys that differ only in their ids, one at a time. They equal the streams of
-// Derive(label, ids...).Stream(), at about a third of the time. The first blocks of the two hashes of HMAC
-// depend only on the secret and are hashed once. A stream allocates nothing. A Streams is not safe for
-// concurrent use.
+// Streams returns the streams of keys that differ only in ids, one at a time. The streams equal Derive(label,
+// ids...).Stream(), but take a third of the time. The first blocks of the two hashes of HMAC depend only on
+// the secret and are hashed once. Of allocates nothing. A Streams is not safe for concurrent use.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest
@@ -84,7 +83,7 @@ type digest interface {
 	encoding.BinaryUnmarshaler
 }
 
-// Streams returns the streams of the keys that Derive returns for label and any ids.
+// Streams returns the streams of the keys Derive(label, ids...) for any ids.
 func (k Key) Streams(label string) *Streams {
 	s := &Streams{hash: sha256.New().(digest), message: k.message(nil, domainIDs, label)}
 	s.inner = s.after(s.message[:sha256.BlockSize])

@@ -20,7 +20,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// File describes a ledger that runs charge.
+// File describes a ledger file to which runs are charged.
 type File struct {
 	Path   string        // required
 	New    ledger.Config // configuration of a ledger that does not exist yet
@@ -52,7 +52,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
 			Why: "the head, the secret and the keys of a ledger must lie beside the file itself", Fix: "give " + is}
 	}
-	// Look for traces before the ledger: each trace is created after a whole ledger.
+	// Call traces before reading the ledger. Every trace is created after the ledger is complete.
 	traces, err := f.traces()
 	if err != nil {
 		return f.New, false, err
@@ -88,7 +88,7 @@ func (f File) unreadable(err error) error {
 		Why: "the ledger must be charged before anything is released", Fix: "check its name", Err: err}
 }
 
-// agrees compares the settings of a ledger with Expect.
+// agrees returns an error if the settings of a ledger differ from Expect.
 func (f File) agrees(is ledger.Config) error {
 	var differ []string
 	field := func(name string, is, want any, given bool) {
@@ -120,7 +120,7 @@ func (f File) agrees(is ledger.Config) error {
 		Why: "the budget, the unit and whether results may be released are fixed when a ledger is created", Fix: fix}
 }
 
-// traces returns the existing files that prove that the ledger existed.
+// traces returns existing files beside the ledger, which prove that the ledger existed.
 func (f File) traces() ([]string, error) {
 	keys, err := Keys(f.Path)
 	if err != nil {
@@ -158,7 +158,7 @@ type Book struct {
 }
 
 // Open opens the ledger with the configuration from Look. It waits while another process holds the ledger,
-// until ctx ends. It refuses a ledger that contradicts its recorded heads (see the package comment).
+// until ctx ends. A ledger that contradicts a recorded head is an error (see the package comment).
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -227,7 +227,7 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin creates the missing id, secret and head of an accepted ledger.
+// begin creates the missing id file, secret and head of an accepted ledger.
 func (b *Book) begin(known Heads) error {
 	f := b.file
 	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // remains of killed processes; this process holds the ledger
@@ -267,7 +267,8 @@ func (f File) warnOfMode() {
 	}
 }
 
-// Key returns the secret key in the file at path, which only its owner can read. It creates a missing file.
+// Key returns the secret key in the file at path, which must be private to the owner. It creates a missing
+// file.
 func Key(path string) (rng.Key, error) {
 	key, ok, err := keyfile.Read(path)
 	if err != nil || ok {
@@ -279,8 +280,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret that identifies inputs of the ledger. If used is set, the secret must exist,
-// because earlier inputs were recorded under it.
+// secret returns the secret that identifies inputs of the ledger. If used is set, a missing secret is an
+// error, because earlier inputs were recorded under this secret.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Identity is everything that a run in a folder depends on, except its key and its data. Runs with equal
-// identities repeat each other and may share the folder.
+// Identity is everything that a run in a folder depends on, except the key and the data. A run with an equal
+// identity resumes the run in the folder.
 type Identity struct {
 	Kind     string // such as "compare"
 	Settings any    // written as JSON
@@ -33,7 +33,7 @@ func (id Identity) encode() (identity, error) {
 	return is, err
 }
 
-// Name returns a short name of the identity for use in a file name. It is empty if Settings has no JSON form.
+// Name returns a short name of the identity for use in a file name. It is "" if Settings has no JSON form.
 func (id Identity) Name() string {
 	is, err := id.encode()
 	if err != nil {
@@ -52,9 +52,9 @@ type Folder struct {
 	unlock   func()
 }
 
-// Finish destroys the secret key of a complete run, because the key would allow removal of the noise. It
-// requires that all results are on disk. It does nothing for a seeded run, which may be repeated. A salted
-// hash of the data stays, to recognise the data later.
+// Finish destroys the secret key of a complete run, because the key would allow removal of the noise. All
+// results must be on disk. Finish does nothing for a seeded run, which may be repeated. It stores a salted
+// hash of the data for CheckMadeOf.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
@@ -73,7 +73,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf refuses a finished run with other data. what describes the complete part.
+// CheckMadeOf returns an error if a finished run used other data. The message contains what.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -180,7 +180,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// Settings decodes the settings of the run in a folder, as far as it can, and reports whether there is a run.
+// Settings decodes the settings of the run in a folder, ignoring errors, and reports whether a run exists.
 func Settings(path string, into any) (bool, error) {
 	text, err := os.ReadFile(results.Folder(path).Config())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -196,7 +196,7 @@ func Settings(path string, into any) (bool, error) {
 	return true, nil
 }
 
-// another begins an error about a folder of another run. mixes is the reason why a folder has only one run.
+// another is the start of the message for a folder of another run. mixes is the reason.
 const another = "the folder holds another run: "
 const mixes = "its key, ledger and checkpoints belong to that run; a mix of two runs would spend budget unnoticed"
 
@@ -246,7 +246,7 @@ func ReadState(path, id string, state any) error {
 	return nil
 }
 
-// WriteState writes the file for [ReadState]. The file is as secret as the data.
+// WriteState writes a file for [ReadState]. The file is as secret as the private data.
 func WriteState(path string, state any) error {
 	text, err := json.Marshal(state)
 	if err == nil {

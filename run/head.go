@@ -22,7 +22,7 @@ func HeadFile(path string) string { return path + ".head" }
 // IDFile returns the name of the file with the secret that identifies inputs of the ledger at path.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file to which a link points, or path if it is not a link.
+// target returns the file to which path points if it is a link, or else path.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -64,13 +64,13 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the file with the head of the ledger with the given id.
+// markFile returns the file in the state folder for the head of the ledger with this id.
 func markFile(id string) (string, error) {
 	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file with the id of the last ledger at path.
+// indexFile returns the file in the state folder for the id of the last ledger at path.
 func indexFile(path string) (string, error) {
 	dir, err := stateDir()
 	if err != nil {
@@ -83,7 +83,7 @@ func indexFile(path string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
 }
 
-// replaces reports whether the state folder records a ledger at path.
+// replaces reports whether the state folder has the id of a ledger at path.
 func replaces(path string) bool {
 	index, err := indexFile(path)
 	if err != nil {
@@ -134,8 +134,8 @@ type Heads struct {
 	Given  ledger.Head // from the caller
 }
 
-// ReadHeads reads the head next to the ledger at path. Call it before the ledger is read, because another
-// process may append lines. The method Of is for [ledger.VerifyOptions].
+// ReadHeads reads the head next to the ledger at path. It must be called before the ledger is read, because
+// another process may append lines. The method Of is for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
@@ -154,7 +154,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of the ledger next to it. If writing the second copy fails, it only warns.
+// keep writes the head of the ledger to both places. A failure in the state folder is only a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ErrOtherRun matches every error about something that belongs to another run. See [OtherRun].
+// ErrOtherRun matches every error about a file, folder or ledger that belongs to another run.
 var ErrOtherRun = errors.New("run: it belongs to another run")
 
-// OtherRun returns an error about what belongs to another run. differ lists the differences.
+// OtherRun returns an error that matches [ErrOtherRun]. differ lists the differences.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
 		what += ": " + strings.Join(differ, "; ")
@@ -25,8 +25,8 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity is all public input of a run. Its JSON form is the name of the run on a ledger. It is also written
-// to the folder of the run.
+// identity holds all public inputs of a run. The JSON form is the name of the run on a ledger. It is also
+// written to the folder of the run.
 type identity struct {
 	Version  int             `json:"run"` // version of this form
 	Kind     string          `json:"kind"`
@@ -66,7 +66,7 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity parses the name of a run. ok is false if the name has a different form.
+// parseIdentity parses the name of a run on a ledger. ok is false if the name is not the JSON of an identity.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -86,7 +86,7 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the JSON settings in the name of a run. kind is "" for names of other forms.
+// Kind returns the kind and the settings in the name of a run. kind is "" for other names.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {
@@ -97,7 +97,7 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 
 // ID returns the name of a run on a ledger of its own, or of a run in a folder. The name depends on key,
 // inputs (a hash of the private inputs), kind and settings. It is a pseudorandom function of the inputs under
-// key, so it reveals nothing about them.
+// key, so it reveals nothing about the inputs.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -123,7 +123,7 @@ func publicName(key rng.Key) (string, error) {
 type Recorded struct {
 	Settings  json.RawMessage
 	Committed bool // its first outcome is committed and may have been released
-	// Differs lists differences between the noise sources of the recorded run and of the new run.
+	// Differs lists the differences between the noise sources of the recorded run and the new run.
 	Differs []string
 
 	id     identity
@@ -131,13 +131,13 @@ type Recorded struct {
 	secret rng.Key
 }
 
-// Of reports whether the recorded run had the private inputs with this hash.
+// Of reports whether inputs is the hash of the recorded run's private inputs.
 func (r *Recorded) Of(inputs []byte) (bool, error) {
 	name, err := inputsName(r.secret, r.id.Kind, inputs)
 	return name == r.id.Inputs, err
 }
 
-// Read decodes the settings of the recorded run into settings. It refuses unknown fields.
+// Read decodes the settings of the recorded run into settings. An unknown field is an error.
 func (r *Recorded) Read(settings any) error {
 	if err := strictly(r.Settings, settings); err != nil {
 		return fmt.Errorf("run: the ledger holds a run of kind %s that this version cannot read: %w", r.id.Kind, err)
@@ -145,8 +145,8 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a name of private inputs under the secret of a ledger. A plain hash would confirm a
-// guess, and a ledger is meant to be shown.
+// inputsName returns a keyed hash of the private inputs, with the secret of a ledger. A hash without a key
+// would confirm a guess of the inputs to readers of the ledger.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
@@ -166,7 +166,7 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences to a second noise source. key is "" if no key is given.
+// noiseDiffers lists the differences to a noise source with the given seeded and key. key may be "".
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

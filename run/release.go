@@ -18,21 +18,21 @@ import (
 type Done struct {
 	Recorded bool // the run was charged before
 	Complete bool // the committed file exists and nothing was drawn
-	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file. It is committed
-	// in all entries of the stage.
+	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file, which is
+	// committed in all entries of the stage.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }
 
-// charged holds the reservations of all stages. It also holds the key of their noise if the key still exists.
+// charged holds the reservations of all stages, and the key of the noise if the key still exists.
 type charged struct {
 	reservations []*ledger.Reservation
 	key          rng.Key
 	hasKey       bool
 }
 
-// charge writes the key to disk and reserves all events of the run in one batch. For a recorded run it finds
-// the earlier reservations.
+// charge writes the key to disk and reserves all events of the run in one batch. For a recorded run it
+// returns the earlier reservations.
 func (s *Session) charge(ctx context.Context) (err error) {
 	var c charged
 	for _, stage := range s.run.Stages {
@@ -44,7 +44,7 @@ func (s *Session) charge(ctx context.Context) (err error) {
 		return err
 	}
 	if !s.Recorded {
-		// Check before any write, because a failed attempt must not leave a key file.
+		// Check first, because a failed attempt must not leave a key file.
 		for _, stage := range s.run.Stages {
 			if err := stage.Clear(); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (s *Session) charge(ctx context.Context) (err error) {
 	return crash.Point(ctx, "reserved")
 }
 
-// keyFile returns the file of the run's own key. It returns "" if the caller gave a key.
+// keyFile returns the file of the run's own key, or "" if the caller gave a key or a seed.
 func (s *Session) keyFile() string {
 	if !s.run.given().IsZero() {
 		return ""
@@ -120,7 +120,7 @@ func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 	return run.ReserveBatch(events)
 }
 
-// leave draws a charged stage, or checks the file that was released.
+// leave draws and releases a charged stage, or checks the file if the stage is complete.
 func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done) error {
 	if len(c.reservations) > 0 {
 		done.Entry = c.reservations[0].Entry()
@@ -197,7 +197,7 @@ func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256
 	return sum, crash.Point(ctx, "named")
 }
 
-// commit commits the hash of a file as the outcome of all reservations in of.
+// commit commits the hash of a file as the outcome of all given reservations.
 func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	outcomes := make([]ledger.Outcome, len(of))
 	for i := range of {
@@ -239,7 +239,7 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name of a key. It reveals nothing about the key, because derivation is one-way.
+// nameOfKey returns a public name of a key. Derivation is one-way, so the name reveals nothing about the key.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 func (s Stage) there() (bool, error) {
@@ -249,7 +249,7 @@ func (s Stage) there() (bool, error) {
 	return durable.Exists(s.Out)
 }
 
-// Clear returns an error if the file exists or cannot be created.
+// Clear returns an error if the file Out exists or cannot be created.
 func (s Stage) Clear() error {
 	there, err := s.there()
 	if there {

@@ -17,30 +17,30 @@ import (
 )
 
 // Run releases files once, in stages, under one ledger. Other runs may share the ledger unless New.Run is
-// set. A New.Run from [ID] makes a ledger for this run alone. New.Noise is ignored.
+// set. If New.Run is set (see [ID]), the ledger is for this run alone. New.Noise is ignored.
 type Run struct {
 	File
 	Kind  string // such as "label"; ignored if New.Run is set
 	Units Units  // units of the protected data
 	// Seed, if not nil, makes the run repeatable. No result may then be released.
 	Seed *uint64
-	// Key is the key of the run's folder and the source of the noise. If Key is zero and Seed is nil, a
-	// secret key is stored next to the ledger until the run is complete.
+	// Key is the source of the noise, usually the key of a [Folder]. If Key is zero and Seed is nil, a secret
+	// key is stored next to the ledger until the run is complete.
 	Key rng.Key
-	// Plan returns the privacy cost of the run on the ledger in before. A new ledger exists only in memory
-	// until the plan fits.
+	// Plan returns the privacy cost of the run on the ledger before.Ledger. A new ledger is written to disk
+	// only if the plan fits the budget.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
 	// Stages are drawn in order. All stages are charged before the first stage is drawn.
 	Stages []Stage
 }
 
-// Units is the public number of protected units, or a bound on it. N is 0 if unknown.
+// Units is the public number of protected units, or an upper bound. N is 0 if the number is unknown.
 type Units struct {
 	N    int
 	Noun string // plural, such as "teachers"
 }
 
-// Check refuses a delta of 1/N or more. Such a delta would allow publishing the data of one unit.
+// Check returns an error for a delta of 1/N or more, which would allow publishing all data of one unit.
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -50,10 +50,10 @@ func (u Units) Check(delta float64) error {
 		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 
-// UsualDelta is the delta of a guarantee if the number of units is unknown or at most 10,000.
+// UsualDelta is the result of DefaultDelta if the number of units is unknown or at most 10,000.
 const UsualDelta = 1e-5
 
-// DefaultDelta returns the delta for a public number of units, which is 0 if unknown. The result is the
+// DefaultDelta returns a delta for a public number of units n, which is 0 if unknown. The result is the
 // largest one-digit number up to 1/(10 n), but at most UsualDelta.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
@@ -69,17 +69,17 @@ func DefaultDelta(n int) float64 {
 
 // Stage is one file to release.
 type Stage struct {
-	// Name distinguishes the stages of a run. A single stage needs no name.
+	// Name identifies the stage within the run. A single stage needs no name.
 	Name string
 	Out  string // path of the file; "" if the outcome is released in another way
 	// Mode is the mode of the file. 0 means 0644 if results may be released, and 0600 otherwise.
 	Mode os.FileMode
 	// Key derives the key of the stage from the key of the run. nil means the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw repeats the draw of a complete stage, because later work needs the outcome. It needs the key.
+	// Redraw repeats the draw of a complete stage, if later work needs the outcome. The key must still exist.
 	Redraw bool
-	// Draw writes the file. It gets one reservation for each event of the stage. Equal arguments must give
-	// equal bytes. The hash of the bytes is committed.
+	// Draw writes the file. It gets one reservation for each event of the stage. Equal keys and reservations
+	// must give equal bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
 	// Read, if not nil, reads the file of a complete stage.
 	Read func(file io.Reader) error
@@ -120,7 +120,7 @@ func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 type Plan struct {
 	// Events are the worst-case events of each stage.
 	Events [][]accountant.Event
-	// Settings hold everything public that the outcome depends on. The ledger contains them as JSON.
+	// Settings holds all public values that the outcome depends on. The ledger stores Settings as JSON.
 	Settings any
 	Inputs   []byte // hash of the private inputs
 	// Same is the recorded run that this run repeats, or nil for a new run.
@@ -163,7 +163,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns the key from the caller, or zero if the run has its own key.
+// given returns Run.Key or the key of Run.Seed, or the zero key if the run has a key of its own.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)
@@ -171,7 +171,7 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and opens its ledger. It charges nothing. It writes a new ledger only if the plan fits.
+// Open plans the run and opens the ledger, without a charge. It writes a new ledger only if the plan fits.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -242,7 +242,7 @@ func (s *Session) tryNew(ctx context.Context) error {
 	return s.planOn(ctx, &Before{Ledger: trial, Fresh: true})
 }
 
-// planOn makes the plan. For a new ledger it checks that the plan fits.
+// planOn calls Run.Plan. For a new ledger it checks that the plan fits the budget.
 func (s *Session) planOn(ctx context.Context, before *Before) (err error) {
 	if s.plan, err = s.run.Plan(ctx, before); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (s *Session) events() (all []accountant.Event) {
 	return all
 }
 
-// settle plans on the open ledger and sets the identity of the run. It reuses a plan that is still valid.
+// settle makes the plan on the open ledger and sets the identity of the run. It reuses a valid earlier plan.
 func (s *Session) settle(ctx context.Context, planned bool) error {
 	if s.run.own() {
 		s.Recorded = s.Ledger.State().Entries > 0
@@ -320,8 +320,8 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error,
-// nothing uncommitted was released. A charge may have been made, but a repeated run makes no second charge.
+// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error
+// nothing uncommitted is in the file Out. A charge may have been made, but is not repeated.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {
@@ -352,7 +352,7 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages, passes the results to after, which may be nil, and closes the ledger.
+// Do carries out all stages, calls after (if not nil) with the results, and closes the ledger.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

@@ -91,11 +91,11 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 // the smallest that follows from the (epsilon, delta) of the mechanisms alone. Equal epsilons, and a few
 // different ones, are composed exactly. This uses the distribution of the total loss of randomised responses.
 //
-// Many different epsilons are composed on a grid of 4096 losses. Each mass is split between its two
-// neighbours so that the totals under both distributions stay the same. This overestimates by a fraction of a
-// cell. No fast method is exact (Murtagh, Vadhan 2016). NewAdvanced is used beyond 512 different epsilons or
-// about 10^9 equal runs. It is also used for delta below 1e-200 on the grid, and below 1e-290 otherwise. All
-// events with an epsilon-delta curve get the same part of delta, by the best split. Lower is always 0.
+// Many different epsilons are composed on a grid of 4096 losses. Each mass is split between the two nearest
+// grid points so that the totals under both distributions stay the same. This overestimates by a fraction of
+// a cell. No fast method is exact (Murtagh, Vadhan 2016). NewAdvanced is used beyond 512 different epsilons
+// or about 10^9 equal runs. It is also used for delta below 1e-200 on the grid, and below 1e-290 otherwise.
+// All events with an epsilon-delta curve get the same part of delta, by the best split. Lower is always 0.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }

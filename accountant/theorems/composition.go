@@ -142,7 +142,7 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 - product of (1 - delta_i) over all runs, rounded up. share is the delta_i of curves.
+// spent returns 1 - product of (1 - delta_i) over all runs, rounded up. For tradeoffs delta_i is share.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {

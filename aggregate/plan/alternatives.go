@@ -18,9 +18,9 @@ type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
-	// Queries is the largest number of queries of Alternatives. 0 means the number of examples.
+	// Queries is the largest number of queries in Alternatives. 0 means the number of examples.
 	Queries int
-	// MinLabels is the least expected number of correct labels of ForLabels, unless all queries are asked.
+	// MinLabels is the least expected number of correct labels in ForLabels, unless a plan asks all queries.
 	MinLabels float64
 	// Steady is for ForLabels if the accuracy of the teachers is unknown. ForLabels then prefers GNMax with
 	// noise of a fifth of the number of teachers and as many queries as the budget allows. The plan must meet

@@ -112,7 +112,7 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels, using only public values. The plurality counts as
-// correct. On simulated votes the plan reaches MinAccuracy, and MinLabels unless it asks all queries. budget
+// correct. On simulated votes the plan reaches MinAccuracy. It reaches MinLabels, or asks all queries. budget
 // finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new ledger by the goal's
 // accountant. Errors: a *NoPlanError if no plan exists.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {

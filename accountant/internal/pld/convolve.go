@@ -224,7 +224,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// From manySteps steps on, the rounding of a fast Fourier transform is too large. The frequencies with a
+// For manySteps or more steps, the rounding of a fast Fourier transform is too large. The frequencies with a
 // large n-th power are then summed directly, if this takes at most lowWork multiplications.
 const (
 	manySteps = 1e8

@@ -247,7 +247,7 @@ func (s *Sum) Full() bool { return s.full }
 // Fits reports whether all pairs of u can be added without overflow of a count.
 func (s *Sum) Fits(u *Sum) bool { return s.pairs.Fits(&u.pairs) }
 
-// Merge adds all pairs of u except Gaussians. Fits must be true.
+// Merge adds all pairs of u except Gaussians. Fits(u) must be true.
 func (s *Sum) Merge(u *Sum) { s.pairs.Merge(&u.pairs) }
 
 // Different returns the number of different pairs in s and u together, without Gaussians.

@@ -224,8 +224,8 @@ func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine. Its windows have at most most points. It may do the work
-// that c has left.
+// fork returns a convolver for another goroutine. The parameter most bounds the points of a window. The new
+// convolver may use the rest of c's work limit.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -119,7 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts masses at a grid point to units of a grid point that is higher by the number points.
+// pull converts masses to the units of a higher grid point. points is the distance of the two grid points.
 type pull struct {
 	points     int
 	unit, rise float64

@@ -22,7 +22,7 @@ type tilted struct {
 	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error. This part is the noise of
 	// transforms, which is spread over the whole window.
 	noise float64
-	// most bounds this part of |p - truth| at each point, after the last convolution.
+	// most bounds the noise |p - truth| at each point, after the last convolution.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step

@@ -92,8 +92,8 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability of an answer at the distance. For SVT the probability is higher, so that
-// stable queries use up at most half of the failures on average.
+// success returns the probability of an answer at the distance that Fit minimises. For SVT it is higher, so
+// that stable queries use up at most half of the failures on average.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
