@@ -16,8 +16,8 @@ import (
 )
 
 // Compare runs every method of the configuration Seeds times and returns one row for each method and target.
-// An interrupted call is resumed with the same Config: trained teachers are loaded from Config.Dir, and
-// answers are repeated at no further cost.
+// A call with the same Config resumes an interrupted call. It loads trained teachers from Config.Dir and
+// repeats answers at no further cost.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -57,7 +57,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		early, stop = begin(ctx, c)
 		defer stop()
 	}
-	// DP-SGD first: its features and the teachers' features together would take gigabytes.
+	// DP-SGD runs first, because its features and the teachers' features together would take gigabytes.
 	rows, err := runDPSGD(ctx, c)
 	if err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the cost of all rows: for votes by the tightest accountant, and by Rényi divergences if
-// there is a model, since these support its integer noise.
+// together returns the cost of all rows. Votes are accounted by the tightest accountant. If there is a model,
+// all rows are accounted by Rényi divergences, which support the model's integer noise.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -149,8 +149,8 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with a student once at every target: methods of neighbours in parallel with
-// methods of teachers.
+// compareOnce runs every method with a student once at every target. Methods of neighbours run in parallel
+// with methods of teachers.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var near, polled []Row
 	var diagnostics *Diagnostics
@@ -234,7 +234,7 @@ func means(runs [][]Row) []Row {
 	return out
 }
 
-// mean averages the runs of one method; constant fields come from the first run.
+// mean averages the runs of one method. Constant fields come from the first run.
 func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))
@@ -263,8 +263,8 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// beside runs works concurrently, as none keeps all processors busy, the last in the caller's goroutine. It
-// returns the first error, which ends the others. With one worker they run one after the other.
+// beside runs works concurrently, because no work keeps all processors busy. With one worker the works run
+// one after another. beside returns the first error, which cancels the remaining works.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -301,8 +301,8 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock for concurrent work: while n works run, it runs at 1/n of the usual speed, so that each
-// work counts only its share of the machine's time.
+// shared is a clock for concurrent work. While n works run, the clock runs at 1/n of the usual speed. So each
+// work counts only its fraction of the machine's time.
 type shared struct {
 	mu     sync.Mutex
 	works  int
@@ -332,7 +332,7 @@ func (s *shared) look() {
 	s.looked = now
 }
 
-// now returns the elapsed time; only differences are meaningful.
+// now returns the elapsed time. Only differences between two times are meaningful.
 func (s *shared) now() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

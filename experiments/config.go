@@ -28,24 +28,24 @@ const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
 	SampledKNN     = "pknn/sampled" // private k-NN: the nearest rows of a Poisson sample of the private rows vote
-	ReverseKNN     = "pknn/reverse" // every private row votes on the questions nearest to it
+	ReverseKNN     = "pknn/reverse" // every private row votes on the queries nearest to the row
 	DPSGD          = "dpsgd/linear"
 	NonPrivate     = "non-private"         // the model of DP-SGD without privacy
 	BoostedTrees   = "non-private/trees"   // boosted trees on all private rows
 	Majority       = "majority-class"      // always the most frequent class of the private rows
-	Plurality      = "ensemble/plurality"  // the teachers' plurality vote without noise, on the test rows
-	TrueLabels     = "student/true-labels" // the student on the pool's true labels for the same queries
+	Plurality      = "ensemble/plurality"  // plurality of the teachers' votes on the test rows, without noise
+	TrueLabels     = "student/true-labels" // student trained on the true labels of the same queries
 )
 
-// Methods of package stable, which release the exact plurality if it is far from changing. For the few
-// hundred queries of a comparison they are worse than noisy argmax.
+// Methods of package stable, which release the exact plurality if it is far from changing. For a few hundred
+// queries they are less accurate than noisy argmax.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods that run only if requested: every other mechanism that labels by votes alone.
+// OnRequest lists the methods that run only on request: all other mechanisms that label by votes alone.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -56,12 +56,12 @@ func OnRequest() []string {
 	return methods
 }
 
-// Methods lists the default methods; boosted trees run on tables only.
+// Methods lists the default methods. Boosted trees run only on tables.
 func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
 
-// voteMethods lists the methods that release labels by votes, in the order of the table.
+// voteMethods lists the methods that release labels by votes of teachers, in the order of the table.
 func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, OnRequest()...) }
 
 // ensembleMethods lists the methods that train teachers.
@@ -73,50 +73,49 @@ func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 // Config describes a comparison. Task, Epsilons, Delta and Key are required.
 type Config struct {
 	Task dataset.Task
-	// Epsilons are the targets, > 0 and different. Each is a separate run and budget for every private
-	// method.
+	// Epsilons are the targets, which must be positive and distinct. Every private method has a separate run
+	// and budget for each target.
 	Epsilons []float64
 	Delta    float64 // in (0, 1/number of private units)
 	Seeds    int     // independent runs; default 1
 	Methods  []string
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
-	// Features is one of features.Names(), for all methods. By default teachers use deskewed-hog for
-	// handwriting, hog for pictures and raw for tables, and DP-SGD the features of its recipe, part of which
-	// may be learned from private rows and is charged.
+	// Features is one of features.Names() for all methods. By default teachers use deskewed-hog for
+	// handwriting, hog for pictures and raw for tables. DP-SGD then uses the features of its recipe. A part
+	// of them may be learned from private rows, which is charged.
 	Features string
 	Teachers int // default depends on the number of private units
 	// Marginals draws the pool from noisy marginals of the private rows. Every method that uses the pool is
-	// charged for them. The ranges of Task must be declared.
+	// charged for the marginals. Task must have declared ranges.
 	Marginals bool
 	// Unit is the privacy unit of Task.Private.Units; default "record".
 	Unit string
 
-	// Curves enables [Row.Curve], which trains three more students for each ensemble method of the first
-	// seed.
+	// Curves enables [Row.Curve]. It trains three more students for each ensemble method of the first seed.
 	Curves bool
 
-	// Typical, if not nil, adds figures for a typical record beside the epsilon of DP-SGD.
+	// Typical, if not nil, adds figures for a typical record to the rows of DP-SGD.
 	Typical *typical.Config
 
-	// Key is the secret from which all randomness is derived.
+	// Key is the secret key for all randomness.
 	Key rng.Key
-	// Dir holds votes, checkpoints and ledgers, from which an interrupted run resumes. It must exist.
+	// Dir is an existing folder for votes, checkpoints and ledgers. An interrupted run resumes from them.
 	Dir string
 
 	Workers int // default GOMAXPROCS
-	// Progress is called from one goroutine at a time. Stages of concurrent work may alternate.
+	// Progress is called from one goroutine at a time. Stages of concurrent works may alternate.
 	Progress func(Progress)
 
-	// Cache stores expensive features of DP-SGD; if nil, they are computed for each model.
+	// Cache stores expensive features of DP-SGD. Without Cache, they are computed for each model.
 	Cache *features.Cache
 
 	units int             // number of units of Task.Private
 	named string          // Features as given; empty for the default of each method
-	drawn *drawn          // the pool drawn and paid for at one target; nil for another pool
+	drawn *drawn          // the drawn and charged pool of one target; nil for any other pool
 	hash  func() [32]byte // hash of Task, computed once
 }
 
-// point is a comparison at one of its targets.
+// point is a comparison at one target.
 type point struct {
 	Config
 	epsilon   float64
@@ -125,16 +124,16 @@ type point struct {
 	plans     *sync.Map            // plans of methods, each made once; see once
 }
 
-// Progress is the position of a run.
+// Progress is the state of a run.
 type Progress struct {
 	Stage       string
 	Done, Total int
 }
 
-// ErrConfig is matched by every error about a field of a Config; nothing was run.
+// ErrConfig matches every error about a field of a Config. Nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
-// Validate reports the first field that is missing or out of range, except Key and Dir. It reads only public
+// Validate reports the first field, except Key and Dir, that is missing or out of range. It reads only public
 // facts and the number of private rows, which may be too large for the teachers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
@@ -253,7 +252,7 @@ func fingerprint(l teachers.Learner) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate checkpoint 1: %T %+v", l, l))
 }
 
-// Identity is everything that a run depends on, except its key: the Settings of a [run.Identity].
+// Identity holds all inputs of a run except the key. It is the Settings of a [run.Identity].
 type Identity struct {
 	Data     string    `json:"data"`
 	Split    string    `json:"split"`
@@ -263,11 +262,11 @@ type Identity struct {
 	Seeds    int       `json:"seeds"`
 	Seed     string    `json:"seed,omitempty"` // for a seeded run
 	Learner  string    `json:"learner"`
-	// Features, Teachers and Methods as given; empty means the default.
+	// Features, Teachers and Methods are the given values; empty means the default.
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool is the source of the questions, and Ranges their ranges, if there are no public rows.
+	// Pool is the source of the queries if there are no public rows, and Ranges are their ranges.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`

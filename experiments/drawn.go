@@ -24,14 +24,14 @@ const (
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
 
-// drawn holds the payment for a pool at one target: the ledger of each method, by its name.
+// drawn holds the ledger of each method at one target. Each ledger is charged for the pool.
 type drawn struct {
 	epsilon float64
 	several bool // there are several targets
 	books   sync.Map
 }
 
-// take returns the ledger of a method, the first time; nil if there is none.
+// take returns the ledger of a method at the first call, and nil if there is none.
 func (d *drawn) take(method string) *paid {
 	if d == nil {
 		return nil
@@ -58,7 +58,7 @@ func (d *drawn) close() error {
 	return errors.Join(errs...)
 }
 
-// planMarginals returns the marginals from which the pool of a target is drawn, nil if none.
+// planMarginals returns the marginals for the pool of a target, or nil for any other pool.
 func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) {
 	if !c.Marginals {
 		return nil, nil
@@ -117,8 +117,8 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens the ledger of a method and charges all of its cost before anything is drawn: first the
-// marginals, then the method itself, whose cost depends on public numbers.
+// openCharged opens the ledger of a method and charges the whole cost before anything is drawn: first the
+// marginals, then the method, whose cost depends on public numbers.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -145,9 +145,9 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases the marginals under the ledger of every method that uses the pool, and draws the pool
-// from them. All ledgers pay for the same noise, as each holds the cost of one method. If no method pays, as
-// for non-private models alone, no row is read, and the pool comes from the declared ranges.
+// drawPool releases the marginals under the ledger of every method that uses the pool, and draws the pool.
+// Each ledger holds the cost of one method, so each ledger is charged for the same noise. If no method is
+// charged, no private row is read, and the pool is drawn from the declared ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
@@ -184,8 +184,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the column names of a drawn question, which the labels file contains, as only this run
-// has it. It is empty for other pools.
+// askedHeader returns the column names of a drawn query. The labels file contains the drawn queries, because
+// no other run has them. The names are empty for any other pool.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

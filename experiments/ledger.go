@@ -17,23 +17,23 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// release is a file that is released, and the key from which the noise of its mechanism comes.
+// release is a released file and the key for the noise of its mechanism.
 type release struct {
 	key  rng.Key
 	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
 }
 
-// paid is an open ledger, charged with the whole cost of a method.
+// paid is an open ledger that is charged with the whole cost of a method.
 type paid struct {
 	*run.Session
 	labels release // set before they are released
 }
 
-// open opens the ledger of one method in one run, and charges the labels and, if the pool is drawn, counts:
-// the marginals before them. The run's name covers its key, its data and, as bound, everything else that the
-// answers depend on: a repeated run is not charged again, and a run that would answer differently is refused.
-// The name is a pseudorandom function of the data under the secret key and reveals nothing about them.
-// Releases are repeated for the student that learns from them.
+// open opens the ledger of one method in one run and charges the labels. If counts are given, the marginals
+// of the pool are charged first. The run's name is a pseudorandom function of the data under the secret key,
+// and reveals nothing about the data. It also covers bound, which holds all other inputs of the answers. So a
+// repeated run is not charged again, and a run with other answers is refused. The student is trained on
+// repeated releases.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts *release) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
@@ -77,7 +77,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave charges a method and releases its labels. If the pool is drawn, its ledger is charged already.
+// leave charges a method and releases its labels. If the pool is drawn, the ledger is already charged.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
 	if p == nil {
@@ -119,18 +119,18 @@ func (c Config) subfolder(seed int) (string, error) {
 	return path, nil
 }
 
-// relation is the relation of every account in a comparison. The cost of votes is the same when a record is
-// replaced under its own unit id, but not the cost of DP-SGD, so both are stated for add/remove.
+// relation is the relation of every account in a comparison. Replacing a record under the same unit id costs
+// the same as add/remove for votes, but not for DP-SGD.
 const relation = accountant.AddRemove
 
-// claimOf returns the cost of an event at delta by the tightest accountant, which requires that everything
-// was reserved before the first draw.
+// claimOf returns the cost of an event at delta by the tightest accountant. Everything must be reserved
+// before the first draw.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	return claim, wrapped(err)
 }
 
-// wrapped returns err as an error of this package, nil if it is nil.
+// wrapped returns err as an error of this package, or nil.
 func wrapped(err error) error {
 	if err != nil {
 		return fmt.Errorf("experiments: %w", err)

@@ -18,9 +18,8 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and scores them on the
-// test rows of the comparison; the pool is only for students. It returns a row for each target and, for
-// images, one for the model without privacy, over all seeds.
+// runDPSGD trains the models of `pate dpsgd` by its recipes on the private rows and scores them on the test
+// rows. The pool is not used. It returns a row for each target and, for images, a row without privacy.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error
@@ -167,9 +166,9 @@ func majority(labels []int, classes int) int {
 	return slices.Index(rows, slices.Max(rows))
 }
 
-// penalised is logistic regression at its optimum. Its penalty is one over the number of rows, or a larger
-// penalty that predicts held-out rows better beyond chance. With many columns and classes the smallest
-// penalty fits the label noise, and a weak model would understate accuracy without privacy.
+// penalised is logistic regression at its optimum. The penalty is one over the number of rows, unless a
+// larger penalty predicts held-out rows significantly better. With many columns and classes the smallest
+// penalty fits the label noise, and the result would understate the accuracy without privacy.
 type penalised struct {
 	units []string // of the rows; all rows of a unit are held out together
 }
@@ -196,8 +195,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose returns the smallest penalty, or a larger one that is right more often, by two standard deviations,
-// on the rows on which the two differ.
+// choose returns the smallest penalty. It returns a larger penalty if that is right more often by two
+// standard deviations, on the rows on which the two models differ.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -221,7 +220,7 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better reports whether predictions are better than others beyond chance.
+// better reports whether predictions are significantly better than the earlier predictions.
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// neighbourMethods lists the methods that label by private rows near a question, without teachers.
+// neighbourMethods lists the methods in which private rows near a query vote, without teachers.
 func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN} }
 
 // neighbourPlan plans a method from the numbers of units and classes, the size of the pool and the budget.
@@ -38,7 +38,7 @@ func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, e
 	})
 }
 
-// runNeighbours releases labels by private rows near the questions and trains a student on them.
+// runNeighbours releases labels by votes of private rows near the queries, and trains a student.
 func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
 	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
@@ -77,8 +77,8 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries returns the pool rows that a plan asks, chosen by their features alone: all rows, or the
-// rows chosen like for students.
+// neighbourQueries returns the pool rows for a plan: all rows, or the rows chosen as for students. The choice
+// uses only features.
 func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepared, method string, seed int) ([]int, error) {
 	if plan.Questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)
@@ -111,7 +111,7 @@ func (c point) releaseNeighbours(
 	return labels, err
 }
 
-// labelsFile returns the released labels, with what was asked if the pool is drawn.
+// labelsFile returns the released labels, with the queries themselves if the pool is drawn.
 func (c point) labelsFile(queries []int, released nearby.Labels) table.Table {
 	names := make([]string, len(queries))
 	for q, pool := range queries {

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// Outline is the plan of a comparison with estimates of time and memory. It depends on public numbers only:
+// Outline is the plan of a comparison with estimates of time and memory. It depends only on public numbers:
 // shapes, targets, methods and processors.
 type Outline struct {
 	Schema  string  `json:"schema"`

@@ -21,8 +21,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ensemble holds the votes of the teachers of one run: first on the pool rows asked at any target, then on
-// the test rows.
+// ensemble holds the votes of the teachers of one run, on the queries of all targets and on the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
 	asked   int // number of rows before the test rows
@@ -37,7 +36,7 @@ type poll struct {
 	rows    []int // index of each query in the votes
 }
 
-// runPolls trains the teachers of one run and collects their votes, on disk before any question.
+// runPolls trains the teachers of one run and writes their votes to disk before any label is released.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))

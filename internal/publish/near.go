@@ -103,7 +103,7 @@ func (n *near) release(ctx context.Context) (*Report, error) {
 	return r, n.report(r, labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile)
 }
 
-// label charges the plan and releases the labels. The key, the private rows and the plan identify the run.
+// label charges the plan and releases the labels. Key, private rows, plan and queries identify the run.
 func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int) error {
 	n.Progress("labels", 0, 1)
 	defer n.Progress("labels", 1, 1)
