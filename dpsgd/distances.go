@@ -41,9 +41,9 @@ type Distances struct {
 	// only the distances of later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances per step, and is at least 2. The default takes less than a tenth of
-	// the time of a usual step. The default is a 16th of the expected batch size, at most 128, or for Records
-	// a 256th, at most 16.
+	// Most bounds the number of distances per step, and is at least 2. The default is a 16th of the expected
+	// batch size, at most 128. For Records it is a 256th, at most 16. By default, measuring takes less than a
+	// tenth of the time of a usual step.
 	Most int
 }
 

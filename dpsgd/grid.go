@@ -107,7 +107,7 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	group := groupingOf(parameters)
 	limit, pieces := float64(group.limit), math.Ceil(float64(group.limit)/float64(group.rows))
 	root := math.Sqrt(float64(parameters))
-	// The two larger cases: a contribution of norm 1 with its float error, and the roundings in units.
+	// The two larger cases of the proof: a contribution of norm 1 with float errors, and roundings in units.
 	const one = 1 + 0x1p-20
 	norms := [2]float64{one * (1 + 2*gamma*limit), one * (1 + gamma*limit)}
 	roundings := [2]float64{pieces * root, (pieces + limit + 1) / 2 * root}

@@ -84,7 +84,7 @@ const (
 	// led by at most 1.25 % (3.6 standard errors), but lost 1.4 points of accuracy. On Fashion-MNIST it led
 	// by 1.9 to 7.3 % and gained 1.8 to 3.3 points.
 	favouriteLead = .015
-	// If the mean does not lead by firstLead after firstFolds folds, the favourite is kept.
+	// If the mean does not lead by the fraction firstLead after firstFolds folds, the favourite is kept.
 	firstFolds = 2
 	firstLead  = favouriteLead / 3
 )

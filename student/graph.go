@@ -20,8 +20,8 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// localScale is the index of the neighbour whose distance is the unit of length around a row (Zelnik-Manor
-// and Perona 2004, who also use the 7th).
+// Distances around a row are relative to the distance of the row's localScale-th neighbour (Zelnik-Manor and
+// Perona 2004, who also use the 7th).
 const localScale = 7
 
 // The pool stores the candidates·k nearest rows of each row. When the metric changes, the new k nearest rows

@@ -19,7 +19,7 @@ import (
 const MaxSpread = 10_000
 
 // Learner trains students of one pool. It computes the public part once. It is immutable. Methods may be
-// called concurrently if Progress allows this.
+// called concurrently if Progress may.
 type Learner struct {
 	x      Matrix
 	rows   []int // rows of x over which labels are spread
@@ -31,7 +31,7 @@ type Learner struct {
 
 // LearnerConfig configures a [Learner].
 type LearnerConfig struct {
-	// Images reports whether rows are features of images, where similar rows share a class. It selects
+	// Images means that rows are features of images, so that similar rows share a class. It selects
 	// [ImageCandidates] instead of [TableCandidates].
 	Images   bool
 	Labelled []int          // rows that already have labels; at most [MaxSpread] are used
@@ -69,8 +69,8 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
-// ProjectPool returns Project of all pool rows. If labels are spread over the whole pool, it is already
-// computed. The caller must not change the result.
+// ProjectPool returns the projections of all pool rows. They are computed already if labels are spread over
+// the whole pool. The caller must not change the result.
 func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil

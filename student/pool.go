@@ -38,7 +38,7 @@ type Progress struct {
 const maxRows = 200_000
 
 // Pool is the part of a student that needs public rows and no labels. It is immutable. Methods may be called
-// concurrently if Progress allows this.
+// concurrently if Progress may.
 type Pool struct {
 	config     Config
 	projection *projection

@@ -13,9 +13,9 @@ var errSingular = errors.New("student: kernel ridge: system is not positive defi
 
 const (
 	// The kernel is exp(-ridgeWidth·|a-b|²/width), where width is the graph's mean squared distance to the
-	// last neighbour. ridgeLambda is the ridge in the kernel's norm. ridgeFloor is a ridge in the plain norm,
-	// relative to the mean diagonal, against float32 rounding. All were chosen on the development split of
-	// public MNIST. A factor of 2 in ridgeWidth or ridgeLambda costs less than .001.
+	// last neighbour. The penalty in the kernel's norm is ridgeLambda. Against float32 rounding, ridgeFloor
+	// is a penalty in the Euclidean norm, relative to the mean diagonal. All were chosen on the development
+	// split of public MNIST. A factor of 2 in ridgeWidth or ridgeLambda costs less than .001.
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5

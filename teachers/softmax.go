@@ -25,8 +25,8 @@ type Softmax struct {
 	Iterations int     // maximum number of steps, 0 means 100
 }
 
-// gradientTolerance ends the descent. It is relative to the gradient at zero. Smaller gradients do not change
-// predictions, and float32 products are exact only to about 1e-6.
+// The descent ends at a gradient of gradientTolerance times the gradient at zero. Smaller gradients do not
+// change predictions, and float32 products are exact only to about 1e-6.
 const gradientTolerance = 1e-4
 
 func (Softmax) Reproducible() bool { return true }

@@ -28,8 +28,8 @@ type Config struct {
 	// created with mode 0700. With "" no votes are saved. Only one process may use a folder, except for calls
 	// of [TrainPart] for different parts. The files are as secret as the data.
 	Checkpoint string
-	// Fingerprint identifies the run in the checkpoint. It must be a hash of everything that shapes a teacher
-	// and that Train cannot see, such as the learner and its parameters.
+	// Fingerprint identifies the run in the checkpoint. It must be a hash of everything that determines a
+	// teacher and is not an argument of Train, such as the learner's parameters.
 	Fingerprint [32]byte
 
 	// Progress, if set, is called after every finished or resumed teacher. Calls are not concurrent, and done

@@ -23,7 +23,7 @@ func comparing(c *Chapter) {
 	c.exercise("tpr", 0.02, func() float64 { return 100 * math.Exp(2) * 0.01 })
 }
 
-// task is small data for both methods: private rows, public rows, test rows.
+// task holds small data for comparing PATE and DP-SGD: private, public and test rows.
 type task struct {
 	private, public, test dpsgd.Data
 	teachers, labels      int

@@ -22,7 +22,7 @@ func composition(c *Chapter) {
 	c.exercise("moments", 0.01, func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) })
 }
 
-// answersOf returns the number of answers, whose logarithm is the knob's value.
+// answersOf returns the number of answers. The knob decade holds the logarithm to base 10.
 func answersOf(r *reader) float64 { return math.Round(math.Pow(10, r.number("decade"))) }
 
 func sampledStep(q, noise float64) accountant.Event {

@@ -100,7 +100,7 @@ func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }
 
-// Part returns 16 hexadecimal digits of the HMAC of a votes hash. They identify a part of the votes.
+// Part returns 16 hexadecimal digits of the HMAC of a votes hash, which identify the votes of a part.
 func (s Salt) Part(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }

@@ -38,7 +38,7 @@ func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether golearn provides the learner. It is then too slow for thousands of features.
+// OfGolearn reports whether golearn provides the learner, which is then too slow for thousands of features.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
