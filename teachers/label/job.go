@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. Config is the caller's until plan replaces the setting and the votes.
+// job is a run of labels. plan replaces the Setting and the Votes of Config.
 type job struct {
 	Config
 	predictions string // hash of the predictions file

@@ -107,7 +107,7 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// end writes the labels of those forms that need the number of labels first.
+// end writes the labels of the forms that need the number of labels first.
 func (w *labelWriter) end() error {
 	switch w.form {
 	case NPY:
@@ -118,8 +118,8 @@ func (w *labelWriter) end() error {
 	return w.flush() // for no queries, this writes the heading
 }
 
-// countLabels counts the labels of a file in any form and calls each for every label. For other content it
-// counts 0: the caller then finds that the file's hash differs from the ledger's.
+// countLabels counts the labels of a file in any form, and calls each for every label. For other content the
+// counts are 0. The caller then finds that the file's hash differs from the hash in the ledger.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {

@@ -19,21 +19,21 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Pilot is a noisy number that is released before a plan. It is the mean of the queries' largest vote counts,
-// rounded down, plus discrete Gaussian noise. All fields are public.
+// Pilot is a noisy mean that is released before a plan. It is the mean over queries of the largest vote
+// count, rounded down, plus discrete Gaussian noise. All fields are public.
 type Pilot struct {
 	Sigma      float64 // parameter of the noise, in votes
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger
-	Released   int64   // 0 before the release, like the following
-	Share      float64 // estimated mean share of the teachers who vote for the largest class of a query
-	LeastShare float64 // lower bound of that mean, which holds with a probability of 99 %
+	Released   int64   // Released, Share and LeastShare are 0 before the release
+	Share      float64 // estimated mean fraction of teachers who vote for the largest class of a query
+	LeastShare float64 // lower bound on this mean with probability 99 %
 }
 
 // PilotBudget is the fraction of the remaining budget that a pilot takes. The fraction is of the Rényi
 // divergence, which is proportional to 1/σ².
 const PilotBudget = 0.05
 
-// PilotBlind describes for users what a pilot does not show.
+// PilotBlind describes the limits of a pilot for users.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
 // pilotQuantile is the standard normal quantile of 99 %.
@@ -54,8 +54,8 @@ func (p *Pilot) read(teachers, classes int) {
 	p.Share, p.LeastShare = min(share(votes+0.5), 1), share(votes-pilotQuantile*p.Sigma)
 }
 
-// draw draws the noise and sets Released. The sensitivity is 1: one teacher changes each largest count by at
-// most 1, so also their mean, and the mean rounded down.
+// draw draws the noise and sets Released. One teacher changes each largest count by at most 1. So the mean
+// and the rounded mean change by at most 1, and the sensitivity is 1.
 func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
 	noise, err := rng.NewDiscreteGaussian(p.Sigma)
 	if err != nil {
@@ -95,7 +95,7 @@ type pilotFile struct {
 	Releasable bool     `json:"releasable"`
 }
 
-// errPlanned stops a pilot because the ledger has a run of the labels already.
+// errPlanned stops a pilot because the labels already have a run in the ledger.
 var errPlanned = errors.New("label: the labels are planned already")
 
 // piloted releases the pilot, or reads the file of the recorded pilot. It leaves j.pilot nil if the ledger
@@ -181,8 +181,8 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns the identity of a new pilot. It refuses a pilot if no result could lead to a plan, even if
-// all teachers always agreed.
+// newPilot returns the identity of a new pilot. It refuses a pilot if no plan would fit even for teachers
+// that always agree.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (identity, error) {
 	if j.account.Mode != ledger.Filter {
 		return identity{}, &fault.Error{What: "a pilot needs a ledger of mode filter",

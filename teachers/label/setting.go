@@ -57,7 +57,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run over budget. The error has the number of queries that would fit instead.
+// try refuses a run over budget. The error contains the number of queries that would fit.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
