@@ -196,8 +196,8 @@ func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating boo
 	return false
 }
 
-// inside returns additive noise or a PureDP event that dominates Event. same reports whether both cost the
-// same.
+// inside returns additive noise or a PureDP event that dominates Event. same reports whether the costs are
+// equal.
 func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
 	if inner, same = sampledAs(e.Event); inner != nil {
 		return inner, same, nil

@@ -166,7 +166,7 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences to a noise source with the given seeded and key. key may be "".
+// noiseDiffers lists the differences between the noise source of id and another noise source. key may be "".
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

@@ -134,7 +134,7 @@ type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only valid relation, or 0 for both. Neighbours must not change another record's model.
+	// relation is the only relation under which a changed record does not move other records, or 0 for both.
 	relation accountant.Relation
 }
 

@@ -217,7 +217,7 @@ func (s *states) step(weights []float64, i int) (over, under []float64) {
 	return over, under
 }
 
-// restart returns weights of total mass for new threshold noise.
+// restart returns the weights of new threshold noise, scaled to a total of mass.
 func (s *states) restart(mass float64) []float64 {
 	out := make([]float64, len(s.weights))
 	for k, w := range s.weights {

@@ -159,8 +159,8 @@ func (c *chain) tooMuch(epsilon float64) string {
 }
 
 // claimOfSeal checks the epsilon of a seal. It returns the larger of the seal and the epsilon that this
-// version proves (see "File" in the package comment). Errors: a seal that is below the floor or more than
-// claimSlip below the proven epsilon, or any lower seal if Rényi divergences prove it.
+// version proves (see "File" in the package comment). Errors: a seal that is not plausible, a lower seal if
+// one epsilon is by Rényi divergences, and any other epsilon on a ledger of ByRDP.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {

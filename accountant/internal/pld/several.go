@@ -55,8 +55,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta.
-// Lattices have at most most points. The result has loss 0 if nothing is certified.
+// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. most
+// bounds the points of a lattice. The result has loss 0 if nothing is certified.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)

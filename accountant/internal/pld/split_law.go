@@ -237,7 +237,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of sums small ratios. Their number is small. If biased is set, masses are weighted by one of the ratios.
+// of sums as many small ratios as the parameter small. If biased is set, one ratio is also a weight.
 func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(small), biased}
 	if s := l.sums[key]; s != nil {

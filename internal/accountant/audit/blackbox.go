@@ -124,7 +124,7 @@ type outcome[O comparable] struct {
 	counts [2]int
 }
 
-// learn chooses the event to test. swapped reports that the event is more probable on the second input. It
+// learn chooses the event to test. swapped reports that the event is more probable on the second input. learn
 // uses Wilson's limits, which are fast. The choice need not be optimal.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)

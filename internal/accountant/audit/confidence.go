@@ -106,8 +106,8 @@ func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 // tests both directions. accuracy in [0, 1e-3] is the relative error of the probabilities. No true claim is
 // refuted.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)). The bound exceeds the claim if and only
-// if the hockey-stick divergence at the claim's epsilon exceeds its delta.
+// The bound is the maximum over events S of log((P(S) - delta)/Q(S)). It exceeds the claim's epsilon if and
+// only if the hockey-stick divergence at this epsilon exceeds the claim's delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err

@@ -159,7 +159,7 @@ func (a *Account) addUnseen(s Step, times int) error {
 	return nil
 }
 
-// count counts steps with squared distances up to largest. It refuses more than the planned number of steps.
+// count updates the counters of steps and distances. More than the planned number of steps is an error.
 func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")

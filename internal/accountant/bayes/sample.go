@@ -10,8 +10,8 @@ import (
 // lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
 const lanes = 32
 
-// Terms of a moment below the fraction negligible are omitted. An omitted term changes a cost by at most
-// 1e-20 for each of about 10^3 terms and 10^6 distances.
+// Terms of a moment below the fraction negligible are omitted. An omitted term raises a cost by at most
+// 1e-20, for each of about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
 // block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. s is the reference, a
