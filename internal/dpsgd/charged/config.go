@@ -82,7 +82,7 @@ func (c Config) Validate() error {
 	if c.SecondNoise > 0 && (!(c.Ridge > 0) || math.IsInf(c.Ridge, 0)) {
 		return fmt.Errorf("charged: Config.Ridge is %g, must be positive", c.Ridge)
 	}
-	// The releases check all other requirements.
+	// The configurations of the releases check all other requirements.
 	for _, m := range c.releases() {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("charged: %w", err)

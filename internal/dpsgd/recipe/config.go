@@ -25,8 +25,8 @@ type Config struct {
 	Seeds int     // number of independent runs of each plan; default 1
 	Unit  string  // name of the protected unit; default "record"
 	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped. It is public, at most
-	// dpsgd.MaxRows, and by default 1, the first row. Of more rows, a unit keeps the rows with the smallest
-	// hashes under Key. A unit contributes one clipped vector to a step (see [dpsgd.Data]).
+	// dpsgd.MaxRows, and by default 1, the first row. If a unit has more rows, it keeps the rows with the
+	// smallest hashes under Key. A unit contributes one clipped vector to a step (see [dpsgd.Data]).
 	RowsPerUnit int
 	// Records is the public number of units, which determines sampling, noise and steps. The default is the
 	// actual number of private units, which the run then makes public.
@@ -35,7 +35,7 @@ type Config struct {
 	// neither epsilon nor noise, the least noise that fits the remaining budget is used.
 	Shared *Shared
 
-	// Typical, if not nil, configures figures of a typical record in addition to epsilon.
+	// Typical, if not nil, configures Bayesian figures about a typical record, in addition to epsilon.
 	Typical *typical.Config
 
 	// Rows, if not nil, is the schema of the rows, fitted on public rows. It is saved with the model.

@@ -260,7 +260,7 @@ func tableRate(c dpsgd.Config, records, columns int, epsilon float64) float64 {
 }
 
 // unprotected returns the training without privacy for columns of standard deviation 1. Images have long rows
-// and use batches of an eighth of the size. Without noise, twice the steps of half the length learn as much.
+// and use an eighth of the batch size. Without noise, twice the steps of half the length learn as much.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

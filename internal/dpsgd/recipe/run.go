@@ -191,7 +191,7 @@ func (j *job) save(s state) error {
 const Schema = "pate.dpsgd/1"
 
 // Result holds the rows of a run, one per plan. The command line guarantees its JSON form. Running times and
-// figures of a typical record are uncharged functions of private data. [Result.WithoutTimes] omits both.
+// Bayesian figures are uncharged functions of private data. [Result.WithoutTimes] omits both.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -217,7 +217,7 @@ type Result struct {
 	Note       string       `json:"note,omitempty"`
 }
 
-// WithoutTimes returns a copy without running times and figures of a typical record.
+// WithoutTimes returns a copy without running times and Bayesian figures.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -227,7 +227,7 @@ func (r *Result) WithoutTimes() *Result {
 	return &out
 }
 
-// Typical returns the figures of a typical record for every row, or nil if there are none.
+// Typical returns the Bayesian figures about a typical record for every row, or nil if there are none.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
@@ -281,7 +281,7 @@ type Row struct {
 	Curve           []Point              `json:"curve,omitempty"` // accuracy against spent budget, first seed
 	Name            string               `json:"name"`            // in file names
 	typical.Figures                      // of the training alone
-	// Predicted are the classes of the test rows, of each run; they stay out of the JSON form.
+	// Predicted holds the predicted classes of the test rows for each run. The JSON form omits it.
 	Predicted [][]int `json:"-"`
 }
 
