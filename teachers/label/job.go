@@ -119,10 +119,10 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 			return fmt.Errorf("label: %w", err)
 		}
 		if most := int64(j.Votes.Teachers()) / 2; need > most {
-			return &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can",
+			return &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs a distance of %d moved votes, and %d teachers give at most %d",
 				j.s.s.Mechanism, need, j.Votes.Teachers(), most),
-				Why: "its noise and threshold, at this budget, are above what agreement can reach; nothing was charged",
-				Fix: "raise epsilon, ask fewer queries, allow fewer failures, or take a noisy argmax"}
+				Why: "at this budget, noise and threshold are too large even for a unanimous vote; nothing was charged",
+				Fix: "raise epsilon, ask fewer queries, allow fewer failures, or use a noisy argmax"}
 		}
 	}
 	return j.s.try(ctx, before)
@@ -132,8 +132,8 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail",
-			Why: j.Setting.Mechanism + " releases what it should not with a small probability",
-			Fix: "choose another ledger, made for it or with a failure delta"}
+			Why: j.Setting.Mechanism + " fails with a small probability",
+			Fix: "choose another ledger, made for this mechanism or with a failure delta"}
 	}
 	return nil
 }

@@ -271,7 +271,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 				c.Seed = &seed
 			}
 			if form == NPY {
-				require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "an array has no mark")
+				require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "a .npy file cannot be marked")
 				require.NoFileExists(t, c.Ledger)
 				continue
 			}

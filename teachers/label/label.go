@@ -114,7 +114,7 @@ func (j *job) check() error {
 	case s.d.Predicts != (j.Predictions != ""):
 		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
 	case s.d.Predicts && j.Votes.Teachers() == 0:
-		return &fault.Error{What: "the number of teachers is not known", Why: "predictions are turned into their votes", Fix: "state it"}
+		return &fault.Error{What: "the number of teachers is not known", Why: "predictions are converted to votes of the teachers", Fix: "give this number"}
 	case s.d.Predicts:
 		j.predictions, err = checkPredictions(j.Predictions, j.Votes.Classes(), j.Votes.Total())
 	}
@@ -137,8 +137,8 @@ func (c Config) checkPlaces() error {
 	case c.Votes.Queries() == 0:
 		return &fault.Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
 	case (c.Seed != nil || len(c.Account.Waived) > 0) && FormOf(c.Out) == NPY:
-		return &fault.Error{What: "an array has no mark that its labels must not be released",
-			Why: "every output of a run with a seed, or for which a refusal was waived, has one",
+		return &fault.Error{What: "a .npy file cannot be marked as not releasable",
+			Why: "every output of a run with a seed or a skipped check has this mark",
 			Fix: "write .csv, .jsonl or .parquet"}
 	}
 	out, err := filepath.Abs(c.Out)

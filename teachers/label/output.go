@@ -231,7 +231,7 @@ func numbersOf(names []string) []int {
 	return numbers
 }
 
-var errForm = errors.New("it is no file of labels")
+var errForm = errors.New("it is not a file of labels")
 
 // ReadCSV returns a reader that converts labels of any form to CSV. CSV and unrecognised content pass through
 // unchanged. It reads at most 256 MiB of other forms.

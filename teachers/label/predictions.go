@@ -138,8 +138,8 @@ func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {
 		err = &fault.Error{What: r.path + " was changed while it was read",
-			Why: "the labels would be those of other predictions",
-			Fix: "restore it and run the command again, at no further cost"}
+			Why: "the labels would belong to other predictions",
+			Fix: "restore the file and run the command again, at no further cost"}
 	}
 	return err
 }

@@ -146,9 +146,9 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 	if n, err := book.Fits(ctx, e); err != nil || n == 0 {
 		return wideSetting, err
 	}
-	return s, &fault.Error{What: "no noise that leaves anything of the votes fits what is left of the budget",
-		Why: fmt.Sprintf("%s would need more than all teachers agreeing", s.s.Mechanism),
-		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
+	return s, &fault.Error{What: "no useful noise fits the remaining budget",
+		Why: fmt.Sprintf("with such noise, %s would release nothing even if all teachers agreed", s.s.Mechanism),
+		Fix: "ask fewer queries, allow fewer failures, or use a noisy argmax"}
 }
 
 type answerFunc func(batch) ([]aggregate.Answer, error)

@@ -239,9 +239,9 @@ func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 func (f compareFlags) task() (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
-		return dataset.Task{}, &shell.CommandError{Code: shell.ExitUsage, What: fmt.Errorf("--pool %s without --ranges", f.pool),
-			Why: "without public rows the values of every column are known from what you declare alone, never from private rows",
-			Fix: "declare them: --ranges FILE, a line like age,17..90 or sex,Female,Male for each column", Topic: "data"}
+		return dataset.Task{}, &shell.CommandError{Code: shell.ExitUsage, What: fmt.Errorf("--pool %s needs --ranges", f.pool),
+			Why: "without public rows, only your declaration gives the values of a column, never private rows",
+			Fix: "give --ranges FILE, with a line like age,17..90 or sex,Female,Male for each column", Topic: "data"}
 	case !f.drawnPool() && f.ranges != "":
 		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s is for --pool %s or %s", f.ranges, experiments.PoolNone,
 			experiments.PoolMarginals))

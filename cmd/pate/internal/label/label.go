@@ -73,16 +73,16 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	case d.Predicts && !given("predictions"):
 		return s, shell.Usagef("mechanisms", "--mechanism %s needs --predictions", d.Name)
 	case !d.Predicts && given("predictions"):
-		return s, shell.Usagef("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
+		return s, shell.Usagef("mechanisms", "--predictions is for mechanisms that compare votes with predictions, not %s", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
 		return s, shell.Usagef("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
 	case f.piloted && given("mode") && f.mode == "reserved":
 		return s, shell.Usagef("mechanisms", "--mode reserved: a pilot needs --mode filter, because the labels are charged after its "+
 			"release; give --teacher-accuracy, or --pilot no")
 	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode") || f.piloted):
-		return s, shell.Usagef("privacy", "--accountant pld: privacy loss distributions are no filter; they claim with --mode reserved")
+		return s, shell.Usagef("privacy", "--accountant pld needs --mode reserved: privacy loss distributions do not bound a filter")
 	case f.pool == "":
-		return s, shell.Usagef("votes", "--pool is empty: it names the public data set that the queries come from")
+		return s, shell.Usagef("votes", "--pool is empty: give the name of the public data set that contains the queries")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
 		return s, shell.Usagef("privacy", "--epsilon %v: must be a finite number above 0", f.epsilon)
 	}
@@ -189,7 +189,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if result.Answered == 0 {
 		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"),
 			Why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
-			Fix: "raise --epsilon or, of confident and interactive, lower --threshold, with other queries"}
+			Fix: "ask other queries with a larger --epsilon or, for confident and interactive, a lower --threshold"}
 	}
 	return nil
 }
@@ -212,15 +212,15 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	if errors.As(err, &over) {
 		e := &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError, Topic: "privacy",
 			Why: "the worst case of all queries is charged before the first answer; nothing was charged or written",
-			Fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries)}
+			Fix: fmt.Sprintf("ask at most %d --queries, add noise, omit the noise flags, or cap --answers if the mechanism may decline", over.Queries)}
 		_, refusals := c.Setting.Values["failures"]
 		switch {
 		case over.Queries > 0:
 		case refusals:
 			e.Why = "the worst case is charged before the first answer; nothing was charged or written"
-			e.Fix = "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta"
+			e.Fix = "allow fewer --failures, add noise and threshold, omit both, or keep more of delta with --failure-delta"
 		default:
-			e.Fix = "not even one query fits: add noise, or omit --mechanism and its noise to get a plan"
+			e.Fix = "no query fits the budget: add noise, or omit --mechanism and its noise to get a plan"
 		}
 		return e
 	}

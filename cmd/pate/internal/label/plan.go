@@ -101,7 +101,7 @@ func (f *labelFlags) public(v *votes.Source) plan.Public {
 // plan configures c to choose mechanism, noise and queries from public values. The user confirms the plan.
 func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
 	if c.Votes.Teachers() < 2 {
-		return shell.Usagef("votes", "--teachers is needed for a plan: the file does not show how many there are")
+		return shell.Usagef("votes", "--teachers is needed for a plan: the file does not show the number of teachers")
 	}
 	c.Plan = &label.Planning{Public: f.public(c.Votes), Goal: plan.Goal{MinAccuracy: f.minAccuracy}}
 	if !f.force.has(waiveFew) {
@@ -198,7 +198,7 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	}
 	in, ok := cmd.InOrStdin().(*shell.Input)
 	if !ok || !in.Terminal() {
-		return shell.Usagef("mechanisms", "--yes is needed: what is described above spends budget that cannot be had back; or give a --mechanism")
+		return shell.Usagef("mechanisms", "--yes is needed, because the charge described above cannot be undone; or give --mechanism")
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -314,9 +314,9 @@ func (w *waivers) Set(list string) error {
 		case slices.Contains(waivable, word):
 			*w = append(*w, word)
 		case word == "shape" || word == "transposed":
-			return errors.New("the shape is not waived: confirm it with --teachers N, or give --transpose")
+			return errors.New("--force does not accept the shape: confirm the shape with --teachers N, or give --transpose")
 		case word == "true" || word == "false" || word == "all":
-			return fmt.Errorf("name what is waived: %s", strings.Join(waivable, ", "))
+			return fmt.Errorf("name the checks to skip: %s", strings.Join(waivable, ", "))
 		default:
 			return shell.Take("one", waivable...).Check(word)
 		}
@@ -340,7 +340,7 @@ func (w waivers) withheld() []string {
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {
-			return shell.Usagef("votes", "%q is no file of votes: waivers stand behind an equals sign, --force=%s", arg, arg)
+			return shell.Usagef("votes", "%q is not a file of votes: write --force=%s with an equals sign", arg, arg)
 		}
 	}
 	return nil

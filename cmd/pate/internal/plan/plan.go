@@ -93,7 +93,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy,
 			Queries: f.queries, Accountant: by})
 		if errors.Is(err, plan.ErrNoPlan) {
-			return shell.InputError(err, "no mechanism and no number of queries tried is that accurate within that budget",
+			return shell.InputError(err, "within this budget, no mechanism and number of queries that was tried is so accurate",
 				"raise --epsilon, lower --min-accuracy, or have more teachers", "privacy")
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	rules := []error{
 		shell.If(reverse && given("epsilon"), "give --epsilon for a plan or --mechanism for the cost of a setting, not both"),
 		shell.If(!reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)),
-			"--epsilon %v: give a finite number above 0, or give --mechanism to compute epsilon", f.epsilon),
+			"give --epsilon, a finite number above 0, or give --mechanism to compute epsilon"),
 	}
 	if err := f.checkVotes(cmd, args, "pate plan needs a votes file or, for synthetic votes, --teacher-accuracy (or "+
 		"--simulate-accuracy) or --calibrate-on", rules...); err != nil {
@@ -171,7 +171,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			return nil, err
 		}
 		if teachers == 0 {
-			return nil, shell.Usagef("mechanisms", "--teachers is required: how many teachers vote")
+			return nil, shell.Usagef("mechanisms", "--teachers, the number of teachers, is required")
 		}
 		if err := shell.CheckDelta(g.Delta, teachers, "teachers"); err != nil {
 			return nil, err

@@ -60,15 +60,15 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		shell.If(drawn && (f.Public != "" || !pate),
 			"--pool %s is for teachers that vote without public rows: give it without --public and --method", f.pool),
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
-			"values are known from what you declare alone, never from private rows", f.pool),
+			"only your declaration gives the values of a column, never private rows", f.pool),
 		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals),
 		shell.Positive(true, "epsilon", f.epsilon),
 		shell.If(!pate && f.size == 0, "--method %s needs --size N, a public approximate number of units in PRIVATE, "+
-			"from which noise and sampling follow; or say --method pate", f.method),
+			"which determines noise and sampling; or use --method pate", f.method),
 		shell.If(f.method != publish.DPSGD && given("rows-per-unit"),
 			"--rows-per-unit needs --method dpsgd; other methods use all rows of a unit"),
 		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1),
-			"--teacher-accuracy and --min-accuracy must lie between 0 and 1"),
+			"--teacher-accuracy must be in [0, 1), --min-accuracy in (0, 1)"),
 		shell.CheckTeachers(given, f.teachers, f.size),
 	}
 	if !pate {
@@ -184,7 +184,7 @@ func print(g *shell.Globals, r *publish.Report) error {
 	if r.Released == 0 {
 		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"),
 			Why: "the teachers never agreed clearly enough for this noise, so there is no student; the budget is spent",
-			Fix: "raise --epsilon with another --out, or have more private rows", Topic: "mechanisms"}
+			Fix: "raise --epsilon with another --out, or use more private rows", Topic: "mechanisms"}
 	}
 	return nil
 }
