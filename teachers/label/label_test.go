@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 		"relation":         {func(c *Config) { c.Expect.Relation = accountant.ReplaceOne }, "relation is add_remove, not replace_one"},
 		"mode":             {func(c *Config) { c.Expect.Mode = new(ledger.Mode) }, "mode is filter, not reserved"},
 		"pool":             {func(c *Config) { c.Pool = strings.Repeat("x", 257) }, "too long"},
-		"large delta":      {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
+		"large delta":      {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "must be below 1/25"},
 		"out is ledger":    {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
 		"no folder":        {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "does not exist"},
 		"no id":            {func(c *Config) { require.NoError(t, os.Remove(run.IDFile(c.Ledger))) }, "is missing"},

@@ -296,7 +296,7 @@ func TestPilotIsRefusedBeforeItsCharge(t *testing.T) {
 		"mode filter":     func(c *Config) { c.Account.Mode = ledger.Reserved },
 		"too little":      func(c *Config) { c.Account.Epsilon = 0.3 },
 		"exists already":  func(c *Config) { testkit.Write(t, c.Out, "mine") },
-		"not below":       func(c *Config) { c.Account.Delta = 0.1 },
+		"must be below":   func(c *Config) { c.Account.Delta = 0.1 },
 		"not by a caller": func(c *Config) { c.Plan.Pilot = func(Pilot, bool) error { return fmt.Errorf("not by a caller") } },
 	} {
 		t.Run(name, func(t *testing.T) {
