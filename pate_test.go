@@ -235,7 +235,7 @@ func TestPublishRefuses(t *testing.T) {
 		want   string
 	}{
 		"budget":    {func(o *pate.PublishOptions) { o.Epsilon, o.MinAccuracy = 0.3, 0.9 }, "nothing was charged"},
-		"delta":     {func(o *pate.PublishOptions) { o.Delta = 0.1 }, "not below 1/24"},
+		"delta":     {func(o *pate.PublishOptions) { o.Delta = 0.1 }, "must be below 1/24"},
 		"epsilon":   {func(o *pate.PublishOptions) { o.Epsilon = 0 }, "Epsilon"},
 		"pools":     {func(o *pate.PublishOptions) { o.Ranges = "r.csv" }, "Ranges"},
 		"marginals": {func(o *pate.PublishOptions) { o.Marginals = true }, "Ranges"},
@@ -366,7 +366,7 @@ func TestTrainRefuses(t *testing.T) {
 		want string
 	}{
 		"noise":     {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.NoiseMultiplier = 1 }, "finds the noise"},
-		"delta":     {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Delta = 0.01 }, "not below 1/500"},
+		"delta":     {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Delta = 0.01 }, "must be below 1/500"},
 		"no steps":  {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.Steps = 0 }, "Config.Steps"},
 		"no ledger": {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Ledger = "" }, "Budget.Ledger"},
 		"epsilon":   {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Epsilon = -1 }, ""},

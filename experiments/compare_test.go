@@ -327,7 +327,7 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 		"epsilon inf":  {func(c *Config) { c.Epsilons = []float64{math.Inf(1)} }, "epsilon"},
 		"no epsilon":   {func(c *Config) { c.Epsilons = nil }, "no epsilon"},
 		"twice":        {func(c *Config) { c.Epsilons = []float64{2, 1, 2} }, "twice"},
-		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
+		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "is the number of"},
 		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "delta"},
 		"no key":       {func(c *Config) { c.Key = rng.Key{} }, "Key"},
 		"no folder":    {func(c *Config) { c.Dir = "" }, "Dir"},
