@@ -114,7 +114,7 @@ func (j *job) check() error {
 	case s.d.Predicts != (j.Predictions != ""):
 		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
 	case s.d.Predicts && j.Votes.Teachers() == 0:
-		return &fault.Error{What: "the number of teachers is not known", Why: "predictions are converted to votes of the teachers", Fix: "give this number"}
+		return &fault.Error{What: "the number of teachers is not known", Why: "predictions are converted to votes", Fix: "give the number"}
 	case s.d.Predicts:
 		j.predictions, err = checkPredictions(j.Predictions, j.Votes.Classes(), j.Votes.Total())
 	}

@@ -212,7 +212,7 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	if errors.As(err, &over) {
 		e := &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError, Topic: "privacy",
 			Why: "the worst case of all queries is charged before the first answer; nothing was charged or written",
-			Fix: fmt.Sprintf("ask at most %d --queries, add noise, omit the noise flags, or cap --answers if the mechanism may decline", over.Queries)}
+			Fix: fmt.Sprintf("ask at most %d --queries, add noise, omit the noise, or cap --answers if the mechanism may decline", over.Queries)}
 		_, refusals := c.Setting.Values["failures"]
 		switch {
 		case over.Queries > 0:
