@@ -73,7 +73,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf returns an error if a finished run used other data. The message contains what.
+// CheckMadeOf returns an error if a finished run used other data. The error message contains the text what.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {

@@ -38,7 +38,7 @@ type MStabConfig struct {
 // If two neighbours have the same answer, the test is a noise mechanism on a distance of sensitivity 1. If
 // their answers differ, both distances are 0, and the test refuses with probability at least 1 - Delta. So a
 // query costs Epsilon, or the Gaussian cost, and a failure probability. The threshold is the least integer
-// with P[noise > threshold] <= Delta. This probability is charged. Lecture notes print the threshold
+// with P[noise > threshold] <= Delta. P[noise > threshold] is charged. Lecture notes print the threshold
 // log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig

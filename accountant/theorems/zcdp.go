@@ -48,7 +48,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho, and the probability of a failure, on which rho may not hold.
+// Rho returns the composed rho, which holds except with probability failure.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {

@@ -158,8 +158,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the distribution of a whole run, for values -distance. "above" means refused. sequential is
-// false for MStab, whose queries are independent.
+// RunLaw returns the distribution of a whole run. The value is -distance, and "above" is a refusal.
+// sequential is false for MStab, whose queries are independent.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
