@@ -232,7 +232,7 @@ var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 // fields are the flags for the fields of configurations.
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
 	"Config.Momentum", "--momentum", "Config.SamplingProbability", "the sampling probability of --batch", "Config.FailureDelta", "--failure-delta",
-	"Accuracy must lie", "the accuracy of a teacher must lie",
+	"Accuracy must lie strictly", "the accuracy of a teacher must lie strictly",
 	"Sigma (in", "--sigma (in", "Sigma1 (in", "--sigma1 (in", "Sigma2 (in", "--sigma2 (in", "Scale (in", "--scale (in")
 
 // plain removes package names and temporary file names, which users do not know.
