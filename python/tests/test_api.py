@@ -139,3 +139,9 @@ def test_compare_has_a_table_of_its_own() -> None:
     rows = pate_go.compare(methods="dpsgd/linear", seed=1, verbose=False)["rows"]
     accuracy = {row["method"]: row["accuracy"] for row in rows}
     assert accuracy["dpsgd/linear"] > 0.4  # of four equal classes
+
+
+def test_messages_name_arguments(votes, tmp_path: Path) -> None:
+    with pytest.raises(pate_go.UsageError, match="min_accuracy") as error:
+        pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", min_accuracy=1.5)
+    assert "--min" not in str(error.value)

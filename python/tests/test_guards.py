@@ -89,7 +89,7 @@ def test_a_statement_is_returned_beside_its_page(votes, tmp_path: Path) -> None:
 def test_messages_name_no_temporary_file(votes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", teacher_accuracy=0.85)
     said = capsys.readouterr().err
-    assert "pate label - --mechanism" in said and "votes.npy" not in said
+    assert "pate label - --classes 4" in said and "votes.npy" not in said
 
 
 def test_votes_outlive_no_process(tmp_path: Path) -> None:

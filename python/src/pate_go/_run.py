@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -140,11 +141,11 @@ def run(
             reader.join()
     for line in said:
         if line.startswith(_WARNING):
-            warnings.warn(line.removeprefix(_WARNING), PateWarning, stacklevel=_outside())
+            warnings.warn(_as_arguments(line.removeprefix(_WARNING), rest), PateWarning, stacklevel=_outside())
     report = _parse(out)
     if process.returncode:
         error = _ERRORS.get(process.returncode, PateError)
-        raise error(_message(said, process.returncode), process.returncode, report)
+        raise error(_message(said, process.returncode, rest), process.returncode, report)
     return report
 
 
@@ -185,9 +186,20 @@ def _parse(out: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"results": value}
 
 
-def _message(said: Sequence[str], code: int) -> str:
+def _message(said: Sequence[str], code: int, words: Sequence[str]) -> str:
     """Returns the error message: everything from the last line that begins with "pate: "."""
     first = max((i for i, line in enumerate(said) if line.startswith("pate: ") and not line.startswith(_WARNING)), default=None)
     if first is None:
         return "\n".join(said[-4:]) or f"the program ended with code {code}"
-    return "\n".join(said[first:]).removeprefix("pate: ")
+    return "\n".join(_as_arguments(line, words) for line in said[first:]).removeprefix("pate: ")
+
+
+def _as_arguments(line: str, words: Sequence[str]) -> str:
+    """Returns a message in which flags are arguments of Python: --teacher-accuracy is teacher_accuracy.
+
+    A line that holds a command keeps its flags, because the command can be pasted into a shell.
+    So do words of the call that look like flags, such as the name of a file.
+    """
+    if re.search(r"\bpate [a-z]", line) or any(word.startswith("-") and word != "-" and word in line for word in words):
+        return line
+    return re.sub(r"--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), line)
