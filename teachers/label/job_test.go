@@ -297,7 +297,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 	require.True(t, release1(t, c).Releasable)
 	require.True(t, strings.HasPrefix(read(t, c.Out), heading(labelColumn)))
 	c.Account.Waived, c.Pool = []string{"duplicates"}, "another"
-	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "waived")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "skipped checks")
 }
 
 // asCSV reads a file of labels in any form.
