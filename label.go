@@ -188,7 +188,7 @@ type Budget struct {
 	Warn func(string)
 }
 
-// file returns the ledger of a call that writes the file out.
+// file returns the ledger for a call whose output file is out.
 func (b Budget) file(out string) (run.File, error) {
 	switch {
 	case b.Ledger == "":

@@ -58,7 +58,7 @@ const (
 	sparseRefused = 0.05
 )
 
-// questions returns the number of pool rows that a method asks.
+// questions returns the number of pool rows that are queries of a method.
 func (c point) questions(method string) int {
 	switch d, _ := described(method); {
 	case method == ConfidentGNMax:

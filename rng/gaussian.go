@@ -10,9 +10,9 @@ import (
 )
 
 // DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). The variance
-// is at most sigma^2. At every order a, a shift by an integer s has at most the Renyi divergence a s^2/(2
-// sigma^2) of the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). A DiscreteGaussian is
-// safe for concurrent use if each goroutine has its own Stream.
+// is at most sigma^2. After a shift by an integer s, the Renyi divergence of order alpha is at most alpha
+// s^2/(2 sigma^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). A
+// DiscreteGaussian is safe for concurrent use if each goroutine has its own Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64

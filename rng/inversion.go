@@ -104,14 +104,16 @@ func (t *table) index() {
 	}
 }
 
-// extend returns X for a U that starts with the n bits u. It reads more words if needed.
+// extend returns the sample X of the uniform number U, whose first n bits are u. It reads more bits if
+// needed.
 //
 //	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
 //	                           if U >= P[X >= m] for certain: return m-1
 //	                           else leave this loop
 //	       u = 2^64 u + next word;  n = n + 64
 //
-// The enclosures shrink as n grows. So the loop ends unless U equals a tail in all bits (probability 0).
+// The interval that contains U shrinks as n grows. So the loop ends unless U equals a tail in all bits
+// (probability 0).
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)

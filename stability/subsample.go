@@ -88,7 +88,7 @@ func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(conte
 	return answers, ok, ctx.Err()
 }
 
-// faithful reports whether equal values of a comparable type are always identical.
+// faithful reports whether two values of the type that are == always have the same bits.
 func faithful(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:

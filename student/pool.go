@@ -20,8 +20,8 @@ type Config struct {
 	// Landmarks is the number of pool rows that are centres of the classifier's kernels, by default 2,000.
 	// With 1,000 landmarks a fit is faster, and the accuracy on MNIST falls by .0017.
 	Landmarks int
-	// Rounds is how often Fit learns the directions that vary within classes and then spreads the labels
-	// again. The default is 1. A negative number means never.
+	// Rounds is the number of times that Fit learns the directions in which rows of one class differ, and
+	// spreads the labels once more. The default is 1. A negative number means never.
 	Rounds   int
 	Progress func(Progress) // called in the caller's goroutine; may be nil
 }

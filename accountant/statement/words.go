@@ -324,7 +324,8 @@ func layout(text string) []section {
 	return all
 }
 
-// OfSeal explains why the epsilon of the seal and of this version differ. It returns "" if they agree.
+// OfSeal explains why the epsilon in the ledger's seal differs from the epsilon that this version of pate
+// computes. It returns "" if they agree.
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {

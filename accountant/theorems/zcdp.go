@@ -149,10 +149,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the parameter at. It returns the least
+// PairEpsilon converts an (epsilon, delta) guarantee to a guarantee with delta = at. It returns the least
 // epsilon that holds at this delta for every such mechanism. It returns +Inf if at is below delta. The worst
 // mechanism fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015).
-// The delta of this response at an epsilon e is (e^epsilon - e^e)/(1 + e^epsilon). So the result is exact.
+// At an epsilon of x its delta is (exp(epsilon) - exp(x))/(1 + exp(epsilon)). So the result is exact.
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:

@@ -7,11 +7,11 @@ import (
 	"math/bits"
 )
 
-// encodeTally encodes a tally for transport between workers, with few bytes for few votes per query.
+// encodeTally encodes a tally for transport between workers. It is short if queries have few votes.
 //
 //	shape, problems, first query           varints
 //	chance                                 8 bytes
-//	voters: number; for each the distance to the previous one, hash, votes, low, high
+//	voters: number; for each the step from the previous voter, hash, number of votes, first and last query
 //	queries: number; for each the distance to the previous one, then
 //	    number of teachers, then distances or one bit per teacher, whichever is shorter
 //	    number of classes with votes, and for each the distance and the count

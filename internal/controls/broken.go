@@ -95,9 +95,10 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue releases the noisy value of the query above the threshold, with the same noise as in the
-// comparison (lecture notes of 2011). After many queries below the threshold, a small value shows that the
-// noisy threshold was low. This has probability at most 1e-5, too rare for ByRuns. ByLaw finds it.
+// noisyValue is a wrong sparse vector technique of lecture notes of 2011. For the query above the threshold
+// it releases the same noisy value that it compared. After many queries below the threshold, a small value
+// shows that the noisy threshold was low. Such an output has probability at most 1e-5, too rare for ByRuns.
+// ByLaw finds it.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {

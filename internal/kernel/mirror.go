@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// strip is the number of columns of a strip, two vectors. It holds eight complex numbers.
+// strip is the number of columns in a strip: two vector registers, or eight complex numbers.
 const strip = 16
 
 // Mirror is a pair of matrix products, even and odd, of which the sum and the difference are needed.

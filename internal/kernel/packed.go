@@ -93,8 +93,8 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 // alignment is the alignment of slices in bytes: a cache line, and a multiple of every vector register.
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. A slice of at least a large page begins at a large page, and
-// Make asks the system for large pages. A pass over all parameters then needs few address translations.
+// Make returns n zeros, aligned to 64 bytes. If the slice is as long as a huge page or longer, it begins
+// at a boundary of huge pages, and Make asks the system for huge pages. A pass then needs few translations.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil

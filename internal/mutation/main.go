@@ -137,7 +137,8 @@ var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// run runs the tests of m with the mutation applied. It removes new failure files below root.
+// run runs the tests of m with the mutation applied. Afterwards it removes the files of failing inputs that
+// tests wrote below root.
 func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	file, source, err := m.apply(root)
 	if err != nil {

@@ -43,7 +43,7 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the run's configuration. A run writes it first after the key.
+// Config returns the path of the run's configuration. A run writes its key, then this file, then all else.
 func (f Folder) Config() string { return f.Private("config.json") }
 
 // Strangers returns all files in both parts of the folder if no run has begun there. Such files belong to

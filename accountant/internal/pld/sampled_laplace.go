@@ -90,7 +90,8 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over the unsampled losses from..to, in a cell of losses from a to b.
+// half integrates over a part of the cell [a, b] of losses. In the mechanism without sampling, this part has
+// the losses from "from" to "to".
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

@@ -107,7 +107,8 @@ func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
-// run runs Forward and Backward with squares. It overwrites the layer's y and dx at once, as a model does.
+// run calls Forward, and Backward with the sums of squares. Right after each call it overwrites the layer's y
+// and dx, as a model does.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)

@@ -152,7 +152,7 @@ func (l *localCost) cost(logQ float64) float64 {
 
 func (l *localCost) logTail(z float64) float64 { return math.Log(l.others) + mathx.LogNormalCDF(-z) }
 
-// lower and upper bound q after one moved vote.
+// lower returns a lower bound of q after one vote has moved. The method upper returns an upper bound.
 func (l *localCost) lower(logQ float64) float64 { return l.shifted(logQ, math.Sqrt2/l.sigma) }
 func (l *localCost) upper(logQ float64) float64 { return l.shifted(logQ, -math.Sqrt2/l.sigma) }
 

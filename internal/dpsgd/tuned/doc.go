@@ -19,10 +19,12 @@
 //
 // Public rows of the pool choose the setting. Test rows measure the reported accuracy, because the best of
 // several scores is too optimistic. If public rows are few or unlike the private rows, part of the private
-// units can choose ([Private]). The number of their correct predictions gets discrete Gaussian noise, which
-// every run is charged for. Scores on private rows always have noise.
+// units choose the setting ([Private]). Discrete Gaussian noise is added to the number of these units that a
+// model predicts correctly, and every run is charged for this count. Scores on private rows always have
+// noise.
 //
 // # Caveats
 //
-// See package recipe for public data. The base recipe and the settings must not depend on private rows.
+// Package recipe states what must be true of public data. The base recipe and the settings must not depend on
+// private rows.
 package tuned

@@ -72,7 +72,7 @@ func writeStubs(stubs, other string) error {
 	return nil
 }
 
-// grouped writes the type of adjacent parameters once.
+// grouped merges adjacent parameters of one type: (a int, b int) becomes (a, b int).
 func grouped(line string) string {
 	for from := 0; ; {
 		at := sameType.FindStringSubmatchIndex(line[from:])
