@@ -151,17 +151,24 @@ func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	for _, layout := range dateLayouts {
 		forms = append(forms, numberForm{date: layout})
 	}
+	most := 0
+	if n >= minJudged {
+		most = n / 20
+	}
 	for _, form := range forms {
 		odd, others := map[string]int{}, 0
 		for v, k := range count {
-			if !form.fits(v) {
-				others += k
+			if form.fits(v) {
+				continue
+			}
+			if others += k; others > most {
+				break
 			}
 			if !form.reads(v) {
 				odd[v] = k
 			}
 		}
-		if others == 0 || n >= minJudged && 20*others <= n {
+		if others <= most {
 			return &form, odd
 		}
 	}

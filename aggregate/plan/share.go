@@ -17,13 +17,7 @@ import (
 const ShareSlack = 0.04
 
 // sharing implements worlds if Public.Share is known.
-func (p Public) sharing(queries int) ([]world, error) {
-	var worlds []world
-	add := func(w world, c cases, err error) error {
-		w.cases = c
-		worlds = append(worlds, w)
-		return err
-	}
+func (p Public) sharing(queries int) (worlds []world, err error) {
 	least := max(p.LeastShare, 1/float64(p.Classes))
 	for _, w := range []struct {
 		share, correlation float64
@@ -34,19 +28,20 @@ func (p Public) sharing(queries int) ([]world, error) {
 	} {
 		s := p.simulation(queries)
 		s.Correlation = w.correlation
-		c, err := s.withShare(w.share)
-		if err := add(w.world, c, err); err != nil {
+		if w.world.cases, err = s.withShare(w.share); err != nil {
 			return nil, err
 		}
+		worlds = append(worlds, w.world)
 	}
 	for _, split := range []float64{0.5, 0.6, 0.7, 0.8, least} {
 		if split > least {
 			continue
 		}
 		c, err := p.split(least, split)
-		if err := add(world{slack: ShareSlack, only: split != 0.5}, c, err); err != nil {
+		if err != nil {
 			return nil, err
 		}
+		worlds = append(worlds, world{c, ShareSlack, split != 0.5})
 	}
 	return worlds, nil
 }

@@ -138,13 +138,9 @@ func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int) error {
 
 // labelsTable returns the labels file, with indices of queries and classes.
 func (n *near) labelsTable(released nearby.Labels) table.Table {
-	queries := make([]string, len(released.Of))
-	for q := range queries {
-		queries[q] = strconv.Itoa(q)
-	}
 	name := "label"
 	if !n.releasable() {
 		name = published.WithheldLabel
 	}
-	return released.Table(name, queries, strconv.Itoa, n.Classes)
+	return released.Table(name, dataset.Numbers(len(released.Of)), strconv.Itoa, n.Classes)
 }
