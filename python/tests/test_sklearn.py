@@ -36,12 +36,12 @@ def test_a_student_of_noisy_votes(task, tmp_path: Path) -> None:
     X, y, pool, new, truth = task
     names = np.array(["ant", "bee", "cat"])
     y, truth = names[y], names[truth]
-    model = PATEClassifier(classes=names, n_teachers=80, epsilon=2, ledger=tmp_path / "run.jsonl")
+    model = PATEClassifier(classes=names, n_teachers=160, epsilon=4, ledger=tmp_path / "run.jsonl")
     model.fit(X, y, pool=pool)
-    assert model.releasable_ and 1.9 < model.epsilon_ <= 2
+    assert model.releasable_ and 3.5 < model.epsilon_ <= 4  # the pilot decides how much the labels use
     plain = LogisticRegression(max_iter=1000).fit(X, y).score(new, truth)
-    # The noise is fresh in every run: 60 runs scored 0.905 on average, with a standard
-    # deviation of 0.017; the limit is six of them below.
+    # The noise is fresh in every run: 12 runs scored 0.937 on average, with a standard
+    # deviation of 0.005, and LogisticRegression scores 0.956.
     assert model.score(new, truth) > plain - 0.15
     assert model.predict_proba(new).shape == (1000, 3)
 
