@@ -100,7 +100,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks splits Steps into K blocks of one or two sizes. For each size it calls f with the number of blocks.
+// blocks splits Steps into K blocks of at most two sizes. It calls f with each size and its number of blocks.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)

@@ -94,7 +94,7 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 // "unit" for "record". The number of rows of a unit affects only the contribution of this unit.
 type unitModel struct{ Model }
 
-// forRecords wraps m so that a call takes indices of records instead of rows, and unpacks packed rows.
+// forRecords wraps m. The wrapped model takes indices of records, not of rows, and it unpacks packed rows.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}

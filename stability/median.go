@@ -170,7 +170,7 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack bounds the relative rounding error of a smooth sensitivity. beta is far larger.
+// smoothSlack bounds the relative rounding error of a smooth sensitivity. It is negligible beside beta.
 const smoothSlack = 1e-11
 
 // Event returns the event of one release.
@@ -178,8 +178,8 @@ func (m *SmoothMedian) Event() accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
 }
 
-// Release releases the median of the data. It fails unless r charges exactly m.Event() under
-// accountant.ReplaceOne and is unused.
+// Release releases the median of the data. It fails if r was used before, or if r does not charge exactly
+// m.Event() under accountant.ReplaceOne.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {

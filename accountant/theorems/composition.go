@@ -38,8 +38,9 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 }
 
 // NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
-// Kenthapadi, McSherry, Mironov, Naor 2006). The remaining delta is divided equally among the runs of events
-// with an epsilon-delta curve. The bound also holds for adaptively chosen mechanisms. Lower is 0.
+// Kenthapadi, McSherry, Mironov, Naor 2006). Fixed deltas are subtracted. All runs of events with an
+// epsilon-delta curve get equal parts of the rest. The bound also holds for adaptively chosen mechanisms.
+// Lower is 0.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }

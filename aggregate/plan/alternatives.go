@@ -52,9 +52,9 @@ var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
 // Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
 // answers. For Confident-GNMax it adds the best settings at thresholds of 20, 40, 60, 80 and 100 % of the
-// votes. Noise is rounded up to six digits, as commands print it. Errors: [ErrNoPlan]. The search uses Rényi
-// accounting at an epsilon that requires as much GNMax noise as the goal. Then the noise is set to what the
-// goal's accountant requires.
+// votes. Noise is rounded upwards, to the six significant digits that commands print. Errors: [ErrNoPlan].
+// The search uses Rényi accounting. Its epsilon is chosen so that GNMax needs the same noise as under the
+// goal's accountant. Finally, noise is set to what the goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

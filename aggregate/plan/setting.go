@@ -275,7 +275,7 @@ func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alte
 	return out, err
 }
 
-// scaled multiplies the noise of s by factor and rounds it up to six digits, as commands print it.
+// scaled multiplies the noise of s by factor and rounds the product upwards, to six significant digits.
 func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggregate.Setting {
 	for _, p := range d.Noise() {
 		s = s.With(p.Name, min(max(number.Up(s.Values[p.Name]*factor, 6), p.Min), p.Max))
@@ -294,9 +294,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns s with the noise scaled to the least noise that the budget accepts. It rounds noise up to six
-// digits inside the search, because an upper bound on epsilon may rise slightly with the noise. It returns
-// false if no noise fits the budget.
+// fit returns s with the noise scaled to the least noise that the budget accepts. The search itself rounds
+// noise upwards, to six digits, because an upper bound on epsilon may rise slightly with the noise. It
+// returns false if no noise fits the budget.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

@@ -60,8 +60,8 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	return top + math.Log(total) - float64(logits[label])
 }
 
-// squaredError sets delta to outputs minus target, the gradient, and returns the loss. If target is nil, the
-// one-hot code of the label replaces it.
+// squaredError returns the loss and sets delta to its gradient, which is outputs minus target. If target is
+// nil, the one-hot code of the label replaces it.
 func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
 	copy(delta, outputs)
 	if target == nil {

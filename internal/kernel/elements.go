@@ -174,7 +174,7 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to the weighted sum of upper[i], upper[i+1], lower[i] and lower[i+1], in this order.
+// Between sets dst[i] to a weighted sum. The weights belong to upper[i], upper[i+1], lower[i] and lower[i+1].
 // The slices upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)

@@ -116,8 +116,8 @@ func resident(field string) float64 {
 	return kibibytes * 1024 / 1e6
 }
 
-// product is an m by n matrix product with k terms. The Kind is "forward" (rows times packed weights) or
-// "gradient" (the sum of a gradient over k rows).
+// product is the product of an M by K matrix and a K by N matrix. The Kind is "forward" (rows times packed
+// weights) or "gradient" (the sum of a gradient over k rows).
 type product struct {
 	Kind    string
 	M, N, K int

@@ -27,7 +27,7 @@ type Task struct {
 // ErrNoFit matches the error if no noise fits.
 var ErrNoFit = errors.New("stable: no noise fits")
 
-// leastNoise and mostNoise bound the noise that Fit chooses, in moved votes.
+// leastNoise and mostNoise bound the noise that Fit chooses. The unit is one moved vote.
 const (
 	leastNoise = 0x1p-8
 	mostNoise  = 0x1p16

@@ -189,8 +189,8 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. Its norm is computed in
-// double precision, and scaled entries are rounded once. So it is at most C (1 + 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. Norms are computed in double
+// precision, and scaled entries are rounded once. So a clipped norm is at most 1 + 2^-23 clip norms.
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -27,9 +27,9 @@ type SecondMoment struct {
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one after
-// another, with equally many positions. A row contributes the outer product of the channels' values at a
-// position, averaged over positions. This symmetric matrix is clipped to Frobenius norm cfg.ClipNorm. A row
-// that is not finite counts as zero.
+// another. All channels have the same number of positions. A row contributes the outer product of the
+// channels' values at a position, averaged over positions. This symmetric matrix is clipped to Frobenius norm
+// cfg.ClipNorm. A row that is not finite counts as zero.
 func EstimateSecondMoment(
 	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {

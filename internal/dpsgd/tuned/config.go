@@ -37,7 +37,7 @@ type Config struct {
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private, if set, scores settings on part of the private units. Otherwise the pool scores settings.
+	// Private configures scoring on part of the private units. If it is nil, settings are scored on the pool.
 	Private *Private
 	// Shared, if not nil, is charged instead of the run's own ledger.
 	Shared *recipe.Shared

@@ -166,9 +166,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text that is different for different data or reading flags. The first version joined
-// four flag values with "|". Identity keeps that form where it is unambiguous and no newer flag is given, so
-// that runs of the first version can resume.
+// Identity returns a text that contains the path of the data and the flags for reading them. The first
+// version joined four flag values with "|". Identity keeps that form where it is unambiguous and no newer
+// flag is given, so that runs of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {
