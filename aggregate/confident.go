@@ -102,7 +102,7 @@ func confidentDescription() Description {
 	}
 	return Description{
 		Name: "confident", Short: "as gnmax, if the largest count passes a noisy threshold",
-		Cost:       "rho = 1/(2 sigma1^2) asked, 1/sigma2^2 answered",
+		Cost:       "rho = 1/(2 sigma1^2) for the test, plus 1/sigma2^2 for an answer",
 		Parameters: testedParameters("threshold for the largest count"),
 		New:        making(one),
 		Declines:   true,

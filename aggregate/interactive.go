@@ -158,7 +158,7 @@ func interactiveDescription() Description {
 	return Description{
 		Name: "interactive", Short: "as gnmax, if the teachers contradict the student", Cost: "as confident",
 		Parameters: append(testedParameters("threshold for the largest excess of a count over the predicted count"), Parameter{
-			Name: "confidence", Doc: "probability above which the student's label is used if the teachers do not contradict",
+			Name: "confidence", Doc: "probability above which the student's label is used if the teachers do not contradict the student",
 			Kind: "share", Min: 0, Max: 1, Default: func(int) float64 { return 0.95 }, DefaultDoc: "0.95",
 		}),
 		New: making(func(s Setting) (*InteractiveGNMax, error) {
@@ -167,7 +167,7 @@ func interactiveDescription() Description {
 				Confidence: s.Values["confidence"], Queries: s.Queries, Answers: int(s.Values["answers"]), Predict: s.Predict})
 		}),
 		Declines: true, Predicts: true,
-		Laws: []NamedLaw{{Name: "interactive", Short: "Answer only what contradicts the student", Noise: "discrete"}},
+		Laws: []NamedLaw{{Name: "interactive", Short: "Answer only if the teachers contradict the student", Noise: "discrete"}},
 		Audit: Setting{Mechanism: "interactive", Teachers: 10,
 			Values:  map[string]float64{"threshold": 2, "sigma1": 3, "sigma2": 2, "confidence": 0.6},
 			Predict: func(uint64) ([]float64, error) { return []float64{0.7, 0.2, 0.1}, nil }},

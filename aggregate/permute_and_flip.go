@@ -81,7 +81,7 @@ func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 
 func permuteAndFlipDescription() Description {
 	return Description{
-		Name: "permute-and-flip", Short: "first class accepted, in random order", Cost: "epsilon = 2/scale, without the rho of exponential",
+		Name: "permute-and-flip", Short: "classes in random order, until one is accepted", Cost: "epsilon = 2/scale, and no rho",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
 		New: making(func(s Setting) (*PermuteAndFlip, error) {
 			return NewPermuteAndFlip(PermuteAndFlipConfig{Scale: s.Values["scale"], Queries: s.Queries})
@@ -90,7 +90,7 @@ func permuteAndFlipDescription() Description {
 			return Chances{Right: permuteAndFlipChance(s.Values["scale"], classes)}, nil
 		},
 		Ahead:      oneSidedAhead,
-		Laws:       []NamedLaw{{Name: "permute-and-flip", Short: "First class accepted, in random order", Noise: "exact"}},
+		Laws:       []NamedLaw{{Name: "permute-and-flip", Short: "Classes in random order, until one is accepted", Noise: "exact"}},
 		Audit:      Setting{Mechanism: "permute-and-flip", Values: map[string]float64{"scale": 2}},
 		Neighbours: [2][]int{{8, 2, 0}, {7, 3, 0}}, Pure: true,
 	}

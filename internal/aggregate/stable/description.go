@@ -12,7 +12,7 @@ import (
 func Descriptions() []aggregate.Description {
 	all := []aggregate.Description{
 		{
-			Name: MStab, Short: "plurality, if its distance to change passes a test",
+			Name: MStab, Short: "plurality, if many votes must move to change it",
 			Cost: "epsilon = 1/scale, or rho = 1/(2 sigma^2), and a failure delta",
 			Parameters: []aggregate.Parameter{
 				noise("sigma", "Gaussian noise on the distance", "scale"),
@@ -22,7 +22,7 @@ func Descriptions() []aggregate.Description {
 			Laws: []aggregate.NamedLaw{mstabPage()},
 		},
 		{
-			Name: SVT, Short: "as m-stab, but only refusals are charged; one-sided noise",
+			Name: SVT, Short: "as m-stab, with one-sided noise; only refusals are charged",
 			Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure delta",
 			Parameters: []aggregate.Parameter{
 				noise("b1", "noise of the threshold", ""),
@@ -31,19 +31,19 @@ func Descriptions() []aggregate.Description {
 				failures(),
 			},
 			Laws: []aggregate.NamedLaw{{
-				Name: SVT, Short: "Release stable pluralities, stop after refusals", Noise: "discrete",
+				Name: SVT, Short: "Release stable pluralities, stop after some refusals", Noise: "discrete",
 			}},
 		},
 		{
-			Name: MSvec, Short: "as stable-svt, but a new threshold after a refusal",
+			Name: MSvec, Short: "as stable-svt, with a new threshold after a refusal",
 			Cost: "epsilon = 2/lambda for each refusal, and a failure delta",
 			Parameters: []aggregate.Parameter{
-				noise("lambda", "noise of the threshold; queries get twice that noise", ""),
+				noise("lambda", "noise of the threshold; each query has twice this noise", ""),
 				threshold(),
 				failures(),
 			},
 			Laws: []aggregate.NamedLaw{{
-				Name: MSvec, Short: "Release stable pluralities, redraw after a refusal", Noise: "discrete",
+				Name: MSvec, Short: "As stable-svt, with a new threshold after a refusal", Noise: "discrete",
 			}},
 		},
 	}
@@ -83,7 +83,7 @@ func noise(name, doc, instead string) aggregate.Parameter {
 }
 
 func threshold() aggregate.Parameter {
-	return aggregate.Parameter{Name: "threshold", Doc: "threshold of the distance to another winner", Unit: inVotes, Kind: "threshold",
+	return aggregate.Parameter{Name: "threshold", Doc: "threshold for the distance to another winner", Unit: inVotes, Kind: "threshold",
 		Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
 }
 
@@ -125,7 +125,7 @@ func mstabPage() aggregate.NamedLaw {
 		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",
 		Parameters: []aggregate.Parameter{
 			{Name: "epsilon", Doc: "epsilon of one query: the noise has scale 1/epsilon", Unit: inVotes},
-			{Name: "threshold", Doc: "threshold of the distance to another winner", Unit: inVotes},
+			{Name: "threshold", Doc: "threshold for the distance to another winner", Unit: inVotes},
 		},
 		Law: func(s aggregate.Setting, h aggregate.Histogram) (aggregate.Law, error) {
 			m := stability.ContinuousLaplace{Epsilon: s.Values["epsilon"], Threshold: s.Values["threshold"]}

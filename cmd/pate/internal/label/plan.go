@@ -299,8 +299,8 @@ type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration skips these refusals "+
-		"instead; no result of a run with one of the last three may be released")
+	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration skips other refusals instead; "+
+		"after duplicates, checks or calibration no result of the run may be released")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 	shell.Take("some", waivable...).Of(flags.Lookup("force"))
 }
