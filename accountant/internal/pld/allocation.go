@@ -21,8 +21,8 @@ const (
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of Gaussian noise on steps with the record in one random step, with cached
-// distributions.
+// allocation is the pair of Gaussian noise on steps. One random step has the record. Distributions are
+// cached.
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -178,7 +178,7 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw uses a coarse grid. For losses beyond the grid only the largest ratio counts.
+// roughLaw uses a coarse grid. Losses beyond the grid are those of a step on a Poisson sample.
 func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)

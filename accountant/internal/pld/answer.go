@@ -83,8 +83,8 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 // maxRounds bounds the number of grid refinements for one query.
 const maxRounds = 8
 
-// firstBudget returns the fraction of the wanted width for which the first grids are chosen. The width that
-// grids cause is predicted within a factor of 1.5, or within 10 % for a nearly normal sum.
+// firstBudget returns a fraction of the wanted width, for the choice of the first grids. The predicted width
+// may be wrong by a factor of 1.5, or by 10 % for a nearly normal sum.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -184,7 +184,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 }
 
 // width returns the wanted width of an epsilon interval: gap, or a hundredth of the approximate epsilon if
-// that is less. Epsilon must be at most upper.
+// that is less. The parameter upper is an upper bound of epsilon.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -193,7 +193,7 @@ func (q *query) width(gap, upper float64) float64 {
 	return aim
 }
 
-// scale returns the order of magnitude of epsilon, which must be at most the parameter most.
+// scale returns the order of magnitude of epsilon. The parameter most is an upper bound of epsilon.
 func (q *query) scale(most float64) float64 {
 	scale := math.Max(q.center, q.spread)
 	if q.sparse() {

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses off + h*i. On this lattice its composition is exact. The mass
+// atoms is a pair with finitely many losses on a lattice off + h*i. Its composition there is exact. The mass
 // beyond the last atom has infinite loss in an upper distribution, and is omitted in a lower distribution.
 type atoms struct {
 	h, off    float64
@@ -24,7 +24,7 @@ func randomizedResponse(eps float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// karyResponse has losses +-epsilon for the two neighbouring inputs as answers, and loss 0 for other answers.
+// karyResponse has loss epsilon at one of the neighbouring inputs, -epsilon at the other, and 0 elsewhere.
 func karyResponse(eps, categories float64) *atoms {
 	other := -mathx.LogAddExp(eps, math.Log(categories-1)) // log mass of one answer that is not the true one
 	return &atoms{h: eps, off: -eps, logp: []float64{other, math.Log(categories-2) + other, eps + other},
@@ -233,9 +233,9 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists isolated outcomes with much mass after a tilt by lambda. They are more than h above the next
-// outcome. A weight is the cost of moving an outcome. The result is nil if no or more than 64 outcomes
-// qualify.
+// few lists isolated outcomes with much mass after a tilt by lambda. Each is more than h above the next lower
+// outcome. A weight is the cost of moving an outcome. The result is nil if it would have 0 or more than 64
+// outcomes.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -264,8 +264,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes of few. Moving
-// an outcome to a grid point changes the variance in proportion to the distance moved.
+// lattice returns a step between 0.6 h and h. Its grid through off is closest to the outcomes that few lists.
+// Moving an outcome to a grid point changes the variance in proportion to the distance moved.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)

@@ -104,8 +104,8 @@ func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of a cell with one end at the loss from. The other end
-// is above if step > 0. Cells may be wide where the tilted distribution has little mass.
+// gridWidths returns the largest width, in grid steps, of a cell that starts at a loss (from). The cell lies
+// above it if step > 0. Cells may be wide where the tilted distribution has little mass.
 type gridWidths func(from, step float64) int
 
 // cut returns the grid indices of cells that cover the losses lo to hi.

@@ -99,7 +99,7 @@ func (c *component) ownGrid() bool {
 }
 
 // law discretises the loss of one run on a grid of step h, or slightly less. Atoms keep their own lattice.
-// Losses above the roughLaw become infinite. A result of more than most points is errTooLong.
+// Losses above the roughLaw become infinite. Errors: errTooLong for more points than the limit most.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -138,7 +138,7 @@ func (c *component) smooth() roughLaw {
 // widestCell is the largest width w of a cell for which a float64 can hold e^w.
 const widestCell = 300
 
-// cells cuts the pair of one run into cells. A range of losses above widest is an error.
+// cells cuts the pair of one run into cells. The range of losses may not exceed widest.
 func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
 	width := c.smooth().widths(lambda, h)
 	if c.key.kind == pairAllocation {

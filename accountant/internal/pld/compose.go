@@ -93,7 +93,7 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	return factors, nil
 }
 
-// coarsen moves a distribution to the grid of step h. A result of more than most points is errTooLong.
+// coarsen moves a distribution to a grid of step h. Errors: errTooLong for more points than the limit most.
 func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) {
 	if t.h == h {
 		return t, nil
@@ -104,7 +104,7 @@ func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) 
 	return t.onto(h, lambda, up), nil
 }
 
-// stage is one level of a composition. It convolves groups of power equal blocks on a grid of step h.
+// stage is a level of a composition. It convolves equal blocks in groups of size power, on a grid of step h.
 type stage struct {
 	h     float64
 	power int64
@@ -262,7 +262,7 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns the divisor of n nearest to m within a factor of 1.7, or else m rounded.
+// niceDivisor returns the divisor of n nearest to m. If none is within a factor of 1.7, it returns m rounded.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {
 		return n

@@ -109,8 +109,8 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 }
 
 // convolve returns the distribution of the sum of independent losses on a common lattice step. It raises the
-// transform of every factor to its power. The whole composition has as many such blocks as the parameter
-// blocks. Two errors are added to the errors of the factors.
+// transform of every factor to its power. The parameter blocks is the number of such sums in the composition.
+// Two errors are added to the errors of the factors.
 //
 //  1. The tilted mass outside the window wraps around into the window.
 //  2. The rounding of the transforms is noise. Each frequency has a spectral error e_k. A forward transform

@@ -1,5 +1,5 @@
-// Package pld composes privacy loss distributions. Its input is pairs of distributions with counts. Its
-// output is intervals that contain their epsilon and delta. It does not know mechanisms.
+// Package pld composes privacy loss distributions. The input is pairs of distributions with counts, not
+// mechanisms. The output is intervals that contain the epsilon and the delta of the composition.
 //
 // The privacy loss of a pair (P, Q) at an output y is log P(y)/Q(y), with y drawn from P. A [Sum] lists pairs
 // and counts. A [Composer] bounds epsilon and delta of a Sum. Every step is discretised twice (cells.go,

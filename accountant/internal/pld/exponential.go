@@ -6,15 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// exponential is a pair whose loss has density weight e^{loss/2} on [-epsilon, epsilon] under P, and weight
-// e^{-loss/2} under Q. The Laplace pair is Laplace noise at sensitivity/scale = epsilon. It has weight
+// exponential is a pair whose loss on [-epsilon, epsilon] has density w e^{loss/2} under P and w e^{-loss/2}
+// under Q, with a weight w. The Laplace pair is Laplace noise at sensitivity/scale = epsilon. It has w =
 // e^{-epsilon/2}/4, and atoms of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
 //
-// Without atoms and with weight 1/(4 sinh(epsilon/2)) the pair dominates every epsilon-bounded-range
-// mechanism. The extreme distributions have two points, of losses t and t-epsilon (Dong, Durfee, Rogers
-// 2020). At ratio g their hockey-stick divergence is (e^eps - e^t)(1 - g e^-t)/(e^eps - 1). The maximum, at
-// e^t = sqrt(g e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). This maximum is convex in g and is the
-// divergence of the pair.
+// Without atoms and with w = 1/(4 sinh(epsilon/2)), the pair dominates every epsilon-bounded-range mechanism.
+// The extreme distributions have two points, of losses t and t-epsilon (Dong, Durfee, Rogers 2020). At ratio
+// g their hockey-stick divergence is (e^eps - e^t)(1 - g e^-t)/(e^eps - 1). The maximum, at e^t = sqrt(g
+// e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). This maximum is convex in g and is the divergence of the
+// pair.
 type exponential struct {
 	epsilon float64
 	atoms   bool

@@ -123,8 +123,8 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. Noise so small that it needs more pieces is bounded as well
-// by one Rényi order.
+// maxPieces bounds the pieces of one integration. For noise so small that it needs more pieces, one Rényi
+// order gives as good a bound.
 const maxPieces = 1 << 18
 
 // pieces bounds the number of pieces that half needs between two outputs.
@@ -235,7 +235,7 @@ var gaussLegendre8 = [8][2]float64{
 // Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
-// drawnMixture is the pair of step 5 above for Gaussian noise.
+// drawnMixture is the pair of step 5 of the proof above, for Gaussian noise.
 type drawnMixture struct{ mixture }
 
 // logRest returns the log of the mass at loss 0. The mass is (1-q) (P[loss > 0] - Q[loss > 0]).
@@ -284,7 +284,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is the pair of step 5 in mixture.go for randomised response. It has losses u, 0 and -u.
+// drawnResponse is the pair of step 5 of the proof above, for randomised response. It has losses u, 0 and -u.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

@@ -79,8 +79,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	return Pair{pairDiscreteGaussian, sigma, 0, float64(coordinates)}
 }
 
-// LeastAllocated is the least noise multiplier for which Allocation uses the random step. For less noise it
-// returns the pair of one Gaussian step, an upper bound. Epsilon is then in the hundreds.
+// LeastAllocated is the least noise multiplier for which Allocation returns an exact pair. For less noise,
+// Allocation returns the pair of one Gaussian step, an upper bound. Epsilon is then in the hundreds.
 const LeastAllocated = 0.05
 
 // Allocation returns the pair of Gaussian noise on steps. The record is in one random step.
@@ -188,7 +188,7 @@ func (p Pair) pure(n float64, reverse bool) float64 {
 
 // A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one Gaussian.
 type Sum struct {
-	// Plain replaces every pair of Several with the pair of the sum of the unchanged outputs.
+	// If Plain is set, Add replaces a pair of Several by the result of its method plain.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of unsampled Gaussians
@@ -231,7 +231,7 @@ func (s *Sum) Add(p Pair, n int64) {
 	}
 }
 
-// AddOdds composes n randomised responses of the given log odds, rounded down. It ignores infinite odds.
+// AddOdds composes n randomised responses. It rounds their log odds down, and ignores infinite log odds.
 func (s *Sum) AddOdds(logOdds float64, n int64) {
 	if mathx.IsFinite(logOdds) {
 		s.Add(Response(math.Max(0, logOdds*(1-0x1p-40))), n)

@@ -210,8 +210,8 @@ func (q *query) steps() float64 {
 	return steps
 }
 
-// cheapest returns the tilt of at most top that needs the shortest windows. The rounding error of transforms
-// must stay below want, or close to the error at top.
+// cheapest returns the tilt <= top with the shortest windows. The rounding error of transforms must stay
+// below want, or close to this error at the tilt top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
@@ -240,8 +240,8 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	return best
 }
 
-// slope returns the approximate slope of -log delta, between leastSlope and 1. A relative error of delta
-// divided by the slope is the error of epsilon. Only the choice of grids and windows depends on slope, not
+// slope returns the approximate slope of -log delta, between leastSlope and 1. The error of epsilon is the
+// relative error of delta, divided by the slope. Only the choice of grids and windows depends on slope, not
 // the bounds.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
@@ -259,7 +259,7 @@ func (q *query) sparse() bool {
 // leastSlope is the least result of slope. Smaller slopes would lengthen windows for little gain.
 const leastSlope = 0.03
 
-// errorShare times the wanted width of epsilon is the relative error of delta that cut tails may cause.
+// errorShare times the wanted width of epsilon bounds the relative error of delta from cutting tails.
 const errorShare = 0.02
 
 // cost estimates the sum of the window lengths of plan(gap) if tails of mass e^-depth are cut.

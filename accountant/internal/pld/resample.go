@@ -19,8 +19,8 @@ type mergedOutput struct {
 // output keeps its loss. Mixing is post-processing, so the result is dominated.
 //
 // If the other output has too little mass, the loss is lowered to a grid point by dropping mass under P.
-// Usually a small part of the other output suffices, so the variance hardly changes. A loss nearer to a grid
-// point than the parameter close counts as this point. The caller then adds close to lossError.
+// Usually a small part of the other output suffices, so the variance hardly changes. A loss that is nearer to
+// a grid point than a distance (close) counts as this point. The caller must add this distance to lossError.
 func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
@@ -119,7 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts masses to the units of a higher grid point. points is the distance of the two grid points.
+// pull converts masses to the units of a grid point that is higher by points steps. points may be negative.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -204,9 +204,9 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 }
 
 // visit assigns every mass of t to a point k of out: the next lower point, or the nearest point. It calls
-// f(k, a, b) with sums of mass times weigh(distance above the point), in increasing order of k. Several calls
-// may have the same k. period is the number of points of t per step of out if the lattices are nested, or
-// else 0.
+// f(k, a, b) in increasing order of k. Each mass is multiplied by the two results of weigh for its distance
+// above the point. a and b are sums of these products. Several calls may have the same k. period is the
+// number of points of t per step of out if the lattices are nested, or else 0.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {

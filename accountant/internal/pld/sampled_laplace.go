@@ -90,8 +90,8 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over a part of the cell [a, b] of losses. In the mechanism without sampling, this part has
-// the losses from "from" to "to".
+// half integrates over a part of the cell [a, b] of losses. The parameters from and to are the losses of the
+// mechanism without sampling at the ends of this part.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

@@ -9,16 +9,16 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// several is a lower bound for a random allocation. A record is in count of steps steps. The outputs are
-// reduced to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step, and c =
-// count/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. With
-// Poisson sampling f would be the loss of a step, so the sum is nearly sufficient. The lower bound has three
-// reasons.
+// several is a lower bound for a random allocation. A record is in n of the steps, where n is the field
+// count. The outputs are reduced to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for
+// a step, and c = n/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a
+// multiple of h. With Poisson sampling f would be the loss of a step, so the sum is nearly sufficient. The
+// bound holds for three reasons.
 //
 //  1. A number computed from the outputs reveals no more than the outputs (post-processing). So for any c, h
 //     and rounding, its two distributions (with and without the record) bound epsilon and delta from below.
-//  2. The distribution of a sum does not depend on which steps have the record. Without the record, all
-//     steps independent terms are under N(0, 1). With the record, count terms are under N(1/sigma, 1).
+//  2. The distribution of a sum does not depend on which steps have the record. Without the record, the terms
+//     of all steps are independent under N(0, 1). With the record, n of them are under N(1/sigma, 1).
 //  3. The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered or Q is raised, alone or
 //     composed with other pairs. So P is rounded down, Q is rounded up, and P is 0 on outcomes that are not
 //     listed.
@@ -37,8 +37,8 @@ const (
 )
 
 // depths returns the negative logs of the tail probabilities towards which distributions are tilted. The
-// error of a Fourier transform hides outcomes that are rare relative to the largest mass. For small delta,
-// tilts towards rare outcomes make these accurate.
+// error of a Fourier transform hides outcomes that are rare relative to the largest mass. For small delta, a
+// tilt towards rare outcomes makes their masses accurate.
 func (s several) depths(logDelta float64) []float64 {
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
@@ -55,8 +55,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. most
-// bounds the points of a lattice. The result has loss 0 if nothing is certified.
+// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. The
+// parameter most bounds the number of points of a lattice. The result has loss 0 if nothing is certified.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -180,8 +180,8 @@ func normalMass(a, b float64) float64 {
 	return sum * math.Exp(mathx.LogNormalPDF(near))
 }
 
-// tilt returns a tilt for the sum with the record. Under the tilt the typical large loss is one whose tail
-// probability is about e^-depth.
+// tilt returns a tilt for the sum with the record. The mean loss under this tilt has a tail probability of
+// about e^-depth without the tilt.
 func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	parts := []component{{count: s.steps - s.count, roughLaw: f.law(f.none, 0).thin()}, {count: s.count, roughLaw: f.law(f.one, 0).thin()}}
 	sign := 1.0
@@ -253,7 +253,7 @@ func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tilted
 	return tiltedSum{t, lambda, float64(s.steps) * one * 1.001}, true
 }
 
-// run returns the total mass of points at..at+run-1 and a bound of its error (wrong), in units of e^unit.
+// run returns the total mass of the points in [at, at+run) and its largest error (wrong), in units of e^unit.
 func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	edge := at // where e^(-lambda loss) is largest
 	if s.lambda < 0 {
@@ -281,7 +281,7 @@ func (s tiltedSum) rounding(run int, unit float64) float64 {
 	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
 }
 
-// least returns a lower bound of the log of the total mass of points at..at+run-1, or -Inf.
+// least returns a lower bound of the log of the total mass of the points in [at, at+run), or -Inf.
 func (s tiltedSum) least(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	if !(sum > wrong) {
@@ -290,7 +290,7 @@ func (s tiltedSum) least(at, run int) float64 {
 	return math.Log(sum-wrong) + unit - s.rounding(run, unit)
 }
 
-// most returns an upper bound of the log of the total mass of points at..at+run-1.
+// most returns an upper bound of the log of the total mass of the points in [at, at+run).
 func (s tiltedSum) most(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	return math.Log(sum+wrong) + unit + s.rounding(run, unit)

@@ -27,7 +27,7 @@ const (
 //
 // A ratio in a cell is assigned to one end, with probabilities that keep the mean. In an upper distribution
 // it moves to this end. In a lower distribution it does not move, and outcomes with the same sum of ends are
-// merged. The merged masses are q under Q and low under P. For low the ratio of one step is a weight.
+// merged. The merged masses are q under Q and low under P. Each mass in low is weighted by one ratio.
 //
 // A sum with n large ratios has t - n small ratios. The cases n = 0 and n = 1, by far the most probable, are
 // computed exactly. Let mu be the mean of a small ratio. In the convex order the sum of m small ratios is
@@ -207,7 +207,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the distribution of one large ratio, minus the number less, on a geometric grid.
+// large returns the distribution of one large ratio on a geometric grid. It subtracts less from the ratio.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))
@@ -237,7 +237,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of sums as many small ratios as the parameter small. If biased is set, one ratio is also a weight.
+// of convolves a number of small ratios (small). If biased is set, one of the ratios multiplies the masses.
 func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(small), biased}
 	if s := l.sums[key]; s != nil {
@@ -258,8 +258,8 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 // small returns the distribution of n small ratios plus shift on the geometric grid, given that the ratios
 // are small. restQ and restP bound the omitted probabilities. An upper distribution adds the total error of
 // the transforms to restQ and restP. A lower distribution subtracts the possible error of each mass from the
-// first distribution of the pair and adds it to the second. This is repeated jump times, because the masses
-// are also combined with large ratios.
+// first distribution of the pair and adds it to the second. The correction covers ratios up to jump, because
+// the masses are also combined with large ratios.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {

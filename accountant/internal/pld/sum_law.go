@@ -138,11 +138,11 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds the sums of a point of big and a point of small that is at least the number from of steps lower.
-// same means that small is big. Then each pair of points is visited once and counts twice. A sum of points d
-// steps apart is log1p(e^{-hd}) above the upper point. So its place on the grid and the weights of the two
-// points around it depend only on d. Weights keep the mean. In an upper distribution the mass moves to the
-// points. In a lower distribution it is merged with the mass near the same point.
+// add adds the sums of a point of big and a point of small that is lower by "from" or more steps. If same is
+// set, small equals big. Then each pair of points is visited once and counts twice. A sum of points d steps
+// apart is log1p(e^{-hd}) above the upper point. So its place on the grid and the weights of the two points
+// around it depend only on d. Weights keep the mean. In an upper distribution the mass moves to the points.
+// In a lower distribution it is merged with the mass near the same point.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
