@@ -173,8 +173,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders for all reservations and, if more is not nil, one of
-// more. In mode Filter a reservation must keep this epsilon within the budget, but it is not a guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and, unless nil, for more. In mode
+// Filter a reservation must keep this epsilon within the budget, but it is not a guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -228,7 +228,7 @@ func (b *balance) shift(failure float64) float64 {
 }
 
 // atOrder returns the increase of the penalty of order a if log delta decreases by shift. The conversion
-// divides log delta by a-1. Order +Inf uses no delta, but the rest of delta must be above 0.
+// divides log delta by a-1. Order +Inf uses no delta, but delta minus the failures must be above 0.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):

@@ -31,7 +31,7 @@ type Claim struct {
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack is the reason why privacy loss distributions gave no bound, if they were tried.
 	Lack error
-	// Sealed is the epsilon of the seal and Again the interval of this version. Both are zero if they agree.
+	// Sealed is the epsilon of the seal, and Again this version's interval. Both are set only if they differ.
 	Sealed float64
 	Again  *accountant.Bound
 }
@@ -83,10 +83,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two epsilons of all reservations and one of more. The first is written to the line. The
-// second (total) must fit the budget. Normally both are the result of onOrders, which is fast. If onOrders
-// exceeds the budget, or method is ByPLD, total is the least epsilon that the accountant proves. For ByRDP
-// the first epsilon then equals total.
+// price returns two epsilons, each of all reservations plus one of more. The first is stored in the new line.
+// The second (total) must fit the budget. Normally both are the result of onOrders, which is fast. If
+// onOrders exceeds the budget, or method is ByPLD, total is the least epsilon that the accountant proves. In
+// this case ByRDP also returns total as the first epsilon.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -113,8 +113,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the epsilon of the charges on an empty ledger. In mode Filter and with ByRDP only the first
-// charge counts.
+// alone returns the epsilon of the charges on an empty ledger. In mode Filter, and in any mode with ByRDP,
+// only the first charge counts.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -159,8 +159,8 @@ func (c *chain) tooMuch(epsilon float64) string {
 }
 
 // claimOfSeal checks the epsilon of a seal. It returns the larger of the seal and the epsilon that this
-// version proves (see "File" in the package comment). Errors: a seal that is not plausible, a lower seal if
-// one epsilon is by Rényi divergences, and any other epsilon on a ledger of ByRDP.
+// version proves (see "File" in the package comment). Errors: a seal that is not plausible; a seal below the
+// proven epsilon, unless both are by privacy loss distributions; any difference on a ledger of ByRDP.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
@@ -199,8 +199,7 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version can have sealed this epsilon if this version computes the
-// interval in.
+// plausible reports whether another version can have written this seal. in is the interval of this version.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

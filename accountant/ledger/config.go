@@ -68,15 +68,15 @@ type Config struct {
 	Epsilon  float64             // budget; finite and > 0
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen for the total. Nil
-	// then means accountant.DefaultOrders with a search between them. In mode Filter Delta is split evenly
-	// among the finite orders. Nil then means the one order that admits the largest Gaussian cost. Order +Inf
+	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen for the total, and
+	// nil means accountant.DefaultOrders with a search between them. In mode Filter Delta is split evenly
+	// among the finite orders, and nil means the one order that admits the largest Gaussian cost. Order +Inf
 	// adds pure epsilons and uses no Delta.
 	Orders []float64
 	// Accountant proves the epsilon. ByRDP, the default, uses Rényi divergences. In mode Reserved, ByAuto
-	// also uses privacy loss distributions where the events support them, and ByPLD uses only these. ByAuto
-	// and ByPLD refuse events that bound only Rényi divergences, such as DP-SGD. An existing file keeps its
-	// accountant, and a different value fails with ErrOtherConfig.
+	// also uses privacy loss distributions where the events support them, and ByPLD uses only such
+	// distributions. ByAuto and ByPLD refuse events that bound only Rényi divergences, such as DP-SGD. An
+	// existing file keeps its accountant, and a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.

@@ -2,7 +2,7 @@
 //
 // A Ledger has one budget, one unit and one relation. Reserve adds the worst-case cost of a mechanism to all
 // earlier reservations. If the total fits the budget, Reserve writes an entry and syncs it to disk. A
-// mechanism needs the Reservation to run. Commit records the hash of an outcome before its release.
+// mechanism runs only with its Reservation. Commit records the hash of an outcome before its release.
 //
 //	l, err := ledger.Open(ctx, "run.jsonl", ledger.Config{
 //		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
@@ -17,8 +17,8 @@
 // Rényi curves add up, and each order gives an epsilon. The mode decides which order may be used.
 //
 // In mode [Reserved], the default, all reservations precede the first use. The first use writes a seal, after
-// which Reserve fails. So the best order for all reservations may be used. With Config.Accountant, privacy
-// loss distributions allow 13 to 19 % more answers at the same epsilon.
+// which Reserve fails. So the best order for all reservations may be used. If Config.Accountant selects
+// privacy loss distributions, 13 to 19 % more answers fit the same epsilon.
 //
 // In mode [Filter] costs may depend on earlier answers. Several programs may use the ledger, one after the
 // other. The orders are fixed when the ledger is made, and delta is split among them. Privacy loss
@@ -32,7 +32,7 @@
 //
 // All releases under one ledger together are (Epsilon, Delta)-differentially private for its unit and
 // relation. In mode Reserved the curves do not depend on any answer, so they add up (Mironov 2017). The
-// guarantee is the epsilon of their sum, [Ledger.Epsilon]. The composition of all privacy loss distributions
+// guarantee is [Ledger.Epsilon], the epsilon of their sum. The composition of all privacy loss distributions
 // bounds the same run in any order of use (proof in claim.go). In mode Filter each order has a filter with a
 // part of delta. The parts add up (Feldman, Zrnic 2021; interleaved sessions: Haney et al. 2023). The
 // guarantee is then the budget. A total that depends on answers is no guarantee (Rogers et al. 2016).
@@ -62,8 +62,8 @@
 // The epsilon of a sealed ledger is the larger of its seal and of the epsilon that this version proves.
 // Another version may have sealed a different epsilon. The file is valid if the seal is within the budget and
 // above the floor of this version's interval (see [accountant.Claim]). [Claim] then holds both values. A seal
-// below the floor is corrupt, and so is a seal more than half a percent and 0.002 below the proven epsilon. A
-// file without a seal is refused if its reservations exceed the budget by this version.
+// below the floor is corrupt. So is a seal below the proven epsilon by more than both 0.5 % and 0.002. A file
+// without a seal is refused if the epsilon that this version proves exceeds the budget.
 //
 // # Caveats
 //
@@ -78,8 +78,8 @@
 // The chain of hashes and the "check" fields reveal an accidental change and its line. They do not reveal
 // lines removed at the end, or an older copy. The hashes have no key, so a forger can compute them again. So
 // package run stores [Ledger.Head] next to the ledger and in the user's state folder, and [Open] and [Verify]
-// compare it. If other people can write to these folders, store the head of a statement elsewhere. [Sign]
-// signs a head, and [Open] and [Verify] check the signature.
+// compare it. If other people can write to these folders, store a statement elsewhere, because it contains
+// the head. [Sign] signs a head, and [Open] and [Verify] check the signature.
 //
 // Config.Data is compared, not interpreted. No mode covers an event that was chosen from private data.
 //

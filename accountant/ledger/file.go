@@ -281,9 +281,9 @@ type repair struct {
 //   - A line that lacks only the newline is kept.
 //   - A reservation that contains its event is completed.
 //   - A seal is completed, because the seal may have been whole and used.
-//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. A
-//     possible reservation is dropped if only resumable runs have charged the ledger.
-//   - Any other possible reservation is charged the rest of the budget.
+//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. A line
+//     that may be a reservation is dropped if only resumable runs have charged the ledger.
+//   - Any other line that may be a reservation is charged the rest of the budget.
 //   - Any other line charges nothing and is dropped.
 //   - A fragment that no append can leave is corrupt.
 //

@@ -24,7 +24,7 @@ type header struct {
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
 	// Accountant, Conversion and Orders determine the epsilon of every line. With default orders in mode
-	// Reserved, the seal uses the best real order. So does a reservation that fits only at this order.
+	// Reserved, the best real order is used for the seal and for a reservation that fits only at this order.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`

@@ -49,8 +49,8 @@ func newLedger() *Ledger {
 }
 
 // Open creates or continues the ledger at path. Errors: ErrOtherConfig if an existing file has a different
-// Config, and a *CorruptError if it contradicts opt. A refused file is not changed. Open repairs a last line
-// that was cut off (see the package comment). It calls the functions in opt while the file is locked.
+// Config, and a *CorruptError if the file contradicts opt. A refused file is not changed. Open repairs a last
+// line that was cut off (see the package comment). It calls the functions in opt while the file is locked.
 //
 // The file stays locked until Close or until the process ends. While another process or another Ledger holds
 // the file, Open blocks until ctx ends.
@@ -84,7 +84,7 @@ func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file. Later calls of Reserve and Commit fail with os.ErrClosed. It may be called twice.
+// Close releases the file. Then Reserve and Commit fail with os.ErrClosed. Close may be called twice.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func (l *Ledger) usable() error {
 // Their events must equal the recorded events.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
-// ReserveBatch reserves all events in order with one sync, or no event.
+// ReserveBatch reserves all events in order with one sync. On an error it reserves none.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is the rest of a budget under composition. It exceeds the difference of epsilons. For example, about
-// 1.55 is left if epsilon is 1.2 and the budget is 2. Left uses Rényi divergences only. If the ledger also
-// uses privacy loss distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// Left is the rest of a budget under composition. It exceeds the budget minus the used epsilon. For example,
+// about 1.55 is left if epsilon is 1.2 and the budget is 2. Left uses Rényi divergences only. If the ledger
+// also uses privacy loss distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. The release has the noise multiplier
 	// 1/sqrt(2 Rho).
@@ -271,8 +271,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon of its line. Errors: a *BudgetError. If together is
-// set, afford does not check the budget, and the caller must check it for the whole batch.
+// afford returns the charge of an event and the epsilon of its line. It returns a *BudgetError if the event
+// does not fit the budget. If together is set, the caller must check the budget for the whole batch instead.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

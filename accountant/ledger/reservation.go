@@ -26,7 +26,7 @@ type Use struct {
 	// Renyi is set if the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy
 	// loss. A ledger that may use privacy loss distributions refuses such a mechanism.
 	Renyi bool
-	// Secret is set if all noise comes from a secret key. A ledger of SecretNoise requires Secret.
+	// Secret is set if all noise comes from a secret key. A ledger with SecretNoise requires it.
 	Secret bool
 }
 
@@ -70,7 +70,7 @@ func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.hea
 
 // Begin marks the reservation as used by a mechanism whose worst case is e. In mode Reserved the first use
 // seals the ledger on disk. After an error the mechanism must not start. Errors: ErrNotReserved if e differs
-// from the charged event or the reservation was used before, and ErrUnfit if the ledger does not admit use.
+// from the charged event or the reservation was used before, and ErrUnfit if the Use does not fit the ledger.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)

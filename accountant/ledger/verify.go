@@ -33,7 +33,7 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off, or is "". Other fields include the repair by Open.
+	// Torn describes a last line that is cut off, if any. All fields but Head include its repair by Open.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon

@@ -14,10 +14,10 @@
 // # Checking a page
 //
 // The last line of a page holds the heads of its ledgers, its claim, the program that wrote it and a digest.
-// The digest is the SHA-256 of the page with 64 zeros as the digest. [Check] reads the ledger up to that head
-// and writes the page again. A page from the same build must be equal byte for byte. For a page from another
-// version, Check compares the digest, the head and the claim. A digest has no key. So a completely forged
-// page of another version is detected only if ε is wrong.
+// The digest is the SHA-256 of the page with 64 zeros in its place. [Check] reads a ledger up to its head on
+// the page, and writes the page again. A page from the same build must be equal byte for byte. For a page
+// from another version, Check compares the digest, the head and the claim. A digest has no key. So if a
+// forged page names another version, the forgery is detected only if ε is wrong.
 //
 // # Guarantee
 //

@@ -17,8 +17,8 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the machine-readable last line of a page with the ledgers and a digest. A digest has no key, so
-// it reveals only accidental changes. [Check] shows that the page agrees with its ledger.
+// record is the last line of a page, for programs. It has the heads of the ledgers and a digest. A digest has
+// no key, so it reveals only accidental changes. [Check] shows that the page agrees with its ledger.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -69,7 +69,7 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns the position of the digest in a page, or -1. JSON strings cannot contain the text of
+// digestAt returns the position of the digest in a page, or -1. JSON strings cannot contain the constant
 // field.
 func digestAt(page []byte) int {
 	const field = `"digest":`
@@ -88,7 +88,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page whose digest field is at position at.
+// digest returns the digest of a page. Its old digest starts at index at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))

@@ -89,7 +89,7 @@ func (o *outcomes) released() []Released {
 	return o.list
 }
 
-// spanOf formats entries, for example as 3, 3-5 or 3, 7.
+// spanOf formats entries, for example as "3", "3-5" or "3, 7".
 func spanOf(entries []int64) string {
 	var parts []string
 	for i := 0; i < len(entries); {

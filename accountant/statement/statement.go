@@ -162,8 +162,8 @@ func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies the ledgers and makes their statement. Several ledgers must have equal units and relations,
-// and must differ. Errors that the user can fix are [*fault.Error].
+// New verifies the ledgers and makes their statement. Several ledgers must be different, and must have the
+// same unit and relation. Errors that the user can fix are [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
@@ -321,7 +321,7 @@ func charged(events []accountant.Event) []accountant.Part {
 	return parts
 }
 
-// absurd is the largest epsilon without a warning. At epsilon 20, even odds may become 485 million to 1.
+// absurd is the largest epsilon without a warning. At epsilon 20, odds of 1 to 1 may become 485 million to 1.
 const absurd = 20
 
 // Warning returns a warning for an epsilon that gives almost no protection, and "" otherwise.
