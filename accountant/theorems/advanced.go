@@ -95,7 +95,7 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 // grid points so that the totals under both distributions stay the same. This overestimates by a fraction of
 // a cell. No fast method is exact (Murtagh, Vadhan 2016). NewAdvanced is used beyond 512 different epsilons
 // or about 10^9 equal runs. It is also used for delta below 1e-200 on the grid, and below 1e-290 otherwise.
-// All events with an epsilon-delta curve get the same part of delta, by the best split. Lower is always 0.
+// All events with an epsilon-delta curve get equal parts of delta, found by a search. Lower is always 0.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs is count runs of a pure epsilon-DP mechanism. Deltas are accounted separately.
+// runs describes equal runs of a pure epsilon-DP mechanism. Deltas are accounted separately.
 type runs struct {
 	epsilon float64
 	count   int64
@@ -38,9 +38,8 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 }
 
 // NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
-// Kenthapadi, McSherry, Mironov, Naor 2006). Fixed deltas are subtracted. All runs of events with an
-// epsilon-delta curve get equal parts of the rest. The bound also holds for adaptively chosen mechanisms.
-// Lower is 0.
+// Kenthapadi, McSherry, Mironov, Naor 2006). The delta that other events leave is divided equally among all
+// runs that have an epsilon-delta curve. The bound also holds for adaptively chosen mechanisms. Lower is 0.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
@@ -162,7 +161,7 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns epsilon if every run with an epsilon-delta curve uses a delta of share. The slack is (delta -
+// at returns epsilon if the delta of every run with an epsilon-delta curve is share. The slack is (delta -
 // d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
@@ -202,8 +201,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta for which the function at returns at most epsilon. The result of at
-// must not increase with delta.
+// deltaByEpsilon returns the least delta at which the epsilon of the function "at" is at most the given
+// epsilon. The epsilon of this function must not increase with delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

@@ -133,9 +133,9 @@ type publishedMoments struct{ *accountant.RDP }
 const maxLambda = 32
 
 // NewMoments returns an empty moments accountant as published (Abadi et al. 2016). It uses log moments at the
-// integers lambda = 1 ... 32, Theorem 2 to compose and the tail bound delta = min exp(alpha(lambda) - lambda
-// epsilon). It reproduces published results. RDP is never worse and usually 20 % better. It supports Gaussian
-// noise, alone or on Poisson samples, like the paper. Lower is always 0. Order is lambda + 1.
+// integers lambda from 1 to 32. Theorem 2 gives their composition and the tail bound delta = min
+// exp(alpha(lambda) - lambda epsilon). It reproduces published results. RDP is never worse and usually 20 %
+// better. It supports Gaussian noise, alone or on Poisson samples. Lower is 0. Bound.Order is lambda + 1.
 func NewMoments(rel accountant.Relation) (accountant.Accountant, error) {
 	orders := make([]float64, maxLambda)
 	for i := range orders {

@@ -143,9 +143,9 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds count sampled runs of inner. (epsilon, delta) becomes (log(1 + q(e^epsilon - 1)), q delta).
-// This holds under add/remove for Poisson sampling, and under replace-one for sampling without replacement
-// (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9).
+// sampled adds runs of inner on samples, as many as count. (epsilon, delta) becomes (log(1 + q(e^epsilon -
+// 1)), q delta). This holds under add/remove for Poisson sampling, and under replace-one for sampling without
+// replacement (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9).
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	p := accountant.PropertiesOf(inner)
 	if one := (guarantee{p.Epsilon, p.Delta}); p.Guaranteed && p.Relation == 0 {

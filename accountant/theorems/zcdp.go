@@ -11,8 +11,8 @@ import (
 
 // Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
 // every order a (Bun, Steinke 2016), plus a failure probability. Costs add up. Additive Gaussian noise is
-// exact. Pure mechanisms have rho = eps tanh(eps/2) (Steinke 2024). The exponential mechanism has eps^2/8 if
-// this is less (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are rejected. Lower is 0.
+// exact. Pure mechanisms have rho = eps tanh(eps/2) (Steinke 2024). An exponential mechanism has at most
+// eps^2/8 (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are rejected. Lower is 0.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion
@@ -48,7 +48,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho, which holds except with probability failure.
+// Rho returns the composed rho. It holds except with a probability of failure.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
@@ -149,10 +149,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to a guarantee with delta = at. It returns the least
-// epsilon that holds at this delta for every such mechanism. It returns +Inf if at is below delta. The worst
-// mechanism fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015).
-// At an epsilon of x its delta is (exp(epsilon) - exp(x))/(1 + exp(epsilon)). So the result is exact.
+// PairEpsilon converts an (epsilon, delta) guarantee to a guarantee with a larger delta (at). It returns the
+// least epsilon that holds at this delta for every such mechanism, or +Inf if at < delta. The worst mechanism
+// fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015). At
+// epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)). So the result is exact.
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
