@@ -31,7 +31,7 @@ type Bound struct {
 	FailureDelta float64    // part of delta used by failure probabilities
 	AtGridEdge   bool       // Order is the smallest or largest order tried; a wider grid may give a smaller Upper
 
-	// Floor is a lower bound of the cost of the dominating pairs, which may exceed the mechanisms' cost. So
+	// Floor is a lower bound of the cost of the dominating pairs. This cost may exceed the mechanisms' cost.
 	// Upper - Floor bounds the numerical error. Only [PLD] sets Floor.
 	Floor      float64
 	GapReached bool // Upper - Floor is at most the configured gap
@@ -131,9 +131,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. The proofs of Improved and
-// Classic bound each outcome alone. So the masses need not sum to one. Both formulas also hold for a
-// divergence restricted to an event, without renormalising.
+// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. The proofs of both formulas
+// bound each outcome separately. So the formulas also hold for a divergence restricted to an event, without
+// renormalising: the masses need not sum to one.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

@@ -46,9 +46,9 @@ func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 // Auto is not a filter. If outputs decide when a run stops, the bound does not hold. Use the mode Filter of
 // package ledger for such runs.
 //
-// Auto uses only Rényi divergences if an event has no known dominating pair, or if more than 64 events
-// differ. It also does so if privacy loss distributions would need more than 2^27 grid points (a few
-// seconds). The limit counts points, not time. So the same events have the same bound on every machine.
+// Auto uses only Rényi divergences in three cases: an event has no known dominating pair, more than 64 events
+// differ, or privacy loss distributions would need more than 2^27 grid points (a few seconds). The limit
+// counts points, not time. So the same events have the same bound on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP

@@ -34,11 +34,11 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// roughTolerance is the relative tolerance of a search with an account of Rough, which is off by 1 % or more.
+// roughTolerance is the relative tolerance of searches with a rough account. Its bounds are 1 % off or more.
 const roughTolerance = 1e-3
 
-// upperEnds is an account that can omit Bound.Lower. leaveLowerEnds requests this, and returns false if it
-// fails.
+// upperEnds is an account with a method that omits Bound.Lower from then on. The method returns false if it
+// cannot.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {
@@ -118,12 +118,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise for which the event meets the target, with its bound. Noise is any
-// parameter of the event whose growth lowers the privacy cost. The search covers [1e-6, 1e15]. The relative
-// tolerance of the noise is 1e-8, or 1e-6 at a jump of the bound. For small integer noise the cost may rise
-// slightly with the noise. The result then meets the target but may not be the least. The error is a
-// *NoBracketError if no noise in the range meets the target, or if 1e-6 does. An error of the function event
-// ends the search and is returned unchanged.
+// CalibrateNoise returns the least noise for which the event meets the target, with its bound. A larger noise
+// must lower the privacy cost of the event. The search covers [1e-6, 1e15]. The relative tolerance of the
+// noise is 1e-8, or 1e-6 at a jump of the bound. For small integer noise the cost may rise slightly with the
+// noise. The result then meets the target but may not be the least. The error is a *NoBracketError if no
+// noise in the range meets the target, or if noise 1e-6 meets it. An error of the function event ends the
+// search and is returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -280,8 +280,8 @@ const riskTolerance = 1e-4
 
 // CalibrateRisk returns the least noise at which the event meets the target. The Interval bounds the attack's
 // true positive rate. Interval.Upper is at most target.Found. The relative tolerance of the noise is 1e-4.
-// The range and the errors are as in [CalibrateNoise]. The Epsilon of a *NoBracketError is the epsilon from
-// which the search began.
+// The range and the errors are as in [CalibrateNoise]. The Target of a *NoBracketError is the (epsilon,
+// delta) with which the search began.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err

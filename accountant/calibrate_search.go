@@ -131,7 +131,7 @@ func (t *trials) meets(aim float64) (at float64, ok bool) {
 	return at + second*(aim-a.over)*(aim-b.over), true
 }
 
-// improves reports whether the excess of last is at most half as far from aim as in every earlier trial.
+// improves reports whether the last excess is at most half as far from aim as every earlier excess.
 func (t *trials) improves(last trial, aim float64) bool {
 	for _, x := range t.made[:max(0, len(t.made)-1)] {
 		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
@@ -141,7 +141,7 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is the result of a search, from which the next search begins, and the slope there.
+// A start is the result of a search and the slope there. The next search begins at this result.
 type start struct{ parameter, slope float64 }
 
 // jumpTolerance is the relative tolerance of the noise at a jump of the cost. A bound jumps slightly where

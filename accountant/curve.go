@@ -21,7 +21,7 @@ func chord(a float64, moment func(order int) float64) float64 {
 	return (1-x)*moment(int(lo)) + x*moment(int(lo)+1)
 }
 
-// gaussianCurve returns the curve of Gaussian noise with sensitivity/sigma = ratio > 0. It is above zero.
+// gaussianCurve returns the positive curve of Gaussian noise with sensitivity/sigma = ratio > 0.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
@@ -92,8 +92,8 @@ func tail(t float64) float64 {
 // sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove. The worst
 // mechanism is randomised response. One outcome has mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1). The
 // other outcome has mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The ratio has mean 1. So the
-// moment of order a minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions.
-// So the worse direction is the mixture over its base (Mironov, Talwar, Zhang 2019, Theorem 5).
+// a-th moment minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions. So
+// the divergence of the mixture from its base is larger (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
 	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
@@ -190,9 +190,9 @@ func leastCurve(c, d curve) curve {
 // discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
 // 1/scale, and the same noise shifted by the sensitivity s. The divergence is convex in the shift and 0 at
 // shift 0. So in the worst case one coordinate has all of the L1 sensitivity. The loss is s t on the mass
-// 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 points between form a geometric series. With p = a t and m
-// = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)). The weights sum
-// to one. So the moment minus 1 is computed without cancellation.
+// 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 points in between give a geometric series. With p = a t
+// and m = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)). The
+// weights sum to one. So the moment minus 1 is computed without cancellation.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
@@ -227,8 +227,8 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
 // karyCurve returns the curve of k-ary randomised response under replace-one: log((e^{a eps} + e^{(1-a) eps}
-// + k - 2)/(e^eps + k - 1))/(a-1). As for k = 2, the numerator minus the denominator is 4 sinh(a eps/2)
-// sinh((a-1) eps/2) e^{eps/2}.
+// + k - 2)/(e^eps + k - 1))/(a-1). As in the case k = 2, the numerator minus the denominator is 4 sinh(a
+// eps/2) sinh((a-1) eps/2) e^{eps/2}.
 func karyCurve(eps float64, categories int64) curve {
 	others := float64(categories) - 1
 	pure := pureCurve(eps)
@@ -242,8 +242,8 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed. The moment is a sum with one term per
-// order. At larger orders the curve without sampling is used, which is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed. The moment of order a is a sum of a
+// terms. At larger orders the curve without sampling is used, which is a valid bound.
 const maxWithoutReplacement = 512
 
 // withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. The moment of

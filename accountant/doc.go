@@ -14,7 +14,7 @@
 //
 // [RDP] supports every event, under the relation for which the event is defined. A query takes a millisecond
 // or less. [PLD] is the tightest accountant and returns an interval. It supports the events whose privacy
-// loss distribution is known. Extreme parameters may take longer, so Epsilon takes a context and the
+// loss distribution is known. Extreme parameters may take long. So Epsilon takes a context, and the
 // configuration bounds the memory. Package theorems has the composition theorems, zCDP and published
 // estimates. If all events are fixed in advance, the function [Epsilon] selects the accountant.
 //
@@ -47,9 +47,9 @@
 //
 // The set of remaining mechanisms does not depend on y. Only their order does. By induction the factor H is
 // at most the divergence of the product of the remaining pairs, at the same ratio. So the integral is at most
-// the divergence of the first pair times this product. Products commute. The same argument with moments in
-// place of H proves the curves. It fails if the multiset itself depends on outputs. Then use a filter
-// (package ledger).
+// the divergence of the product of all pairs. Products commute. The same argument with moments in place of H
+// shows that the curves add up. The argument fails if the multiset itself depends on outputs. Then use a
+// filter (package ledger).
 //
 // The argument also covers interleaved mechanisms if each step has its own noise. An example is the mode
 // Reserved of package ledger. A sparse vector keeps its threshold noise between answers, so it is not a
@@ -62,10 +62,10 @@
 // vote. A record changes one vote under either relation. Poisson sampling includes each record independently.
 // Fixed-size and truncated batches are separate events. Shuffled batches cost more and have no event. Integer
 // and continuous noise have the same Rényi bound, but different privacy loss distributions. So events record
-// the type of the noise. A run that stops depending on outputs needs a filter.
+// the type of the noise. If outputs decide when a run stops, use a filter.
 //
 // The arithmetic is float64, not interval arithmetic. Exact curves have relative error 3e-13, for noise up to
 // 1e9 and orders from 1 + 1e-6 to 10^6. Tests compare them with 96-digit arithmetic. Composed divergences are
-// raised by 2e-12, which also covers 10^4 different events. Conversions round up by their possible
-// cancellation error.
+// raised by a relative 2e-12. This also covers the sum over 10^4 different events. Conversions round up by
+// their possible cancellation error.
 package accountant

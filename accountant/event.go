@@ -43,8 +43,8 @@ type (
 	// check tests conditions on the parameters that the range tags of the fields cannot express.
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns additive noise or a PureDP event that dominates a leaf, also on a sample. same
-	// reports whether this event costs exactly as much as the leaf.
+	// sampledAs returns additive noise or a PureDP event. It dominates the leaf with and without sampling.
+	// same reports whether this event costs exactly as much as the leaf.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
@@ -61,8 +61,8 @@ type (
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds a pair that some mechanism of this event type attains, as a lower bound. If the
-	// dominating pair is attained, the method adds nothing and returns true.
+	// attained adds a lower bound: a pair that some mechanism of this event type attains. If the dominating
+	// pair is attained, the method adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}
@@ -105,7 +105,7 @@ func curveOf(e Event) curve {
 	return infiniteCurve
 }
 
-// sampledAs returns nil if no such event is known for e.
+// sampledAs calls the method sampledAs of e. It returns nil if e has no such method.
 func sampledAs(e Event) (inner Event, same bool) {
 	if leaf, ok := e.(sampleable); ok {
 		return leaf.sampledAs()

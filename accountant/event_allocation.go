@@ -28,8 +28,8 @@ type RandomAllocation struct {
 // stays the same in all epochs, in contrast to a [RandomAllocation] in each epoch. Each of the Epochs epochs
 // runs Event (Gaussian noise) on every batch.
 //
-// The sum of a batch's noisy outputs over the epochs is a sufficient statistic. So a RandomAllocation of K =
-// 1 in Bins steps dominates, with a noise multiplier divided by sqrt(Epochs). A mechanism attains its pair.
+// The sum of a batch's noisy outputs over the epochs is a sufficient statistic. So the event costs as much as
+// a RandomAllocation with K = 1, Steps = Bins and the noise multiplier divided by sqrt(Epochs).
 type BallsInBins struct {
 	Bins   int64 `json:"bins" in:"1"`   // >= 1
 	Epochs int64 `json:"epochs" in:"1"` // >= 1
@@ -38,12 +38,12 @@ type BallsInBins struct {
 
 // BandedMatrix is DP-SGD with noise C^-1 z, which is correlated over the steps. The matrix C is lower
 // triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one
-// of Bands partitions, independently of other records. Step i uses only partition i mod Bands and includes
-// each record of this partition independently with the given probability. For an expected batch size B out of
-// n records, in partitions of equal size, the probability is Bands B/n.
+// of Bands partitions, independently of other records. Step i uses only partition i mod Bands. Each record of
+// this partition is included independently with the same Probability. For an expected batch size B out of n
+// records, in partitions of equal size, Probability is Bands B/n.
 //
 // A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so their columns of
-// C have no row in common. Each block of rows is one Gaussian step on a Poisson sample.
+// C have no row in common. So each of these steps is a Gaussian step on a Poisson sample.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
@@ -198,8 +198,8 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 // multipliers below 1/4, the curve of one Gaussian step is used. It is a valid bound by convexity.
 const maxAllocationOrder = 256
 
-// allocationMoments are the log moments E_Q R^a and E_Q R^(1-a) at integer orders. R is the likelihood ratio
-// P/Q of a record in one random step. The log moments are convex in the order (see chord).
+// allocationMoments are the logs of the moments E_Q R^a and E_Q R^(1-a) at integer orders a. R is the
+// likelihood ratio P/Q of a record in one random step. The log moments are convex in the order (see chord).
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..

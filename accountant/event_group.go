@@ -10,10 +10,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group is Event for neighbours that differ in up to Size records. It protects groups of this size, such as
-// all records of a family. An accountant rewrites Event for neighbours at distance Size. The sensitivity of
-// additive noise and a pure epsilon grow Size-fold. A rho grows Size^2-fold (Bun, Steinke 2016, Proposition
-// 1.9). With g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
+// Group protects groups of up to Size records, such as all records of a family. An accountant rewrites Event
+// for neighbours that differ in Size records. The sensitivity of additive noise and a pure epsilon grow
+// Size-fold. A zCDP parameter rho grows Size^2-fold (Bun, Steinke 2016, Proposition 1.9). With g = Size,
+// (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
 	Size  int64 `json:"size" in:"1"` // >= 1
 	Event Event `json:"event"`
@@ -100,8 +100,8 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated is an upper bound of another event, without a lower bound. Its field by is an event that costs at
-// least as much. Its field alsoCurve is nil, or an event whose Rényi curve is also an upper bound.
+// dominated replaces an event that has no known lower bound. The event in the field "by" costs at least as
+// much. The field alsoCurve is nil, or an event whose Rényi curve is also an upper bound.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {

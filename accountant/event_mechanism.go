@@ -64,7 +64,7 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve is from Canonne, Kamath, Steinke 2020, Theorem 4. It is tight where order times shift is an integer.
+// curve is from Canonne, Kamath, Steinke 2020, Theorem 4. It is tight if order times shift is an integer.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
@@ -83,8 +83,8 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 }
 
 // moved returns the number of coordinates that the worst neighbour changes by 1 each. An integer vector of L2
-// norm below 2 has at most norm^2 nonzero entries, all 1 or -1. From norm 2 on, one entry may be 2, or four
-// entries 1. Neither change is known to dominate, so this is an error.
+// norm below 2 has at most norm^2 nonzero entries, all 1 or -1. If the norm is 2 or more, one entry may be 2,
+// or four entries may be 1. Neither change is known to dominate, so moved returns an error.
 func (e DiscreteGaussian) moved() (int64, error) {
 	// The tolerance accepts rounded roots such as 1.414. A sensitivity below 1 means a constant function.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
@@ -200,7 +200,7 @@ func (e ExponentialMechanism) curve() curve                 { return boundedRang
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
 
-// rho returns the smaller zCDP bound: by bounded range (Cesar, Rogers 2021) or by pure privacy.
+// rho returns the smaller of two zCDP bounds: by bounded range (Cesar, Rogers 2021) and by pure privacy.
 func (e ExponentialMechanism) rho() float64 {
 	return math.Min(gaussianRho(e.Epsilon/2), pureRho(e.Epsilon))
 }
@@ -209,7 +209,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the pair of two candidates whose order one record reverses.
+// attained adds the pair of a selection from two candidates. One record reverses the order of their scores.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

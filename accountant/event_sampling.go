@@ -107,13 +107,13 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 	return nil, nil
 }
 
-// SampledWithoutReplacement runs Event on a uniformly random subset of exactly Size of Population records.
+// SampledWithoutReplacement runs Event on exactly Size records, drawn uniformly from Population records.
 // Noise multipliers are relative to the sensitivity under the relation of the account.
 //
 // Under replace_one the size of the data is public. The sensitivity of a clipped sum is twice the clipping
 // norm. Under add_remove the sensitivity is the clipping norm. A drawn record takes the place of another
-// record, so the event is accounted for a group of two. Population must then be at most the size of the
-// larger data set.
+// record, so the event is accounted for a group of two. Under add_remove, Population must be at most the size
+// of the larger data set.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
@@ -184,7 +184,7 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair of neighbours in which all records but one are equal.
+// attained adds the pair of neighbours whose common records are all equal to one of the two other records.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -233,8 +233,8 @@ func (TruncatedPoisson) row() row {
 }
 
 // flatten charges the Poisson sampled event and a failure. A failure is a batch that is full without the
-// differing record. Without a failure neither neighbour truncates a batch. Then each distribution is the
-// mixture of untruncated sampling. The divergence of the mixtures is jointly convex.
+// differing record. Without a failure no batch is truncated under either neighbour. Then each distribution is
+// the mixture of untruncated sampling. The divergence of the mixtures is jointly convex.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

@@ -17,7 +17,7 @@ type Selection struct {
 	Event Event   `json:"event"`
 }
 
-// PoissonSelection is Selection with a Poisson distributed number of runs. It may be 0.
+// PoissonSelection is Selection with a Poisson distributed number of runs, which may be 0.
 type PoissonSelection struct {
 	Mean  float64 `json:"mean" in:">0"` // > 0
 	Event Event   `json:"event"`
@@ -75,8 +75,8 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds count selections. An inner event with a failure probability is an error, because the number
-// of runs is unbounded.
+// selection adds a selection, made as often as count. An inner event with a failure probability is an error,
+// because the number of runs is unbounded.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")
@@ -99,8 +99,8 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve returns the divergence curve of the released run. The theorems bound the divergence at every single
-// order. A divergence grows with the order. So the least bound at this order or a larger order is used.
+// curve returns the divergence curve of the released run. The theorems bound the divergence at each order
+// separately. A divergence grows with the order. So the least bound of this and the larger orders is used.
 func (e selected) curve() curve {
 	base := e.base()
 	orders := DefaultOrders()
@@ -127,8 +127,8 @@ func (e selected) curve() curve {
 }
 
 // negativeBinomial follows Papernot, Steinke 2022, Theorem 2. For any other order b the bound is eps(a) +
-// (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). With both orders infinite it is (2+eta)
-// eps, which is 3 eps for the geometric distribution (Liu, Talwar 2019).
+// (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). For a = b = +Inf the bound is (2+eta) eps,
+// which is 3 eps for the geometric distribution (Liu, Talwar 2019).
 func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	law := Selection{Eta: e.eta, Gamma: e.gamma}
 	logMean, logGamma := law.logMean(), math.Log(e.gamma)
@@ -147,8 +147,9 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 }
 
 // poisson follows Papernot, Steinke 2022, Theorem 6. If the inner run is (log(1 + 1/(a-1)), delta)-DP, the
-// bound is eps(a) + mean delta + log(mean)/(a-1). It is used for means from 1. A smaller mean is treated as
-// mean 1: the inner run happens with probability mean and otherwise has the worst output. This costs no more.
+// bound is eps(a) + mean delta + log(mean)/(a-1). It is used for means >= 1. A smaller mean is treated as
+// mean 1: the inner run happens with probability mean and else has the worst output. Such a run costs no
+// more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	mean := math.Max(1, e.mean)
 	return func(a float64) float64 {

@@ -34,8 +34,8 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of two classes one vote apart whose order the moved vote reverses. With integer
-// noise the first class wins a tie, so P[Z1 = Z2] is added.
+// attained adds the pair of a vote on two classes one vote apart. The moved vote reverses their order. With
+// integer noise the first class wins a tie, so P[Z1 = Z2] is added.
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(mathx.LogTheta(e.Sigma/math.Sqrt2)-2*mathx.LogTheta(e.Sigma)), n)
@@ -71,8 +71,8 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of counts half a vote above and below the threshold. Integer counts are at it and 1
-// below.
+// attained adds the pair of two counts, half a vote above and half a vote below the threshold. With integer
+// noise one count equals the threshold, and the other is 1 less.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(-mathx.LogTheta(e.Sigma)), n)
@@ -106,7 +106,7 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the event for a group of n and integer noise. A shift by n costs as much as 1 at sigma/n.
+// groupRho returns the event for a group of n. A shift by n costs as much as a shift by 1 with noise sigma/n.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
@@ -171,7 +171,7 @@ func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNor
 
 // GNSS is one release of a real function plus Gaussian noise of standard deviation Sigma times S. S is a
 // smooth upper bound of the function's local sensitivity. S changes by a factor of at most e^Beta between
-// neighbours (Nissim, Raskhodnikova, Smith 2007). Margin standard deviations are added to the value, so that
+// neighbours (Nissim, Raskhodnikova, Smith 2007). The value is raised by Margin standard deviations, so that
 // it is probably too large. The margin depends on the data, so the event charges it. An example is a
 // sanitised data-dependent cost (Papernot et al. 2018, app. B).
 type GNSS struct {
@@ -186,10 +186,10 @@ func (GNSS) row() row {
 }
 
 // curve returns the divergence of the worst two normal distributions that smooth sensitivity allows. The
-// standard deviation of the second distribution is smaller by the factor e^-Beta. The means differ by the
-// smaller S, and the margins differ with S. Let c = 1 - a(1-e^{-2 Beta}) be the variance of the mixture and d
-// = e^-Beta + Margin Sigma (1-e^-Beta) the shift, in units of S. At order a the divergence is infinite for c
-// <= 0, and otherwise
+// standard deviation of the second distribution is smaller by the factor e^-Beta. The function values differ
+// by the smaller S. The margins are proportional to S. Let c = 1 - a(1-e^{-2 Beta}) be the variance of the
+// mixture and d = e^-Beta + Margin Sigma (1-e^-Beta) the shift, in units of S. At order a the divergence is
+// infinite for c <= 0, and otherwise
 //
 //	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
 //
@@ -244,8 +244,8 @@ func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), ni
 
 // AboveThreshold is one run of the sparse vector technique with continuous Laplace noise (Dwork, Roth 2014;
 // Lyu, Su, Li 2017, Algorithm 7). It has one noisy threshold of scale 1/Epsilon1 and fresh query noise of
-// scale 2 Answers/Epsilon2. It halts at the last of Answers positive answers. Charge integer noise as
-// PureDP{Epsilon1 + Epsilon2}.
+// scale 2 Answers/Epsilon2. It halts after Answers positive answers. Charge integer noise as PureDP{Epsilon1
+// + Epsilon2}.
 type AboveThreshold struct {
 	Epsilon1 float64 `json:"epsilon1" in:">0"` // of the threshold, > 0
 	Epsilon2 float64 `json:"epsilon2" in:">0"` // of all answers together, > 0
@@ -262,7 +262,7 @@ func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.ep
 
 // curve returns the smaller of two valid curves. The first is the curve of pure DP with Epsilon1 + Epsilon2.
 // The second holds for one answer: the Laplace curve of the threshold noise plus the pure epsilon of the
-// query noise. Its proof compares both runs with a run on D with a shifted threshold (also Zhu, Wang 2020).
+// query noise. The proof uses a third run with a shifted threshold (also Zhu, Wang 2020).
 func (e AboveThreshold) curve() curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {

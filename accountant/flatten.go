@@ -18,7 +18,7 @@ type terms struct {
 	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten adds count runs of the event to t, split into simpler events. An event without flatten is a leaf.
+// flatten adds the event to t, count times, split into simpler events. An event without flatten is a leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 type tally[K comparable] struct{ mathx.Multiset[K] }
@@ -93,8 +93,8 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// flatten adds count runs of a valid event. Equal leaves are merged, because the order of composition does
-// not affect a Rényi curve.
+// flatten adds a valid event, count times. Equal leaves are merged, because the order of composition does not
+// affect a Rényi curve.
 func (t *terms) flatten(e Event, count int64) {
 	rule, ok := e.(flattened)
 	switch {
@@ -180,8 +180,8 @@ func (e Repeated) group(n int64) (Event, error) {
 	return Repeated{inner, e.Count}, err
 }
 
-// WithFailure is Event that may reveal all data with probability Delta. It describes a mechanism whose output
-// distributions on any two neighbouring data sets, given the earlier outputs, are
+// WithFailure runs Event, but may reveal all data with probability Delta. It describes a mechanism whose
+// output distributions on any two neighbouring data sets, given the earlier outputs, are
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //

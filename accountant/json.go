@@ -187,13 +187,13 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are read one by one. A key that remains is an error.
+// object is a JSON object whose keys are read one by one. A key that is not read is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage
 }
 
-// readObject is stricter than encoding/json: it rejects repeated keys and keys with other letter case.
+// readObject is stricter than encoding/json: it rejects repeated keys and keys in the wrong letter case.
 func readObject(data []byte) (*object, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {

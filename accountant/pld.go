@@ -27,7 +27,7 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 //
 // Upper holds for every mechanism that the events describe. Some such mechanism costs at least Lower. Noisy
 // argmax, thresholds and stability releases do not attain their published pairs. Then Lower stays well below
-// Upper at any gap. The numerical error alone is Upper - Bound.Floor.
+// Upper, whatever PLDConfig.Gap is. The numerical error alone is Upper - Bound.Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
@@ -131,7 +131,7 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 }
 
 // sums returns the composition of the dominating pairs (above) and one or two compositions of attained pairs
-// (below). If the dominating pairs are attained, below has only above.
+// (below). If the dominating pairs are attained, the only element of below is above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties are the guarantees of one run of a mechanism, except the Rényi curve, for package theorems.
+// Properties holds the guarantees of one run of a mechanism for package theorems, without the Rényi curve.
 type Properties struct {
 	// Relation is the only relation for which the event is defined, or 0 if the event is defined for both.
 	Relation Relation
@@ -29,7 +29,7 @@ type (
 	// rho returns the zCDP parameter of a leaf, rounded up. By default it follows from epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
-	// Two runs of the result of twice cost at least as much as one run of the leaf.
+	// twice returns an event. Two runs of this event cost at least as much as one run of the leaf.
 	twofold interface{ twice() Event }
 )
 

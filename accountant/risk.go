@@ -20,7 +20,7 @@ type Interval struct {
 
 // Risk bounds the success of an attacker who must decide between two neighbouring data sets. The bounds use
 // delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the two output distributions.
-// Let a test with false positive rate a decide for P. Its true positive rate is at most
+// If a test for P has the false positive rate a, its true positive rate is at most
 //
 //	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)).
 //
@@ -120,7 +120,7 @@ func (r *Risk) TPR(fpr float64) (Interval, error) {
 	return Interval{math.Max(one.Lower, other.Lower), math.Max(one.Upper, other.Upper)}, nil
 }
 
-// Tradeoff bounds the least false negative rate at false positive rate fpr, which is 1 - TPR.
+// Tradeoff bounds 1 - TPR, the least false negative rate at false positive rate fpr.
 func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	v, err := r.TPR(fpr)
 	if err != nil {
@@ -159,7 +159,7 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest searches for the point with the least Upper. The function at must have only one local minimum.
+// lowest searches for the point with the least Upper. Its argument must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)
@@ -260,14 +260,14 @@ func chordBound(p []riskPoint, i int) float64 {
 // epsilon 0, the total variation distance of the two output distributions.
 func (r *Risk) Advantage() Interval { return r.worst(0) }
 
-// worst bounds the delta at epsilon, the maximum of both directions.
+// worst bounds the larger delta of the two directions at epsilon.
 func (r *Risk) worst(epsilon float64) Interval {
 	a, b := r.d[0](epsilon), r.d[1](epsilon)
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the probability that the best guess whether a record is in the data is right. prior in (0, 1)
-// is the prior probability that the record is in the data. At prior 1/2 the bound is (1 + Advantage)/2.
+// Right bounds the probability of a correct guess whether a record is in the data. prior in (0, 1) is the
+// prior probability that the record is in the data. At prior 1/2 the bound is (1 + Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
@@ -285,16 +285,16 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret bounds the excess of the true positive rate that Mu allows over the actual rate. It is 0 if the
-	// run is exactly Gaussian (Gómez et al. 2025).
+	// Regret bounds the difference between the true positive rate that Mu allows and the actual rate. It is 0
+	// if the run is exactly Gaussian (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 
 // gdpTail is the Delta of a GDP if the run is not exactly Gaussian.
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu. The delta of the run nowhere exceeds the delta of the two normal distributions
-// plus Delta. Mu is +Inf if no finite value is certified.
+// GDP returns a certified Mu. At every epsilon, the delta of the run is at most Delta plus the delta of a
+// Gaussian mechanism with Mu. Mu is +Inf if no finite value is certified.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}

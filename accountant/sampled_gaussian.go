@@ -169,7 +169,7 @@ func (g *sampledGaussian) scale(logSum float64) float64 {
 	return logSum + math.Log(g.step) - 0.5*math.Log(2*math.Pi)
 }
 
-// sum returns the log of one plus the trapezoid rule over nodes left..right of one window.
+// sum returns log(1 + S). S is the trapezoid sum over the nodes of one window, from left to right.
 func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 	g.grow(left, right)
 	nodes := g.table[left-g.first : right-g.first+1]
