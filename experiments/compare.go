@@ -149,8 +149,8 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with a student once at every target. Methods of neighbours run in parallel
-// with methods of teachers.
+// compareOnce runs the methods of neighbours and those of teachers once at every target. The two kinds run in
+// parallel.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var near, polled []Row
 	var diagnostics *Diagnostics
@@ -263,8 +263,8 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// beside runs works concurrently, because no work keeps all processors busy. With one worker the works run
-// one after another. beside returns the first error, which cancels the remaining works.
+// beside calls the functions concurrently, because no function keeps all processors busy. With one worker it
+// calls them one after another. beside returns the first error, which cancels the other functions.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -301,8 +301,8 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock for concurrent work. While n works run, the clock runs at 1/n of the usual speed. So each
-// work counts only its fraction of the machine's time.
+// shared is a clock for concurrent jobs. While n jobs run, the clock runs at 1/n of the usual speed. So each
+// job counts only its fraction of the machine's time.
 type shared struct {
 	mu     sync.Mutex
 	works  int
@@ -310,7 +310,7 @@ type shared struct {
 	passed time.Duration
 }
 
-// begin counts one more work, until end is called.
+// begin counts one more job, until end is called.
 func (s *shared) begin() (end func()) {
 	s.change(1)
 	return func() { s.change(-1) }

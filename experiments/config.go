@@ -37,15 +37,15 @@ const (
 	TrueLabels     = "student/true-labels" // student trained on the true labels of the same queries
 )
 
-// Methods of package stable, which release the exact plurality if it is far from changing. For a few hundred
-// queries they are less accurate than noisy argmax.
+// Methods of package stable, which release the exact plurality if few moved votes cannot change it. For a few
+// hundred queries they are less accurate than noisy argmax.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods that run only on request: all other mechanisms that label by votes alone.
+// OnRequest lists the methods of package mechanisms that label by votes and run only on request.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -81,8 +81,8 @@ type Config struct {
 	Methods  []string
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
 	// Features is one of features.Names() for all methods. By default teachers use deskewed-hog for
-	// handwriting, hog for pictures and raw for tables. DP-SGD then uses the features of its recipe. A part
-	// of them may be learned from private rows, which is charged.
+	// handwriting, hog for pictures and raw for tables, and DP-SGD uses the features of its recipe. A recipe
+	// may learn features from private rows, which is charged.
 	Features string
 	Teachers int // default depends on the number of private units
 	// Marginals draws the pool from noisy marginals of the private rows. Every method that uses the pool is
@@ -133,8 +133,8 @@ type Progress struct {
 // ErrConfig matches every error about a field of a Config. Nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
-// Validate reports the first field, except Key and Dir, that is missing or out of range. It reads only public
-// facts and the number of private rows, which may be too large for the teachers.
+// Validate returns an error for the first field that is missing or out of range, or for too many private rows
+// per teacher. It does not check Key and Dir. It reads only public facts and the number of private rows.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -266,7 +266,7 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool is the source of the queries if there are no public rows, and Ranges are their ranges.
+	// If there are no public rows, Pool is the source of the queries. Ranges is the file of declared ranges.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`

@@ -17,8 +17,8 @@
 // of neighbours use all rows, because a unit has one vote per query. The parameters of these methods are
 // computed from public numbers (neighbours.go). They were chosen on the development splits of optdigits and
 // letter, after the methods had been evaluated on the literature splits of optdigits, letter and Adult. So
-// their results are not for unused rows. The number of queries about images was chosen only on training
-// images of Fashion-MNIST and MNIST.
+// their results are on rows that had been used before. The number of queries about images was chosen only on
+// training images of Fashion-MNIST and MNIST.
 //
 // If rows have many columns, such as features of images, kernel ridge teachers and methods of neighbours use
 // projections on the principal directions of the public pool. Each private row is projected separately, so it

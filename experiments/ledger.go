@@ -32,8 +32,8 @@ type paid struct {
 // open opens the ledger of one method in one run and charges the labels. If counts are given, the marginals
 // of the pool are charged first. The run's name is a pseudorandom function of the data under the secret key,
 // and reveals nothing about the data. It also covers bound, which holds all other inputs of the answers. So a
-// repeated run is not charged again, and a run with other answers is refused. The student is trained on
-// repeated releases.
+// repeated run is not charged again, and a run with other answers is refused. A repeated run releases the
+// same labels again and trains the student on them.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts *release) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()

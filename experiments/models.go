@@ -138,7 +138,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	return rows, nil
 }
 
-// plainFeatures returns the features of models without privacy: raw rows, or as --features states.
+// plainFeatures returns the features of models without privacy: raw rows, or the features of --features.
 func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
@@ -179,7 +179,7 @@ const (
 	penaltyHeld      = 5      // one in penaltyHeld units is held out
 )
 
-// penalties are multiples of one over the number of rows.
+// penalties are in units of one over the number of rows.
 func penalties() []float64 { return []float64{1, 30, 300} }
 
 // Fit chooses the penalty and fits all rows. See teachers.Learner.
@@ -195,8 +195,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose returns the smallest penalty. It returns a larger penalty if that is right more often by two
-// standard deviations, on the rows on which the two models differ.
+// choose returns the smallest penalty. It returns a larger penalty if the predictions with this penalty are
+// right more often by two standard deviations, on the rows on which the two models differ.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]

@@ -196,9 +196,9 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve scores students after a quarter, a half and three quarters of the charged questions, each at the
-// worst-case cost of that many questions: positions and costs are fixed before any answer. The last point is
-// the whole reservation. It is post-processing of released labels.
+// voteCurve scores students after a quarter, a half and three quarters of the charged questions. A point has
+// the worst-case cost of its questions: positions and costs are fixed before any answer. The last point is
+// the whole reservation. The curve is post-processing of released labels.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point

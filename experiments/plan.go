@@ -38,8 +38,8 @@ const (
 	confidentAsked     = 1.25
 )
 
-// planAnswers returns the number of answers to pay for: as many as GNMax can afford at this epsilon with
-// noise of a fifth of the number of teachers, at least two per class, within the pool.
+// planAnswers returns the number of answers to pay for: what GNMax affords at this epsilon with noise of a
+// fifth of the number of teachers. The number is at least two per class and at most the size of the pool.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -51,8 +51,8 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 // askable returns the number of pool rows that can be queries.
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// Sparse vectors ask sparseAsked free questions for one answer of GNMax, and pay for refusals, up to a share
-// of sparseRefused.
+// Sparse vectors ask sparseAsked questions for one answer of GNMax. They pay only for refusals. The run ends
+// when the share sparseRefused of the questions was refused.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
@@ -146,8 +146,8 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	})
 }
 
-// withNoise chooses the noise of a setting: for Confident-GNMax in the proportions above, for stability
-// mechanisms with half of delta for wrong releases.
+// withNoise chooses the noise of a setting. Confident-GNMax has the proportions above. Stability mechanisms
+// use half of delta for wrong releases.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
@@ -165,7 +165,7 @@ func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggrega
 	return proportioned(sigma), err
 }
 
-// once returns the result of made for a method, which it calls once; each time without plans.
+// once returns the result of made for a method. It calls made once per method, or each time if plans is nil.
 func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, error) {
 	if plans == nil {
 		return made()
@@ -174,15 +174,15 @@ func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, err
 	return f.(func() (T, error))()
 }
 
-// ahead is computed while the first features are read and other work waits for one processor: the hash of the
-// task and all calibrations, which depend on the task and public numbers.
+// ahead is work for the time while the first features are read, when most processors are idle: the hash of
+// the task and all calibrations. It depends on the task and public numbers.
 type ahead struct {
 	points []point
 	err    error
 	done   chan struct{}
 }
 
-// begin starts to compute ahead. The function stop cancels that and waits.
+// begin starts to compute ahead. The function stop cancels this work and waits for its end.
 func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a = &ahead{done: make(chan struct{})}

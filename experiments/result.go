@@ -25,8 +25,8 @@ type Result struct {
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	Classes int    `json:"classes"`
-	// ClassNames and ClassRows, the number of test rows of each class, are absent from results of earlier
-	// versions.
+	// ClassRows is the number of test rows of each class. Results of earlier versions have no ClassNames and
+	// no ClassRows.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`
@@ -65,8 +65,8 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// WithoutTimes returns a copy without running times, which may depend on private rows, and without figures
-// for a typical record, which do.
+// WithoutTimes returns a copy without running times and without figures for a typical record. Times may
+// depend on private rows, and the figures do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -85,18 +85,18 @@ func (r *Result) AllDeclined() bool {
 	return asked > 0 && answered == 0
 }
 
-// Row is one method. Accuracy is on the test rows, mean and standard deviation over seeds; Epsilon is absent
-// if nothing was protected.
+// Row is one method. Accuracy is the mean over seeds of the accuracy on the test rows, and SD its standard
+// deviation. Epsilon is absent if nothing was protected.
 type Row struct {
 	Method string `json:"method"`
 	// TargetEpsilon is absent if the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	// Accountant is the accountant that proved Epsilon of votes: pld or rdp.
+	// Accountant is pld or rdp. It proved Epsilon if the row releases labels by votes.
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
-	// ConstantAccuracy is the accuracy of predicting the most frequent class of the test rows for every one.
+	// ConstantAccuracy is the accuracy of always predicting the most frequent class of the test rows.
 	// BalancedAccuracy is the mean of Recall over classes with test rows. OneClassRuns is the number of runs
 	// whose predictions for all test rows are one class. All are absent from results of earlier versions.
 	ConstantAccuracy float64  `json:"constant_accuracy,omitempty"`
@@ -107,8 +107,8 @@ type Row struct {
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError is the standard error of Accuracy over the test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall is, by class, the share of its test rows that were predicted correctly, a mean over runs; 0 for
-	// a class without test rows. Absent from results of earlier versions.
+	// Recall is, for each class, the share of the class's test rows that were predicted correctly (mean over
+	// runs). It is 0 for a class without test rows, and absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is, for two classes, the area under the receiver operating characteristic, and AUROCSD its
 	// standard deviation over seeds. It is absent if a method has no scores.
@@ -132,7 +132,7 @@ type Row struct {
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases.
 	Charged []Charge `json:"charged,omitempty"`
-	// Curve is the accuracy as a function of the spent budget, first seed; empty unless enabled.
+	// Curve is the accuracy in the first run as a function of the spent budget; empty unless enabled.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
 	predicted [][]int // classes of the test rows, of each run
@@ -179,14 +179,14 @@ type Difference struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Balanced is the same for balanced accuracy; absent from results of earlier versions.
+	// Balanced is the difference of balanced accuracies; absent from results of earlier versions.
 	Balanced *scores.Interval `json:"balanced,omitempty"`
 	// Better is the method with the higher accuracy beyond chance; empty if there is none.
 	Better string `json:"better,omitempty"`
 }
 
 // Differs reports whether the methods differ beyond chance, in accuracy or in balanced accuracy: a model that
-// predicts one class may have the accuracy of one that predicts them all.
+// predicts one class may be as accurate as a model that predicts all classes.
 func (d Difference) Differs() bool {
 	return d.Better != "" || d.Balanced != nil && d.Balanced.Differs()
 }

@@ -31,8 +31,8 @@ type risk struct {
 const falseAlarms = 0.01
 
 // advise returns the recommended method at each target; none if no private method was run. It recommends the
-// same method over consecutive targets while that method is among the best within chance, because chance
-// decides which of several similar methods comes out first at each target.
+// same method at consecutive targets if the method is among the leaders (see contest) at each of them.
+// Otherwise chance would decide which of several similar methods comes first at a target.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets with common leaders
@@ -71,7 +71,7 @@ func advise(r *experiments.Result) []advice {
 	return out
 }
 
-// contest holds the private methods at one target; leaders are the best within chance.
+// contest holds the private methods at one target. Its leaders do not differ from the best beyond chance.
 type contest struct {
 	epsilon float64
 	rows    map[string]experiments.Row
@@ -100,7 +100,7 @@ func total(run []contest, method string) float64 {
 	return sum
 }
 
-// target returns the target of a row, which results with one target may omit.
+// target returns the target of a row. A result with one target may omit the target of rows.
 func target(r *experiments.Result, row experiments.Row) float64 {
 	if row.TargetEpsilon == 0 && row.Epsilon != nil && len(r.EpsilonTargets) == 0 {
 		return r.EpsilonTarget

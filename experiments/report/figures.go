@@ -78,9 +78,9 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent: for a sweep against the target, with
-// standard errors; otherwise against the spent budget, in the first run. A method without protection is a
-// horizontal line, omitted if it is below all others.
+// accuracyFigure draws the test accuracy of each method in percent. If there are several targets, it draws
+// accuracy against the target, with standard errors. Otherwise it draws accuracy in the first run against the
+// spent budget. A method without protection is a horizontal line, omitted if it is below all others.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -159,7 +159,7 @@ func labelError(r *experiments.Result, row experiments.Row) float64 {
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws how clearly the teachers agreed, a function of the private data that was not charged.
+// gapFigure draws how clearly the teachers agreed. This depends on the private data and was not charged.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}

@@ -85,8 +85,8 @@ func constantWords(r *experiments.Result) string {
 }
 
 // Write writes results.json, results.csv, the figures as SVG, one accounts/METHOD.json per private method
-// (for `pate account`) and report.html into dir, each where package results puts it. Each file is written
-// atomically. Unless everything was charged, files are marked as not releasable; names of accounts of a
+// (for `pate account`) and report.html into the folders of dir that package results selects. Each file is
+// written atomically. If anything was not charged, files are marked as not releasable. Names of accounts of a
 // seeded run begin with "seeded-". Running times go into private/, from which [Read] loads them. The page
 // shows repeat, the command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {

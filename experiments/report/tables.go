@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table returns the comparison for people: one line per method. Columns that are empty in every line, such as
-// the deviation of one run, the area of many classes or times in a file, are omitted.
+// Table returns the comparison for people: one line per method. Columns that are empty in every line are
+// omitted. Examples are the deviation if there is one run, and AUROC if there are more than two classes.
 func Table(r *experiments.Result) table.Table {
 	some := func(has func(row experiments.Row) bool) bool { return slices.ContainsFunc(r.Rows, has) }
 	constant := func(row experiments.Row) bool { return row.ConstantAccuracy != 0 }
@@ -234,8 +234,8 @@ type waterfall struct {
 	Method string
 	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy, as text, of the same student on true labels for as many queries; empty if it was
-	// not run.
+	// Known is the accuracy, as text, of the same student with the same number of true labels; empty if this
+	// student was not trained.
 	Known string
 }
 

@@ -73,7 +73,7 @@ func Footnotes(r *experiments.Result) string {
 	return b.String()
 }
 
-// notes returns the notes of the rows. A method whose notes differ has each with its targets.
+// notes returns the notes of the rows. If a method has several notes, each has its targets.
 func notes(r *experiments.Result) string {
 	type key struct{ method, note string }
 	var order []key
@@ -146,8 +146,8 @@ func Verdicts(r *experiments.Result) string {
 const Test = "Pairs that share no group differ in accuracy or balanced accuracy, by paired tests on the same test rows at 95 % for each " +
 	"pair (accuracy: McNemar, exact; over runs: Student's t)."
 
-// groupsAt returns groups of private methods at a target, most accurate first, in which no pair differs, and
-// the number of pairs. Every pair that does not differ is in a group.
+// groupsAt returns groups of private methods at a target, most accurate first, and the number of pairs. No
+// pair in a group differs, and every pair that does not differ is in a group.
 func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs int) {
 	type pair [2]string
 	alike := map[pair]bool{} // false after the pair has its group
@@ -184,8 +184,8 @@ func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs in
 	return groups, pairs
 }
 
-// Decision describes, in two sentences, the private methods that were best beyond chance, and the best within
-// chance, at each target; it is empty for fewer than two methods.
+// Decision describes the best private methods at each target. One sentence is about targets with one best
+// method, one about targets with several within chance. It is empty for fewer than two methods.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // sets of methods
 	at := map[string][]string{}
@@ -238,8 +238,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the most accurate private method at a target, and all methods within chance. A method
-// that names one class only leads if all do.
+// leadersAt returns the most accurate private method at a target, and all methods within chance of it. A
+// method that predicts a single class leads only if all methods do.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

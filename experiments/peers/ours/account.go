@@ -23,7 +23,7 @@ type question struct {
 	Seconds float64
 }
 
-// interval holds bounds of epsilon, or the noise multiplier as Upper. A missing bound is null.
+// interval holds bounds of epsilon. A requested noise multiplier is in Upper. A missing bound is null.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
@@ -104,7 +104,7 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings lists 30 settings: from docs/accounting.md, corner cases, only noise, and random allocation.
+// settings lists 30 settings: of docs/accounting.md, corner cases, unsampled, and with random allocation.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},

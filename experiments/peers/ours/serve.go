@@ -44,7 +44,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// repeat calls once until the given seconds have passed, and adds up the work.
+// repeat calls its argument until the given seconds have passed, and adds up the work.
 func repeat(seconds float64, once func() (work float64, err error)) (timing, error) {
 	w, done := start(), 0.0
 	for {
