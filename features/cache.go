@@ -26,8 +26,8 @@ import (
 
 // Cache stores features in files, so that they are computed only once. The file name is a hash of the pixels,
 // the extractor's name and the extractor's features of fixed test images. So a file is never used for other
-// pixels or extractors, or if the machine or the version changes the results. Every piece of a file has check
-// sums. A damaged or truncated file is reported, computed again and replaced.
+// pixels, for another extractor, or on a machine or version with other results. Every piece of a file has
+// check sums. A damaged or truncated file is reported, computed again and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. Before a new file would exceed Limit, the least recently used files are deleted. Unfinished files of

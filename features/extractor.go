@@ -141,8 +141,8 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales v to norm length, in float64 to avoid overflow and underflow. A vector of norm below 1e-12
-// becomes zero, because it is probably a constant vector minus its rounded mean.
+// toNorm scales v so that its norm is length, in float64 to avoid overflow and underflow. A vector of norm
+// below 1e-12 becomes zero, because it is probably a constant vector minus its rounded mean.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -187,8 +187,8 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour extracts features Of from the luminance of a colour image. It appends the mean of each colour plane
-// in each cell of a grid. For a grey image it extracts only Of.
+// colour applies the extractor Of to the luminance of a colour image. It appends the mean of each colour
+// plane in each cell of a grid. For a grey image it applies only Of.
 type colour struct{ Of Extractor }
 
 const colourCells = 4

@@ -96,8 +96,8 @@ func circlePoints(n int) [][2]float64 {
 }
 
 // lowPass returns the matrix of the low pass along one dimension, row-major. The input has n points at
-// resolution 2^-level. The output has one of 2^(2-level) points, without the first and the last. So the
-// matrix has n 2^level/4 - 2 rows. The 2-D low pass applies such a matrix along both dimensions.
+// resolution 2^-level. The output has every 2^(2-level)-th point, except the first and the last of these. So
+// the matrix has n 2^level/4 - 2 rows. The 2-D low pass applies such a matrix along both dimensions.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -174,7 +174,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the factor by which analysis, followed by the transpose of analysis, is the identity.
+// weight returns the factor that makes the transpose of analysis the inverse of analysis.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -257,9 +257,9 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// meeting lists, for each frequency, the basis functions that have this frequency after keeping one in step
-// points. If step is 2, a cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A sine
-// equals minus the sine of frequency k.
+// meeting lists, for each frequency, the basis functions that have this frequency if only every step-th point
+// is kept. If step is 2, a cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A
+// sine equals minus the sine of frequency k.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
@@ -272,8 +272,8 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the bank of filters of one scale. In each direction it keeps one in step points, 1 or 2. It
-// reads spectra from the grid from and writes results to the grid to.
+// newBank returns the bank of filters of one scale. In each direction it keeps every step-th point, with step
+// 1 or 2. It reads spectra from one grid (from) and writes results to another grid (to).
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
@@ -287,7 +287,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter. The argument itself is true if the filter is its own mirror image.
+// makeGroups returns one filter. itself is set if the filter is its own mirror image.
 func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}

@@ -16,7 +16,7 @@ import (
 
 // Packed is a matrix of features with 16 bits per feature and an exponent per row. A feature is an integer
 // from -32767 to 32767 times the unit of its row. The unit is the least power of two that fits. So rounding
-// changes a feature by at most about 2^-15 of the largest in the row. Packing an unpacked row changes
+// changes a feature by at most about 2^-15 of the largest feature of the row. Packing an unpacked row changes
 // nothing. The packed form of a row depends only on this row.
 //
 // Concurrent reads are safe. While a row is set, other goroutines must not read it or compute the hash.
@@ -41,7 +41,7 @@ func (p *Packed) Unpack(dst []float32, i int) {
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch loads columns from <= j < to of row i into caches, without waiting.
+// Fetch loads the columns j of row i with from <= j < to into caches, without waiting.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
@@ -68,7 +68,7 @@ const (
 	mostExponent  = 128 - unitBits
 )
 
-// exponent returns the exponent of the unit for a row. The largest absolute value of the row is most.
+// exponent returns the exponent of the unit for a row whose largest absolute value is most.
 func exponent(most float32) int {
 	fraction, e := math.Frexp(float64(most))
 	e -= unitBits
@@ -84,8 +84,8 @@ func exponent(most float32) int {
 const blockRows = 64
 
 // Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
-// depend on other rows. The bytes how must identify f, because the new hash is a hash of the old hash and
-// how. The number of goroutines is workers. After an error the rows are undefined.
+// depend on other rows. The parameter how must identify f, because the new hash is a hash of the old hash and
+// of how. The number of goroutines is workers. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows

@@ -17,9 +17,9 @@ import (
 // Channels 1 to 16 are the moduli of its wavelet transforms (scale, then angle). Channels 17 to 80 are the
 // moduli of the coarse transforms of the fine moduli (first angle, then second).
 //
-// A discrete Fourier transform is a product with a small dense real matrix, which uses the symmetry about the
-// image's centre. The other matrix holds eight images side by side. Dense products need more operations than
-// a fast Fourier transform, but less time, because vector units compute them.
+// A discrete Fourier transform is the product of two dense real matrices. The small left matrix uses the
+// symmetry about the image's centre. The right matrix holds eight images side by side. Dense products need
+// more operations than a fast Fourier transform, but less time, because vector units compute them.
 //
 // Batches ([batcher]) are many times faster than single images. Scattering is safe for concurrent use.
 type Scattering struct {
@@ -102,7 +102,7 @@ func pointsOf(image int) (padded, out int) {
 }
 
 // newAxis returns the transforms for an axis with this number of pixels. Padding reflects the image without
-// repeating the border. The smaller part is in front. The centre is the centre of the output points.
+// repeating the border. The smaller part is in front. The output points' centre is point 0.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images in a batch. A point holds one value of each, as two real signals.
+// together is the number of images in a batch. A point holds one value of each image, as two real signals.
 const together = 2 * lanes
 
 type scatteringMemory struct {
