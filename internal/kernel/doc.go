@@ -34,9 +34,9 @@
 // # Which to call
 //
 // For a factor that is used repeatedly, such as the weights of a layer, use [Packed]. Pack it once per step
-// and multiply by it for every group of examples. Even a packed product of 25 x 64 by 64 x 16 then mostly
-// computes. Other functions copy panels in every call. This costs little from 50 rows on, and nothing for a
-// transposed factor of at most 16 columns. To sum weighted rows, call AddATB with m = 1.
+// and multiply by it for every group of examples. Then even a packed product of 25 x 64 by 64 x 16 mostly
+// does arithmetic. Other functions copy panels in every call. This costs little from 50 rows on, and nothing
+// for a transposed factor of at most 16 columns. To sum weighted rows, call AddATB with m = 1.
 //
 // # Assembly
 //

@@ -95,7 +95,7 @@ func Centre(dst, src, mean []float32, scale float64, far float32) {
 	}
 }
 
-// NotBelow returns the first index where x - y, rounded, is at least floor or NaN. Without such an index it
+// NotBelow returns the first index where x - y, rounded, is NaN or at least floor. Without such an index it
 // returns the length of x and y, which must be equal.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))

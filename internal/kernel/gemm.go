@@ -39,8 +39,8 @@ const (
 // width returns the number of columns of a panel. Without AVX-512 this is also the width of a tile.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n remaining columns are computed together: one panel, or broadest panels. A
-// single panel is slow, so the last four panels are computed two by two.
+// abreast returns how many of n remaining columns are computed together: one panel, or as many panels as
+// broadest. A single panel is slow, so the last four panels are computed two by two.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -191,7 +191,7 @@ func crowded[T Float](stride int) bool {
 	return min(past, period-past) < line
 }
 
-// columns computes n columns, where n is a result of abreast. The distance of panels of b is apart.
+// columns computes n columns (a result of abreast). The parameter apart is the distance of panels of b.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -200,7 +200,7 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m by n elements of a product, in chains of run products. The first chain is stored in dst, or
+// tile computes m by n elements of a product, in chains of length run. The first chain is stored in dst, or
 // added if add is set. All other chains are added. This order does not depend on the place of an element in a
 // tile. Explicit rounding of products prevents the compiler from fusing only some copies of the expression.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {

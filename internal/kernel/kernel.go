@@ -85,9 +85,9 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 // distanceSums is the number of partial sums of a squared distance, so that additions need not wait.
 const distanceSums = 4
 
-// SquaredDistances sets dst to the squared distances between x and the rows with the indices in places, one
-// for each element of dst. Element p is added to sum p mod 4. Elements after the last complete four are added
-// to sum 0. The sums are then added in pairs. All paths give the same bits.
+// SquaredDistances sets dst[i] to the squared distance between x and row places[i]. Element p is added to sum
+// p mod 4. Elements after the last complete four are added to sum 0. The sums are then added in pairs. All
+// paths give the same bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -198,8 +198,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the product of rows from <= i < to of s and b, which has n columns. All paths round
-// each product, and then add it, in the same order.
+// MulRows sets dst to the rows i with from <= i < to of the product of s and b. Matrix b has n columns. All
+// paths round each product, and then add it, in the same order.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")

@@ -254,8 +254,8 @@ type Groups struct {
 	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds one of the two products of a group. In holds the places of the inputs, and may be empty.
-// Weights[4j+i] is the weight of input j in result i.
+// GroupInputs holds one of the two products of a group. The field In holds the places of the inputs, and may
+// be empty. Weights[4j+i] is the weight of input j in result i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32

@@ -93,8 +93,8 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 // alignment is the alignment of slices in bytes: a cache line, and a multiple of every vector register.
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. If the slice is as long as a huge page or longer, it begins
-// at a boundary of huge pages, and Make asks the system for huge pages. A pass then needs few translations.
+// Make returns n zeros, aligned to 64 bytes. A slice that is at least as long as a huge page begins at a
+// boundary of huge pages, and Make requests huge pages. A pass then needs few address translations.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil

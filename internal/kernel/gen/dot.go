@@ -116,7 +116,7 @@ func (g dot) block(rows, n int) {
 }
 
 // inVectors writes the loop over the vectors of rows, of eight lanes each: two at a time, then one. name
-// makes labels. The following code handles the remaining count elements, up to the label sum.
+// makes labels. The code after the loop, up to the label sum, must handle the remaining elements (count).
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)

@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// mirrors writes the function that computes an even and an odd product of two vectors of columns, with sum
-// and difference (see Mirror.MulStrips). Strides are in bytes. All counts are positive, but ko may be 0.
+// mirrors writes the function that computes an even and an odd product of two vectors of columns, and their
+// sum and difference (see Mirror.MulStrips). Strides are in bytes. All counts are positive, but ko may be 0.
 func mirrors() {
 	g := registersOfMirror
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
@@ -31,7 +31,7 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function with the parameters results. begin prepares a strip.
+// write writes a function whose first parameters are named by results. begin prepares a strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
@@ -80,8 +80,8 @@ func twoOrThree(left reg.Register, block string) {
 	JE(operand.LabelRef(block + "2"))
 }
 
-// block computes rows of results and advances to the next rows. It leaves the flags of the number of
-// remaining rows.
+// block computes rows of results and advances to the next rows. Afterwards the processor flags describe the
+// number of remaining rows.
 func (g mirror) block(rows int) {
 	Label(fmt.Sprintf("rows%d", rows))
 	for i := range 4 * mirrorRows {

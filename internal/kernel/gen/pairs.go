@@ -44,8 +44,8 @@ func dots512() {
 	}
 }
 
-// pairs holds registers. aw moves along rows of a, and a3 three rows below. tail masks the last k modulo
-// eight lanes, and some masks the last n modulo four columns.
+// pairs holds registers. aw moves along rows of a, and a3 three rows below. tail is the mask of the last k
+// modulo eight lanes, and some the mask of the last n modulo four columns.
 type pairs struct {
 	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
 }
@@ -60,7 +60,7 @@ func (pairs) bw(i int) reg.Register {
 	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
 }
 
-// block computes inner products of count pairs of rows of a and n rows of b. Registers 0 to 4 hold factors.
+// block computes inner products of pairs of rows of a (count) and n rows of b. Registers 0 to 4 hold factors.
 func (g pairs) block(label string, count, n int) {
 	name := func(part string) string { return label + "_" + part }
 	const (

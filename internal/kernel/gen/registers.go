@@ -38,8 +38,8 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the address of row i of at most six rows. The rows start at base and are stride bytes apart.
-// Register third holds base plus three strides.
+// at returns the address of row i of at most six rows. The rows start at base and are stride bytes apart. The
+// register in third holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -77,13 +77,13 @@ func advance(bytes int, addresses ...reg.Register) {
 	}
 }
 
-// next advances addresses by eight float32, and closes the loop over n elements and the function.
+// next advances addresses by eight float32. It ends the loop over n elements, and then the function.
 func next(n reg.Register, addresses ...reg.Register) {
 	advance(32, addresses...)
 	again(n, 8)
 }
 
-// again subtracts lanes from n and closes the loop and the function.
+// again subtracts lanes from n. It ends the loop, and then the function.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()
@@ -101,7 +101,7 @@ func clear(n int) {
 	}
 }
 
-// thirdRow sets third to base plus three strides.
+// thirdRow sets the register in third to base plus three strides.
 func thirdRow(third, base, stride reg.Register) {
 	LEAQ(operand.Mem{Base: base, Index: stride, Scale: 2}, third)
 	ADDQ(stride, third)
