@@ -8,8 +8,8 @@ import (
 // source is the generator ChaCha8Rand (C2SP). It returns the same words as [rand.ChaCha8]. A buffer of many
 // words can be read in place.
 //
-//	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. Constants and counter
-//	           are not added at the end, the key is. Of four consecutive blocks
+//	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. K is added at the end,
+//	           constants and counter are not. Of four consecutive blocks
 //	           word 0 of all four comes first, then word 1 of all four, and so on
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B

@@ -64,7 +64,7 @@ type law interface {
 	tails(prec uint) []interval
 }
 
-// tails uses guard more bits than the requested precision. It stops at terms below 2^-(prec+spare).
+// The method tails adds "guard" bits to the requested precision. It stops at terms below 2^-(prec+spare).
 const (
 	guard = 64
 	spare = 16

@@ -161,8 +161,8 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide for a word that quick does not decide and the next three words. If
-// one is set, the first three words give the value y. If none is set, the four words give no value.
+// settleFour is a fast version of decide. quick does not decide the first word. If the result one is true,
+// three words give the value y. If none is true, the four words give no value.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -202,7 +202,7 @@ const (
 	copied    = 32 // values at a time: a fixed number avoids a branch
 )
 
-// copy copies n values from index from on to dst, and returns n. It may overwrite further elements of dst.
+// copy copies t.values[from:from+n] to dst and returns n. It may overwrite further elements of dst.
 func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))

@@ -66,7 +66,7 @@ func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Str
 
 // Streams returns the streams of keys that differ only in ids, one at a time. The streams equal Derive(label,
 // ids...).Stream(), but take a third of the time. The first blocks of the two hashes of HMAC depend only on
-// the secret and are hashed once. Of allocates nothing. A Streams is not safe for concurrent use.
+// the secret and are hashed once. The method Of allocates nothing. A Streams is not safe for concurrent use.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest
