@@ -294,23 +294,25 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	if err != nil || !fits {
 		return false, err
 	}
-	return p.Possible(ctx, same, same.least(ctx))
+	labels, err := p.Possible(ctx, same, same.least(ctx))
+	return labels > 0, err
 }
 
-// Possible reports whether [ForLabels] is likely to find a plan. It uses fewer simulated votes and is faster.
-func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (bool, error) {
+// Possible returns the expected number of correct labels of a plan, or 0 if [ForLabels] is unlikely to find a
+// plan. It uses fewer simulated votes and is faster.
+func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (float64, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
-		return false, nil
+		return 0, nil
 	}
 	worlds, err := p.worlds(roughExamples)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	a, err := p.best(ctx, worlds, goal, budget)
-	if errors.Is(err, ErrNoPlan) {
-		return false, nil
+	if errors.Is(err, ErrNoPlan) || err == nil && !p.enough(a, goal) {
+		return 0, nil
 	}
-	return err == nil && p.enough(a, goal), err
+	return a.ExpectedCorrect, err
 }
 
 // MaxQueries returns the largest number of queries with the noise of s that a new ledger with cfg accepts, or

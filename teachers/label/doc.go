@@ -30,12 +30,12 @@
 // With [Planning].Pilot a run first releases a pilot: the mean over queries of the largest vote count,
 // rounded down, plus discrete Gaussian noise. Adding, removing or changing a teacher changes each largest
 // count by at most 1, and so the rounded mean by at most 1. The pilot is charged with sensitivity 1, and
-// takes the fraction [PilotBudget] of the remaining budget. The ledger commits to the hash of its file,
-// LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels is a
-// function of the pilot and of public values. So is a refusal to plan, which leaves the rest of the budget.
-// The cost of the labels depends on the pilot. So the ledger must have mode Filter, whose guarantee covers
-// costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before the
-// first release, so the accuracy must be declared instead.
+// takes 2 to 6 % of the remaining budget, less with more teachers. The ledger commits to the hash of its
+// file, LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels
+// is a function of the pilot and of public values. So is a refusal to plan, which leaves the rest of the
+// budget. The cost of the labels depends on the pilot. So the ledger must have mode Filter, whose
+// guarantee covers costs that depend on earlier releases (package ledger). In mode Reserved all costs are
+// fixed before the first release, so the accuracy must be declared instead.
 //
 // The plan must hold at the pilot's lower bound on the mean, for any distribution of counts with this mean
 // (package plan). A pilot does not show that a majority votes for a wrong class. Its mean is over all

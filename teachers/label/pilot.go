@@ -27,11 +27,16 @@ type Pilot struct {
 	Released   int64   // Released, Share and LeastShare are 0 before the release
 	Share      float64 // estimated mean fraction of teachers who vote for the largest class of a query
 	LeastShare float64 // lower bound on this mean with probability 99 %
+	// Part is the fraction of the remaining budget that the pilot takes. Teachers who always agree get about
+	// Most right labels with the pilot, and Declared without. All three are 0 after the charge.
+	Part, Most, Declared float64
 }
 
-// PilotBudget is the fraction of the remaining budget that a pilot takes. The fraction is of the Rényi
-// divergence, which is proportional to 1/σ².
-const PilotBudget = 0.05
+// A pilot has noise of pilotNoise times the number of teachers, if that takes a fraction of the remaining
+// budget from leastPart to mostPart. The fraction is of the Rényi divergence, which is proportional to 1/σ².
+// With less noise, good teachers lose more labels to the cost of the pilot. With more, they lose more labels
+// to its lower bound.
+const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
 // PilotBlind describes the limits of a pilot for users.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
@@ -128,7 +133,7 @@ func (j *job) piloted(ctx context.Context) error {
 			j.account = before.Config()
 			plan.Same, err = j.samePilot(before, &id, &stages[0])
 			if err == nil && plan.Same == nil {
-				id, err = j.newPilot(ctx, before, stages[0])
+				id, p, err = j.newPilot(ctx, before, stages[0])
 			}
 			if err != nil {
 				return plan, sealed(err)
@@ -148,6 +153,7 @@ func (j *job) piloted(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	p.Part, p.Most, p.Declared = 0, 0, 0
 	p.read(j.Votes.Teachers(), j.Votes.Classes())
 	j.pilot = &p
 	planning := *j.Plan
@@ -181,17 +187,17 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns the identity of a new pilot. It refuses a pilot if no plan would fit even for teachers
+// newPilot returns a new pilot and its identity. It refuses a pilot if no plan would fit even for teachers
 // that always agree.
-func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (identity, error) {
+func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (id identity, p Pilot, err error) {
 	if j.account.Mode != ledger.Filter {
-		return identity{}, &fault.Error{What: "a pilot needs a ledger of mode filter",
+		return id, p, &fault.Error{What: "a pilot needs a ledger of mode filter",
 			Why: "the cost of the labels follows from what the pilot released, and in mode reserved all costs are fixed before the first release",
 			Fix: "declare how often a teacher is right, plan without a pilot, or choose a new ledger of mode filter"}
 	}
 	for _, path := range []string{stage.Out, j.Out} {
 		if err := (run.Stage{Out: path}).Clear(); err != nil {
-			return identity{}, err
+			return id, p, err
 		}
 	}
 	whole, err := before.LeastNoise(ctx, func(sigma float64) (accountant.Event, error) { return pilotEvent(sigma), nil })
@@ -199,23 +205,31 @@ func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage)
 		whole, err = math.MaxInt32, nil
 	}
 	if err != nil {
-		return identity{}, fmt.Errorf("label: the noise of a pilot: %w", err)
+		return id, p, fmt.Errorf("label: the noise of a pilot: %w", err)
 	}
-	sigma := number.Up(whole/math.Sqrt(PilotBudget), 4)
+	teachers := j.Votes.Teachers()
+	sigma := number.Up(min(max(pilotNoise*float64(teachers), whole/math.Sqrt(mostPart)), whole/math.Sqrt(leastPart)), 4)
+	p.Part = whole * whole / (sigma * sigma)
 	from, to := j.Votes.Range()
-	id := identity{Pool: j.Pool, Queries: [2]int{from, to}, Mechanism: pilotName, Parameters: map[string]float64{"sigma": sigma},
-		Teachers: j.Votes.Teachers(), Classes: j.Votes.Classes()}
-	best := Pilot{Sigma: sigma, Released: int64(j.Votes.Teachers())}
+	id = identity{Pool: j.Pool, Queries: [2]int{from, to}, Mechanism: pilotName, Parameters: map[string]float64{"sigma": sigma},
+		Teachers: teachers, Classes: j.Votes.Classes()}
+	best := Pilot{Sigma: sigma, Released: int64(teachers)}
 	best.read(id.Teachers, id.Classes)
 	planning := *j.Plan
 	planning.Public.Share, planning.Public.LeastShare = best.Share, best.LeastShare
-	possible, err := planning.possibleAfter(ctx, before, pilotEvent(sigma), to-from)
-	if err == nil && !possible {
+	p.Most, err = planning.possible(ctx, before, to-from, pilotEvent(sigma))
+	planning.Public.Share, planning.Public.Accuracy = 0, alwaysAgree
+	if err == nil && p.Most > 0 {
+		p.Declared, err = planning.possible(ctx, before, to-from)
+	} else if err == nil {
 		none := &plan.NoPlanError{Goal: planning.Goal}
 		none.Goal.Epsilon, none.Goal.Delta = j.account.Epsilon, j.account.Delta
 		err = &fault.Error{What: fmt.Sprintf("a pilot with noise of %.3g votes would show too little of %d teachers, even if all agreed",
-			sigma, id.Teachers), Why: "no plan would hold at its lower bound; nothing was charged or written",
+			sigma, teachers), Why: "no plan would hold at its lower bound; nothing was charged or written",
 			Fix: "declare how often a teacher is right, have more teachers, or raise epsilon", Err: none}
 	}
-	return id, err
+	return id, p, err
 }
+
+// alwaysAgree is the accuracy of teachers who practically always agree.
+const alwaysAgree = 0.999

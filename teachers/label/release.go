@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
@@ -170,13 +171,14 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possibleAfter reports whether On is likely to find a plan after event first has been charged.
-func (p Planning) possibleAfter(ctx context.Context, before *run.Before, first accountant.Event, queries int) (bool, error) {
+// possible returns the expected number of right labels of a plan after the events first have been charged, or
+// 0 if On is unlikely to find a plan.
+func (p Planning) possible(ctx context.Context, before *run.Before, queries int, first ...accountant.Event) (float64, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
 		return before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 			e, err := event(noise)
-			return accountant.Composed{Events: []accountant.Event{first, e}}, err
+			return accountant.Composed{Events: append(slices.Clone(first), e)}, err
 		})
 	})
 }

@@ -155,8 +155,10 @@ func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Co
 		return nil
 	}
 	g.Logf("no accuracy of the teachers is declared: first a pilot releases the mean of the largest vote counts, with noise of %s of %d votes; "+
-		"it takes %.0f %% of what is left of the budget, epsilon %s alone; --teacher-accuracy, from public data, saves it and plans more labels",
-		shell.FormatUp(p.Sigma, false), teachers, 100*label.PilotBudget, shell.FormatUp(p.Epsilon, false))
+		"it takes %.0f %% of what is left of the budget, epsilon %s alone", shell.FormatUp(p.Sigma, false), teachers, 100*p.Part,
+		shell.FormatUp(p.Epsilon, false))
+	g.Logf("%d teachers who always agree would give about %s right labels after the pilot, and %s if --teacher-accuracy were declared "+
+		"from public data", teachers, shell.FormatExpected(p.Most, false), shell.FormatExpected(p.Declared, false))
 	return f.confirm(cmd, "charge the pilot?")
 }
 
@@ -165,7 +167,7 @@ func pilotObject(p *label.Pilot) shell.Object {
 		return nil
 	}
 	return shell.Object{"released", p.Released, "sigma", p.Sigma, "share", p.Share, "least_share", p.LeastShare, "epsilon", p.Epsilon,
-		"part_of_budget", label.PilotBudget, "cannot_see", label.PilotBlind}
+		"cannot_see", label.PilotBlind}
 }
 
 // noPlan returns an error for a budget that allows no useful plan. It suggests a budget that does.
