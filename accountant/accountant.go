@@ -9,10 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Accountant collects the events of one run and bounds their total privacy cost. Queries change nothing.
-// Implementations are not safe for concurrent use.
+// An Accountant collects the events of one run and bounds their total privacy cost. Epsilon and Delta do not
+// change it. Implementations are not safe for concurrent use.
 type Accountant interface {
-	// Compose adds count runs of e, adaptively composed with all earlier events. On an error it adds nothing.
+	// Compose adds e, count times, adaptively composed with all earlier events. On an error it adds nothing.
 	// An unsupported event gives an *UnsupportedEventError.
 	Compose(e Event, count int64) error
 	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). If no finite epsilon is known,

@@ -12,7 +12,7 @@ import (
 // RDPConfig is the configuration of an RDP account.
 type RDPConfig struct {
 	Relation   Relation   // required
-	Orders     []float64  // Rényi orders to try, each > 1, +Inf allowed; nil means DefaultOrders, then refined between grid points
+	Orders     []float64  // Rényi orders to try, each > 1, +Inf allowed; nil means DefaultOrders with a search between them
 	Conversion Conversion // default Improved
 }
 

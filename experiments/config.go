@@ -103,7 +103,7 @@ type Config struct {
 	Dir string
 
 	Workers int // default GOMAXPROCS
-	// Progress is called from one goroutine at a time. Stages of concurrent works may alternate.
+	// Progress is called from one goroutine at a time. Stages of concurrent methods may alternate.
 	Progress func(Progress)
 
 	// Cache stores expensive features of DP-SGD. Without Cache, they are computed for each model.
@@ -219,8 +219,8 @@ func (c Config) complete() (Config, error) {
 			return c, err
 		}
 	}
-	// A teacher that refuses its share would end the run depending on the private records; far below the
-	// limit none does.
+	// If a teacher refused its share, the end of the run would depend on private records. Far below the
+	// limit, no teacher does.
 	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && c.Task.Private.Len()/c.teachers() > limit {
 		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner",
 			c.teachers(), c.Task.Private.Len()/c.teachers(), limit)

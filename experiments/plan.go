@@ -18,9 +18,9 @@ import (
 
 // The hyper-parameters of a comparison: constants and rules of public numbers (units, columns, classes,
 // epsilon), so they have no privacy cost on data that were not used to choose them. They were chosen on
-// development splits of MNIST, optdigits, adult and letter. These contain no test rows of the literature
-// split, but its private rows: for these public benchmarks, as everywhere in the literature, epsilon does not
-// cover the tuning (`pate compare --split development` repeats it).
+// development splits of MNIST, optdigits, adult and letter. These splits contain private rows of the
+// literature split, but no test rows. So epsilon does not cover the tuning for these public benchmarks, as
+// everywhere in the literature (`pate compare --split development` uses these splits).
 
 // teachers returns the number of teachers: as given, or computed from the number of units.
 func (c Config) teachers() int {

@@ -33,8 +33,8 @@ func (c Config) dimensions() int {
 
 // prepared is a task with its features.
 type prepared struct {
-	// Features for votes: of private rows, of the pool, whose rows are the questions, and of the test rows.
-	// They are the students' features, or their projections on directions learned from the pool.
+	// Features for votes, of the private rows, of the pool rows (the questions) and of the test rows. They
+	// are the students' features, or their projections on directions learned from the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // features for students
 	hash                   [32]byte        // hash of the task

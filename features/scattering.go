@@ -195,7 +195,7 @@ type scatteringPlan struct {
 func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
 	p.outRows, p.outCols = p.row.out, p.col.out
-	// A bank stores offsets in the memory of a goroutine, which have to be known here.
+	// A bank stores offsets in the memory of a goroutine. These offsets must be known here.
 	m := newScatteringMemory(p)
 	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum, 1)
 	p.coarse = newBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum, 2)

@@ -46,7 +46,7 @@ type chain struct {
 	commits spans
 	sealed  bool
 	claimed *Claim // claim of a sealed file (see claimOfSeal)
-	above   bool   // the last total exceeds the budget by Rényi orders, or the accountant is ByPLD: within must check
+	above   bool   // within must check: the accountant is ByPLD, or by Rényi orders the last total exceeds the budget
 	id      string // id of the ledger
 	// exhausted is set if a reservation was cut off before its event and will not be repeated. The
 	// reservation then counts as all of the remaining budget.

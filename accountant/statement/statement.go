@@ -121,7 +121,7 @@ func (b bound) MarshalJSON() ([]byte, error) {
 
 // Attacker bounds an attacker who has all data and guesses only whether one unit is in the data.
 type Attacker struct {
-	Right float64 `json:"right"` // largest probability of a correct guess, at even prior odds
+	Right float64 `json:"right"` // largest probability of a correct guess, at prior odds of 1 to 1
 	Curve bool    `json:"curve"` // computed from the trade-off curve, not from one (epsilon, delta)
 	Rates []Rate  `json:"rates"`
 }

@@ -147,7 +147,7 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	w.logq = -r.epsilon - math.Log1p(math.Exp(-r.epsilon))
 	w.logp = -math.Log1p(math.Exp(-r.epsilon))
 	mode := min(r.count, int64(float64(r.count)*math.Exp(w.logp)))
-	// Each of the at most count masses outside is at most the mass at the edge.
+	// At most count masses are outside. None of them exceeds the mass at the edge.
 	low := logCut - math.Log(float64(r.count)+1)
 	edge := func(lo, hi int64, rising bool) int64 {
 		for lo < hi {

@@ -226,7 +226,7 @@ func deltaByEpsilon(
 		best.Upper = 1
 		return best, nil
 	}
-	// Regula falsi (Illinois) in log delta. At hi epsilon suffices, and at lo it does not.
+	// Regula falsi (Illinois) in log delta. The epsilon suffices at hi, but not at lo.
 	delta := almost
 	lo, hi := math.Log(1e-307), 0.0
 	flo, fhi := math.Inf(1), best.Upper-epsilon

@@ -18,7 +18,7 @@ type Estimate struct {
 // An Estimator computes an epsilon by a published method without proof. Estimate does not change the
 // Estimator.
 type Estimator interface {
-	// Compose adds count runs of e.
+	// Compose adds e, count times.
 	Compose(e accountant.Event, count int64) error
 	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
 	Estimate(delta float64) (Estimate, error)

@@ -23,7 +23,7 @@ type advice struct {
 
 // risk bounds an attacker who has all records but one and sees one run's release of a method.
 type risk struct {
-	Right float64 // probability of a right guess, from even odds, whether that record was used
+	Right float64 // probability of a right guess whether that record was used, from odds of 1 to 1
 	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants
 }
 

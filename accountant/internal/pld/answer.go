@@ -301,7 +301,7 @@ func gaussianDelta(mu2, epsilon float64) Interval {
 		return Interval{Upper: math.Min(1, mu2)}
 	}
 	d := math.Exp(mathx.LogGaussianDelta(1/math.Sqrt(mu2), epsilon))
-	// A relative error slack of epsilon changes log d by less than wide.
+	// A relative error of epsilon of at most slack changes log d by less than wide.
 	wide := 1e-11 * (1 - math.Log(math.Max(d, 1e-320)))
 	return Interval{Lower: d * (1 - wide), Upper: math.Min(1, mathx.Up(d*(1+wide)))}
 }

@@ -18,7 +18,7 @@ type component struct {
 	outcomes *outcomes   // nil if the loss has a density, or is on a lattice
 	spread   *allocation // set for pairAllocation only
 	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
-	// logTail is the log of the total probability, over all count steps, of losses moved to infinity.
+	// logTail is the log of the total probability, over all steps, of losses that move to infinity.
 	logTail float64
 }
 

@@ -36,7 +36,7 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 		p.weight = math.Exp(-lambda*math.Log1p(1/lambda)) / (1 + lambda)
 	}
 	// The integral of w^2 is 1/(2 l (l+1) (2l+1)). w has one peak. So a sum over a lattice of step h exceeds
-	// the integral over h by at most the maximum.
+	// the integral divided by h by at most the maximum.
 	square := 2 * t.h * float64(n)
 	if lambda > 0 {
 		square = math.Min(square, 1/(2*lambda*(lambda+1)*(2*lambda+1)))

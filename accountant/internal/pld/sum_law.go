@@ -19,7 +19,7 @@ type sumLaw struct {
 	h    float64
 	lo   int
 	q    []float64 // masses under Q
-	p    []float64 // masses under P for a record in this block of m: q times the sum, over m
+	p    []float64 // masses under P for a record in this block: q times the sum, divided by m
 	zero float64   // q-mass at 0; upper only
 	inf  float64   // p-mass at infinity; upper only
 	up   bool
