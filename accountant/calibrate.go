@@ -34,7 +34,7 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// roughTolerance is the relative tolerance of searches with a rough account. Its bounds are 1 % off or more.
+// roughTolerance is the relative tolerance of searches with rough accounts, whose bounds are 1 % off or more.
 const roughTolerance = 1e-3
 
 // upperEnds is an account with a method that omits Bound.Lower from then on. The method returns false if it

@@ -112,7 +112,7 @@ func sampledPureCurve(q, eps float64) curve {
 // Rogers 2019), as for the exponential mechanism. The worst distribution has two points. Its moment is
 // ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). The maximum over t has a closed
 // form. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) -
-// phi(eps))/(a-1). It never exceeds a eps^2/8 (Cesar, Rogers 2021) or the pure curve.
+// phi(eps))/(a-1). The divergence never exceeds a eps^2/8 (Cesar, Rogers 2021) or the pure curve.
 func boundedRangeCurve(eps float64) curve {
 	pure := pureCurve(eps)
 	if math.IsInf(eps*eps, 1) {

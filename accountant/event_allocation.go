@@ -12,9 +12,9 @@ import (
 // batches are chosen uniformly at random, independently for every record and every run of the event (an
 // epoch, for example). The computation of a step may depend on earlier outputs.
 //
-// In each of its steps a record shifts the output by a vector, which may depend on earlier outputs. The norm
-// of the shift is at most one sensitivity. The noisy vector is post-processing of one noisy number with shift
-// 0 or 1. So the mean of N(1_S, sigma^2 I) over all K-subsets S, paired with N(0, sigma^2 I), dominates. A
+// In each of its steps a record shifts the output by a vector. The vector may depend on earlier outputs, and
+// its norm is at most one sensitivity. The noisy vector is post-processing of one noisy number with shift 0
+// or 1. So the mean of N(1_S, sigma^2 I) over all K-subsets S, paired with N(0, sigma^2 I), dominates. A
 // mechanism attains this pair. The accountants use it for K = 1 (Chua et al. 2024, balls and bins; Feldman,
 // Shenfeld 2025; Dong et al. 2025). A random subset of size K is one random step in each of K random blocks
 // of the steps. By convexity K > 1 costs at most as much as K such blocks.

@@ -159,9 +159,9 @@ func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 }
 
 // flattenOfOneMore charges the event under add_remove. Let x be the added record. A subset without x is a
-// subset of the smaller data set. A subset with x is such a subset with one record replaced by x. So the
-// outputs are U and (1-q)U + qV, where V and U are neighbours under replace_one. The inner event is accounted
-// for a group of two.
+// subset of the smaller data set. A subset with x is a subset without x in which x replaces one record. So
+// the outputs are U and (1-q)U + qV, where V and U are neighbours under replace_one. The inner event is
+// accounted for a group of two.
 func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
 	if e.Size == e.Population {
 		t.refuse(e, "without one of its records the data are too few for the sample")

@@ -147,8 +147,8 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 }
 
 // poisson follows Papernot, Steinke 2022, Theorem 6. If the inner run is (log(1 + 1/(a-1)), delta)-DP, the
-// bound is eps(a) + mean delta + log(mean)/(a-1). It is used for means >= 1. A smaller mean is treated as
-// mean 1: the inner run happens with probability mean and else has the worst output. Such a run costs no
+// bound is eps(a) + mean delta + log(mean)/(a-1). The bound is used for means >= 1. A smaller mean is treated
+// as mean 1: the inner run happens with probability mean and else has the worst output. Such a run costs no
 // more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	mean := math.Max(1, e.mean)

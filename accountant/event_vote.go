@@ -123,8 +123,8 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns the event of one noisy count, which is charged twice. A moved vote changes two counts, and
-// the argmax is post-processing of the noisy counts. An integer count that changes by 1 has the losses
+// twice returns the event of one noisy count. LNMax costs two such events. A moved vote changes two counts,
+// and the argmax is post-processing of the noisy counts. An integer count that changes by 1 has the losses
 // +-1/Scale of a randomised response.
 func (e LNMax) twice() Event {
 	if e.Discrete {

@@ -106,7 +106,7 @@ func (t *terms) flatten(e Event, count int64) {
 	}
 }
 
-// alone returns the terms of count runs of an event, without adding them to t.
+// alone returns the terms of an event that runs count times, without adding them to t.
 func (t *terms) alone(e Event, count int64) *terms {
 	inner := &terms{rel: t.rel, err: t.err}
 	inner.flatten(e, count)
@@ -191,10 +191,10 @@ func (e Repeated) group(n int64) (Event, error) {
 // several mechanisms add up.
 //
 // Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
-// PureDP{epsilon}. It is post-processing of a simpler mechanism (Kairouz, Oh, Viswanath 2015). That mechanism
-// reveals the data with probability Delta, and otherwise is the randomised response of epsilon. The failure
-// need not be a set of outputs. A mechanism may put the mass Delta on an output that also occurs without
-// failure.
+// PureDP{epsilon}. Such a mechanism is post-processing of a simpler mechanism (Kairouz, Oh, Viswanath 2015).
+// The simpler mechanism reveals the data with probability Delta, and otherwise is the randomised response of
+// epsilon. The failure need not be a set of outputs. A mechanism may put the mass Delta on an output that
+// also occurs without failure.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)

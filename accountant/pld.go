@@ -25,9 +25,9 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 // of an interval are certified. Errors from truncated tails, from mass outside a window and from rounding are
 // bounded and widen the interval.
 //
-// Upper holds for every mechanism that the events describe. Some such mechanism costs at least Lower. Noisy
-// argmax, thresholds and stability releases do not attain their published pairs. Then Lower stays well below
-// Upper, whatever PLDConfig.Gap is. The numerical error alone is Upper - Bound.Floor.
+// Upper holds for every mechanism that the events describe. At least one of these mechanisms costs Lower or
+// more. Noisy argmax, thresholds and stability releases do not attain their published pairs. Then Lower stays
+// well below Upper, whatever PLDConfig.Gap is. The numerical error alone is Upper - Bound.Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer

@@ -87,7 +87,7 @@ func (r *RDP) Runs() []Repeated {
 	return runs
 }
 
-// RDP returns the composed divergence bound at each order. It holds except with a probability of failure.
+// RDP returns the composed divergence bound at each order. The bound fails with probability failure at most.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
 	for _, a := range orders {
 		if !(a > 1) {

@@ -82,7 +82,7 @@ type Config struct {
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
 	// Features is one of features.Names() for all methods. By default teachers use deskewed-hog for
 	// handwriting, hog for pictures and raw for tables, and DP-SGD uses the features of its recipe. A recipe
-	// may learn features from private rows, which is charged.
+	// may learn features from private rows, and charges for them.
 	Features string
 	Teachers int // default depends on the number of private units
 	// Marginals draws the pool from noisy marginals of the private rows. Every method that uses the pool is

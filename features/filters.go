@@ -23,7 +23,7 @@ const (
 	circle = 2 * 3.1415
 )
 
-// morlet returns the Fourier transform of psi, which is real, on a grid of rows x cols, row-major.
+// morlet returns the Fourier transform of psi (it is real) on a grid of rows x cols, row-major.
 func morlet(rows, cols, scale, angle int) []float64 {
 	sigma := 0.8 * float64(int(1)<<scale)
 	xi := 3 * math.Pi / 4 / float64(int(1)<<scale)

@@ -9,8 +9,8 @@ import (
 type interval struct{ lo, hi *big.Int }
 
 // expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until the result y is
-// at most 1/2. It sums the series of exp(y), which has positive terms, rounded down for lo and up for hi.
-// Each omitted term is at most half its predecessor, so the omitted terms together are less than the last
+// at most 1/2. It sums the series of exp(y). The terms are positive, and are rounded down for lo and up for
+// hi. Each omitted term is at most half its predecessor, so the omitted terms together are less than the last
 // term. Then it takes the reciprocal, which swaps the bounds, and squares h times. Every step is monotone and
 // rounds outwards. So the bounds hold for every working precision. The precision only affects the width.
 func expNeg(p, q *big.Int, prec uint) interval {

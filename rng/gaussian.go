@@ -288,7 +288,7 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 }
 
 // exponent encloses g for x < 2^9. Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and
-// c = 2^74/(2 s^2). c is at most 2^63 because s >= 2^5. So g < 1/2. Rounding 2^54 (2x+i) down, and then its
+// c = 2^74/(2 s^2). c is at most 2^63 because s >= 2^5. So g < 1/2. Rounding down 2^54 (2x+i), and its
 // product with i, lowers y by less than 2, and so the result by less than 1. Rounding c down lowers the
 // result by less than 1. Rounding the result lowers it by less than 1. The total is less than 3.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {

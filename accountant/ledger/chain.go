@@ -320,7 +320,7 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read appends all whole lines of r and passes each line to visit, which may be nil. It returns the bytes
+// read appends all whole lines of r. It passes each line to visit if visit is not nil. It returns the bytes
 // after the last newline, or nil. It removes zero bytes that some file systems append after a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)

@@ -52,7 +52,7 @@
 //
 // The file has mode 0600 and contains lines of JSON. Lines are appended and never changed. The header has the
 // Config, the orders, the module version and a random id. A "reserve" line has an event and the total epsilon
-// by Rényi divergences, which may exceed the budget if privacy loss distributions make the event fit. A
+// by Rényi divergences. This epsilon may exceed the budget if the event fits by privacy loss distributions. A
 // "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the total and, unless
 // Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that shares the ledger. A
 // "torn" line quotes a line that was cut off. Each line has its number, the SHA-256 of the previous line

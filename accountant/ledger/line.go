@@ -308,7 +308,7 @@ func (s *scanner) hex(dst []byte) {
 
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string or a JSON object, which starts with the byte open.
+// extent reads a JSON string or a JSON object. The parameter open is its first byte.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil

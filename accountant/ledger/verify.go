@@ -324,7 +324,7 @@ type Signature struct {
 	PublicKey []byte `json:"public_key"` // 32 bytes; identifies the key of the signer but must not be trusted
 }
 
-// Sign signs the head of a verified ledger with this id.
+// Sign signs the head of the verified ledger that has this id.
 func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))

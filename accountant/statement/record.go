@@ -88,7 +88,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page. Its old digest starts at index at.
+// digest returns the digest of a page. The old digest starts at the index at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))

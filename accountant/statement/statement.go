@@ -55,7 +55,7 @@ type Statement struct {
 	Program   Program              `json:"program"`                 // program that wrote the statement
 	About     *About               `json:"about,omitempty"`
 	Warning   string               `json:"warning,omitempty"` // set if the guarantee gives almost no protection
-	// Of holds the statement of each ledger if there are several ledgers.
+	// If there are several ledgers, Of lists the statement of each ledger.
 	Of []*Statement `json:"ledgers,omitempty"`
 	// Compared reports whether the ledger was compared with an earlier head. It is nil if unknown.
 	Compared *bool `json:"head_compared,omitempty"`

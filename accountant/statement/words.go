@@ -102,7 +102,7 @@ func digits(x float64) string { return number.Digits(x, 5) }
 // most formats a part of a claim with at most five digits, rounded up.
 func most(x float64) string { return number.DigitsUp(x, 5) }
 
-// up formats an epsilon, rounded up. It has four decimals, or four significant digits if it is below 0.1.
+// up formats an epsilon, rounded up to four decimals. An epsilon below 0.1 gets four significant digits.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "none known"

@@ -1,11 +1,11 @@
 // Package theorems has accountants by composition theorems, and estimates from the literature that are no
 // bounds.
 //
-// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. They hold for every
-// mechanism. But they ignore that large losses of Gaussian noise are improbable. [Concentrated] accounts by
-// zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as published
-// in 2016. All implement the Accountant of package accountant. RDP and PLD of package accountant are as tight
-// or tighter for the events they support. The accountants here serve comparison, teaching and checks.
+// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. Their bounds hold
+// for every mechanism, but ignore that large losses of Gaussian noise are improbable. [Concentrated] accounts
+// by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as
+// published in 2016. All implement [accountant.Accountant]. [accountant.RDP] and [accountant.PLD] are as
+// tight or tighter for the events they support. The accountants here are for comparison, teaching and checks.
 //
 // [NewStrongComposition] and [NewCentralLimit] return an [Estimator], whose results are no bounds.
 //

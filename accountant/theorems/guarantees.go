@@ -10,8 +10,8 @@ import (
 
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event split into mechanisms with a fixed (epsilon, delta), and mechanisms with an
-// epsilon-delta curve (tradeoffs), such as Gaussian noise.
+// guarantees is an event split into two kinds of mechanisms: with a fixed (epsilon, delta), or with an
+// epsilon-delta curve (tradeoffs, for example Gaussian noise).
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]

@@ -48,7 +48,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho. It holds except with a probability of failure.
+// Rho returns the composed rho. The bound fails with probability failure at most.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
@@ -171,8 +171,8 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 
 // TPR bounds the true positive rate of a membership test with false positive rate fpr. The output of a test
 // is one bit. The divergence of this bit, at any order and in either direction, is at most the divergence of
-// the run. The bound is the largest rate that satisfies this on a grid of orders. Each order gives a valid
-// bound.
+// the run. The bound is the largest rate that meets this condition on a grid of orders. Each order gives a
+// valid bound.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)

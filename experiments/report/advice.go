@@ -109,7 +109,7 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 }
 
 // riskOf bounds the risk of a row by its epsilon and delta and, if its events are known, by their whole
-// trade-off curve, which is tighter.
+// trade-off curve. The curve is tighter.
 func riskOf(row experiments.Row, delta float64) risk {
 	var of accountant.Schedule
 	if row.Account != nil {

@@ -31,7 +31,7 @@ const (
 	dotRows = 128
 	// From packFrom rows on, copying a panel of the right factor is faster than reading it in place.
 	packFrom = 64
-	// With AVX-512, AddATB copies no factor for at most placeTo rows. Three panels at a time then read few
+	// With AVX-512, AddATB copies no factor for at most placeTo rows. Then three panels at a time read few
 	// cache lines more than once.
 	placeTo = 256
 )

@@ -85,8 +85,8 @@ func SquaresAbout(x []float32, centre float64) float64 {
 
 // FoldInt64 adds the nearest integers of src times perUnit (ties to even) to dst. It clears src and returns
 // the previous [SquaredNorm] of src. Products must be below 2^51 in magnitude. Otherwise the sums are
-// meaningless, which the caller detects by the large norm. The factor perUnit must have at most 24
-// significant bits, so that its products with float32 values are exact in float64.
+// meaningless. The caller detects this by the large norm. The factor perUnit must have at most 24 significant
+// bits, so that its products with float32 values are exact in float64.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64

@@ -161,7 +161,7 @@ func PackInt16(dst []int16, src []float32, perUnit float32) {
 }
 
 // Largest returns the largest absolute value of x, or 0 if x is empty. If an element is not finite, it
-// returns infinity or NaN. It compares bits without the sign, which sort like absolute values.
+// returns infinity or NaN. It compares bits without the sign. These sort like absolute values.
 func Largest(x []float32) float32 {
 	const sign = 1 << 31
 	var most uint32

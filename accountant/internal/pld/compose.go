@@ -129,7 +129,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		topCount := math.Max(1, ratioPerStage/float64(len(q.parts)))
 		if c.atoms != nil {
 			_, _, v := c.roughLaw.moments(q.lambda)
-			// While the window is short, the composition stays on the lattice of the atoms, which is exact.
+			// While the window is short, the composition stays on the exact lattice of the atoms.
 			most := math.Pow(16000*c.atoms.h/20, 2) / math.Max(v, 1e-300)
 			m := min(count, max(1, int64(math.Min(most, 1e18))))
 			stages[i] = append(stages[i], stage{c.atoms.h, m})

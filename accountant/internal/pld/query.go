@@ -155,7 +155,7 @@ func (q *query) chernoff(eps float64) float64 {
 }
 
 // aim chooses the tilt for a result near (eps, e^logDelta). Errors of the tilted distribution have the weight
-// e^{K(lambda) - lambda eps}/delta, which is least at the tilt of chernoff. A smaller tilt is chosen if
+// e^{K(lambda) - lambda eps}/delta. This weight is least at the tilt of chernoff. A smaller tilt is chosen if
 // rounding stays small and windows get shorter, as for heavy tails.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta, q.aimed = logDelta, eps

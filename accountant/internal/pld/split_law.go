@@ -367,7 +367,7 @@ func (l *sumLaw) scaled(by float64) *sumLaw {
 	return &out
 }
 
-// with adds the masses of two distributions, which must have the same grid step.
+// with adds the masses of two distributions. Their grid steps must be equal.
 func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	out := *l
 	out.lo = min(l.lo, b.lo)

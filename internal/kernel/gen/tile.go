@@ -10,7 +10,7 @@ import (
 
 // tiles writes the function that computes two vectors of columns of a product, in register tiles of at most
 // six rows. Strides are in bytes. If mask is nil, all columns exist. Otherwise mask has one integer per
-// column, which is negative if the column exists. A vector without existing columns is not touched.
+// column. It is negative if the column exists. A vector without existing columns is not touched.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	g := registersOfTile
