@@ -62,7 +62,10 @@
     if (words) words.hidden = section !== null;
     for (const s of sections) s.classList.toggle("current", s === section);
     for (const a of document.querySelectorAll("[data-chapter]"))
-      if (a.dataset.chapter === (section ? section.id : "words")) a.setAttribute("aria-current", "page"); else a.removeAttribute("aria-current");
+      if (a.dataset.chapter === (section ? section.id : "words")) {
+        a.setAttribute("aria-current", "page");
+        a.closest("ol").scrollLeft = a.offsetLeft - 40; // on a phone the list is one line
+      } else a.removeAttribute("aria-current");
   }
   function open(section) {
     mark(section);
@@ -105,11 +108,13 @@
     const mine = ++turn, verdictNow = section.querySelector(".live .verdict");
     if (section.dataset.needs && !served) {
       verdictNow.textContent = section.dataset.needs;
+      verdictNow.classList.add("busy");
       await new Promise((done) => setTimeout(done, 30));
       if (mine !== turn) return null;
     }
     const reply = await call({ ask: "draw", chapter: section.id, situation: situation(section) });
     if (mine !== turn) return null; // a later one is on its way
+    verdictNow.classList.remove("busy");
     const error = section.querySelector(".error");
     error.hidden = !reply.error;
     error.textContent = reply.error || "";
