@@ -175,7 +175,7 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 }
 
 // Affordable returns the largest count for which the event meets the target. It returns 0 if a count of 1
-// misses the target, and 2^53 if this count meets the target. Other errors are as in [CalibrateCount].
+// misses the target, and 2^53 if a count of 2^53 meets it. Other errors are as in [CalibrateCount].
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
 	var bracket *NoBracketError

@@ -60,7 +60,7 @@ type Result struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Typical returns the figures for a typical record of every row, or nil if there are none.
+// Typical returns each row's figures for a typical record, or nil if there are none.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }

@@ -76,7 +76,7 @@ func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	path := filepath.Join(dir, f.name())
 	err = f.read(ctx, path, out, x.workers)
 	if now := time.Now(); err == nil {
-		// If the time of the last use cannot be recorded, the file may only be deleted too early.
+		// If the time of the last use is not recorded, the file is deleted too early at worst.
 		if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			c.warn(fmt.Errorf("features: in the cache: %w", err))
 		}

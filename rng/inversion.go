@@ -87,8 +87,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide, with a slot for each value of the first 13 bits of u. A slot is closed if every u of
-// the slot gives X = m: below all tails before the m-th, and at least slack above the m-th tail.
+// index fills the guide, with a slot for each value of the first 13 bits of u. In a closed slot every u gives
+// X = m: u is below all tails before the m-th, and at least slack above the m-th tail.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {

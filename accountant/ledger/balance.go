@@ -83,8 +83,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns the difference of epsilon at delta and the divergence of order a, rounded up. It converts a
-// known divergence, so that only package accountant contains the conversion formula.
+// penalty returns epsilon at delta minus the divergence of order a, rounded up. It converts a known
+// divergence, so that only package accountant contains the conversion formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -173,8 +173,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and, unless nil, for more. In mode
-// Filter a reservation must keep this epsilon within the budget, but it is not a guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations plus more, which may be nil. In
+// mode Filter a reservation must keep this epsilon within the budget, but it is not a guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

@@ -73,7 +73,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line without its newline. It returns an error if the line cannot be the next line.
+// follow appends a line, given without newline. It returns an error if the line cannot be the next line.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {

@@ -288,7 +288,7 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return append(reservations, fresh...), nil
 }
 
-// putBack makes next return these reservations again.
+// putBack stores reservations that the method next then returns again.
 func (r *Run) putBack(reservations []*Reservation) {
 	r.back = append(reservations, r.back...)
 	r.left += int64(len(reservations))

@@ -192,7 +192,7 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions holds information about a ledger from elsewhere, and functions that receive its contents. All
+// VerifyOptions holds information from elsewhere about a ledger, and functions that receive its contents. All
 // fields are optional.
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger. It is called at the first line, with the id of the ledger. A

@@ -119,7 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts masses to the units of a grid point that is higher by points steps. points may be negative.
+// pull converts masses to the units of a grid point that is higher by a number of steps, negative for lower.
 type pull struct {
 	points     int
 	unit, rise float64

@@ -104,7 +104,7 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings lists 30 settings: of docs/accounting.md, corner cases, unsampled, and with random allocation.
+// settings lists 30 settings: those of docs/accounting.md, corner cases, noise alone and random allocations.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},

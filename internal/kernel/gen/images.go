@@ -41,7 +41,7 @@ func polar() {
 		VBROADCASTSS(constants[name], c)
 		return c
 	}
-	// reflect replaces the angle by a constant minus the angle where the mask is set.
+	// Where the mask is set, reflect replaces the angle by a constant minus the angle.
 	reflect := func(from string) {
 		VSUBPS(angle, constant(from), t)
 		VBLENDVPS(mask, t, angle, angle)
@@ -174,7 +174,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop in which add adds register 4+i to lanes i.
+// inLanes writes a loop. In it, the function add adds register 4+i to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

@@ -60,7 +60,7 @@ func sparse() {
 	finish()
 }
 
-// distances writes the four sums of each squared distance, for positive multiples count and k of 4. ld is in
+// distances writes the four sums of each squared distance. count and k are positive multiples of 4. ld is in
 // bytes. Half a vector belongs to one row.
 func distances() {
 	function("distances32", "func(sums, x, rows *float32, ld int, places *int32, count, k int)")
