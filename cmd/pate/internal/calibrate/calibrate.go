@@ -73,7 +73,7 @@ func calibrations() []calibration {
 			event: func(noise, _ float64) (accountant.Event, error) {
 				return accountant.Laplace{NoiseMultiplier: noise}, nil
 			}},
-		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps",
+		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "standard deviation of the noise, divided by the clip norm", count: "steps",
 			sampled: true,
 			example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2
   pate calibrate dpsgd --records 60000 --batch 256 --epochs 60 --epsilon 2`,
