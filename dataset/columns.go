@@ -20,6 +20,9 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
+// OwnTexts is ColumnNote.Is of texts if no unit is given and nobody declared that each text is a unit.
+const OwnTexts = "texts, each its own unit"
+
 // minJudged is the least number of public rows for which a column may be treated as ids or free text. In
 // fewer rows, the values of any column may all differ.
 const minJudged = 20
@@ -34,6 +37,7 @@ const (
 	isID    // left out
 	isIndex // left out: row numbers that pandas or R wrote
 	isEmpty // left out: all values are missing
+	isTexts // declared column of texts
 )
 
 type numberForm struct {
@@ -219,7 +223,7 @@ func (n numberForm) parse(cell string) (float64, error) {
 func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	n := ColumnNote{Name: name, Is: [...]string{
 		isNumeric: "numeric", isCategory: "category, " + plural(j.levels, "level"), isText: "free text", isNames: "names or addresses of persons",
-		isID: "id-like: nearly every row has its own", isIndex: "row numbers without a name", isEmpty: "empty in public rows",
+		isID: "id-like: nearly every row has its own", isIndex: "row numbers without a name", isEmpty: "empty in public rows", isTexts: "texts",
 	}[j.is]}
 	switch {
 	case j.is == isNumeric && j.form.comma:
@@ -239,6 +243,8 @@ func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	switch {
 	case j.is == isEmpty:
 		n.Becomes = "left out"
+	case j.is == isTexts:
+		n.Becomes = fmt.Sprintf("%d features, of the %d words that at least two public texts contain", values, f.text.Words())
 	case j.leftOut() && j.repeat:
 		n.Becomes = "left out; --unit if it names the person of a row"
 	case j.leftOut():

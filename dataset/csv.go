@@ -41,6 +41,7 @@ type CSVOptions struct {
 	// line, or a comma. If the first line cannot be a header, the default is a comma.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
+	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
 	Rule    ClassRule // determines which labels are classes
 	// AskLabel uses the only column with a name such as label, class or target if Label is empty. It is an
 	// error if no column or several columns have such a name.
@@ -57,7 +58,7 @@ type CSVOptions struct {
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Text == "" && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
 		!o.Optional && !o.Unlabelled
 }
 

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -59,7 +60,7 @@ func (r *Ranges) checkWeights(weights [][]float64) error {
 // Schema returns a schema made only from the declaration, for tasks without public rows. Private rows that
 // differ from the declaration are refused unless Reading.Accept is set.
 func (r *Ranges) Schema(reading Reading) (*Schema, error) {
-	if err := reading.Rule.Validate(); err != nil {
+	if err := cmp.Or(reading.Rule.Validate(), noTexts(reading.CSV.Text)); err != nil {
 		return nil, err
 	}
 	reading.Ranges = r

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/texts"
 )
 
 const (
@@ -33,6 +34,9 @@ const (
 // feature for each of the 100 most frequent public categories. The feature of the row's category is 1, and
 // all other features are 0. If public values are missing, the column gets one more feature, which is 1 for a
 // missing value. A column that is constant in public rows has no other feature.
+//
+// The column of texts becomes at most 200 features, as package internal/texts describes. Words, weights and
+// directions come from public texts alone, and other words of a text are ignored.
 type Encoder struct {
 	columns  []encodedColumn
 	dim      int
@@ -48,6 +52,7 @@ type encodedColumn struct {
 	mean, sd   float64        // if numeric
 	missing    int            // index of the feature that marks missing values, -1 if there is none
 	form       numberForm     // if numeric
+	text       *texts.Space   // if texts
 }
 
 // fitEncoder fits an encoder to public rows without their labels. Columns named in keep become features even
@@ -55,12 +60,22 @@ type encodedColumn struct {
 func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	e := &Encoder{}
 	for i, c := range public.Columns {
-		f, j, err := fitColumn(c, keep, i == 0)
+		var f encodedColumn
+		var j columnUse
+		var err error
+		if public.text != "" && c.Name == public.text {
+			f, j, err = fitTexts(c)
+		} else {
+			f, j, err = fitColumn(c, keep, i == 0)
+		}
 		if err != nil {
 			return nil, failed(public.Name, fmt.Sprintf("has a column %q that cannot be encoded", c.Name), err)
 		}
 		e.add(f)
 		e.notes = append(e.notes, j.describe(c.Name, f))
+		if f.text != nil && public.ownTexts {
+			e.notes[i].Is = OwnTexts
+		}
 		if j.repeat {
 			e.repeated = append(e.repeated, c.Name)
 		}
@@ -82,6 +97,14 @@ func (e *Encoder) add(f encodedColumn) {
 	}
 	e.dim += f.width
 	e.columns = append(e.columns, f)
+}
+
+func fitTexts(c Column) (f encodedColumn, j columnUse, err error) {
+	f = encodedColumn{name: c.Name, missing: -1}
+	if f.text, err = texts.Fit(c.Values); err == nil {
+		f.width = f.text.Dim()
+	}
+	return f, columnUse{is: isTexts}, err
 }
 
 func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, error) {
@@ -212,6 +235,11 @@ func (e *Encoder) Names() []string {
 		for v, at := range f.categories {
 			names[at] = f.name + "=" + v
 		}
+		if f.text != nil {
+			for i := range f.width {
+				names[f.at+i] = f.name + " " + strconv.Itoa(i+1)
+			}
+		}
 		if f.missing >= 0 {
 			names[f.missing] = f.name + " missing"
 		}
@@ -251,6 +279,8 @@ func (f *encodedColumn) encode(dst []float32, v string) {
 	case missing && f.missing >= 0:
 		dst[f.missing] = 1
 	case missing:
+	case f.text != nil:
+		f.text.Encode(dst[f.at:f.at+f.width], v)
 	case f.categories != nil:
 		if at, known := f.categories[v]; known {
 			dst[at] = 1

@@ -56,6 +56,41 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
+// Texts become features beside other columns. A text of unknown words, or none, is all 0. The encoder reads
+// back from JSON, and private texts change nothing about it. Negative control: an encoder of all texts differs.
+func TestEncoderOfTexts(t *testing.T) {
+	notes := func(more ...string) *Table {
+		table := oneColumn("note", append([]string{"fever and cough", "fever, cough", "knee and ankle", "knee ankle"}, more...)...)
+		for i := range table.Y {
+			table.Columns[0].Values[i] += "."
+		}
+		table.Columns = append(table.Columns, Column{"age", Numbers(table.Len())})
+		table.text = "note"
+		return table
+	}
+	e := testkit.Must(fitEncoder(notes(), nil))
+	require.Equal(t, []string{"note 1", "note 2", "note 3", "age"}, e.Names())
+	require.Equal(t, ColumnNote{"note", "texts", "3 features, of the 5 words that at least two public texts contain"}, e.Notes()[0])
+	x := testkit.Must(e.Encode(notes("COUGH", "zzyzx", "")))
+	cosine := func(i, j int) (dot float32) {
+		for at := range 3 {
+			dot += dense.Row(x, i)[at] * dense.Row(x, j)[at]
+		}
+		return dot
+	}
+	require.InDelta(t, 16, cosine(4, 4), 1e-4)
+	require.Greater(t, cosine(4, 1), float32(8))
+	require.InDelta(t, 0, cosine(4, 3), 1)
+	require.Zero(t, cosine(5, 5)+cosine(6, 6))
+	text := testkit.Must(json.Marshal(e))
+	var read Encoder
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, x, testkit.Must(read.Encode(notes("COUGH", "zzyzx", ""))))
+	require.Error(t, json.Unmarshal([]byte(strings.Replace(string(text), `"name":"note"`, `"name":"note","missing":true`, 1)), &read))
+	all := testkit.Must(fitEncoder(notes("cough zzyzx", "zzyzx"), nil))
+	require.NotEqual(t, text, testkit.Must(json.Marshal(all)))
+}
+
 // Tables as laboratories write them: limits, decimal commas, and some cells that are no numbers.
 func TestNumbersAsTheyAreWritten(t *testing.T) {
 	column := func(odd ...string) (c []string) {

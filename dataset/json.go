@@ -13,18 +13,20 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/texts"
 )
 
 // columnJSON is a column of an encoder in JSON. A numeric column has a deviation. A categorical column has
 // categories. Any other column has no feature, except for missing values.
 type columnJSON struct {
-	Name       cell    `json:"name"`
-	Mean       float64 `json:"mean,omitempty"`
-	SD         float64 `json:"sd,omitempty"`
-	Comma      bool    `json:"decimal_comma,omitempty"`
-	Date       string  `json:"date,omitempty"`       // layout of package time
-	Categories []cell  `json:"categories,omitempty"` // in the order of their features
-	Missing    bool    `json:"missing,omitempty"`    // a feature marks missing values
+	Name       cell         `json:"name"`
+	Mean       float64      `json:"mean,omitempty"`
+	SD         float64      `json:"sd,omitempty"`
+	Comma      bool         `json:"decimal_comma,omitempty"`
+	Date       string       `json:"date,omitempty"`       // layout of package time
+	Categories []cell       `json:"categories,omitempty"` // in the order of their features
+	Missing    bool         `json:"missing,omitempty"`    // a feature marks missing values
+	Text       *texts.Space `json:"text,omitempty"`
 }
 
 const (
@@ -56,7 +58,7 @@ func (c *cell) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(c))
 }
 
-func texts[To, From ~string](in []From) (out []To) {
+func converted[To, From ~string](in []From) (out []To) {
 	for _, t := range in {
 		out = append(out, To(t))
 	}
@@ -68,7 +70,7 @@ func texts[To, From ~string](in []From) (out []To) {
 func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
 	for i, f := range e.columns {
-		c := columnJSON{Name: cell(f.name), Mean: f.mean, SD: f.sd, Missing: f.missing >= 0, Comma: f.form.comma, Date: f.form.date}
+		c := columnJSON{Name: cell(f.name), Mean: f.mean, SD: f.sd, Missing: f.missing >= 0, Comma: f.form.comma, Date: f.form.date, Text: f.text}
 		if f.categories != nil {
 			c.Categories = make([]cell, len(f.categories))
 			for v, at := range f.categories {
@@ -105,6 +107,12 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 func (c columnJSON) column() (encodedColumn, error) {
 	f := encodedColumn{name: string(c.Name), mean: c.Mean, sd: c.SD, missing: -1, width: len(c.Categories)}
 	f.form = numberForm{comma: c.Comma, date: c.Date}
+	if f.text = c.Text; f.text != nil {
+		f.width = f.text.Dim()
+		if c.SD != 0 || c.Mean != 0 || c.Categories != nil || c.Missing {
+			return f, errors.New("is of texts and of something else")
+		}
+	}
 	switch numeric := c.SD != 0; {
 	case (c.Comma || c.Date != "") && !numeric, c.Comma && c.Date != "", len(c.Date) > maxLayout:
 		return f, errors.New("has a form of numbers without numbers, or two")
@@ -192,7 +200,7 @@ type schemaJSON struct {
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	csv := s.reading.CSV
 	out := schemaJSON{Kind: s.Kind, Features: s.Features, Encoder: s.Encoder, Label: csv.Label, Unit: csv.Unit, Header: csv.Header,
-		Image: s.Image, Scale: s.scale, Classes: texts[cell](s.Classes), Columns: texts[cell](s.bare), Missing: texts[cell](csv.Missing)}
+		Image: s.Image, Scale: s.scale, Classes: converted[cell](s.Classes), Columns: converted[cell](s.bare), Missing: converted[cell](csv.Missing)}
 	if csv.Comma != 0 {
 		out.Comma = string(csv.Comma)
 	}
@@ -206,9 +214,9 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("dataset: not a schema: %w", err)
 	}
 	read := Schema{Kind: in.Kind, Features: in.Features, Encoder: in.Encoder, Image: in.Image, scale: in.Scale,
-		Classes: texts[string](in.Classes), bare: texts[string](in.Columns)}
+		Classes: converted[string](in.Classes), bare: converted[string](in.Columns)}
 	read.reading.CSV.Label, read.reading.CSV.Unit, read.reading.CSV.Header = in.Label, in.Unit, in.Header
-	read.reading.CSV.Missing = texts[string](in.Missing)
+	read.reading.CSV.Missing = converted[string](in.Missing)
 	for _, c := range in.Comma {
 		read.reading.CSV.Comma = c
 	}

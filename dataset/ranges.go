@@ -205,9 +205,22 @@ func (r *Ranges) Bins() []int {
 	return n
 }
 
+// noTexts refuses a column of texts without public texts.
+func noTexts(column string) error {
+	if column == "" {
+		return nil
+	}
+	return wrong("", fmt.Sprintf("column %q has texts, and there are no public texts", column),
+		"words and their weights come from public texts alone, never from private texts",
+		"give texts that anybody may read as public rows, or leave the column out with --drop")
+}
+
 // pick returns the declarations of a table's columns, in the order of the table. An undeclared column is an
 // error, because the encoding of such a column would depend on private rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
+	if err := noTexts(t.text); err != nil {
+		return nil, err
+	}
 	out := &Ranges{}
 	var undeclared []string
 	count := make(map[string]int)

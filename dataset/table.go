@@ -32,6 +32,8 @@ type Table struct {
 	lines    []int    // line of the first row with each label
 	bare     bool     // the file has no header
 	rowUnits bool     // each row is declared to be a unit
+	text     string   // name of the column of texts; "" if there is none
+	ownTexts bool     // each text is its own unit, and nobody declared that
 	header   []string // names of all columns of the file
 	path     string   // path of the file, for messages
 
@@ -52,7 +54,7 @@ func (t *Table) Len() int { return len(t.Y) }
 // Rows returns a new table of the rows with the given indices, in the order of indices.
 func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
-		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines}
+		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text, ownTexts: t.ownTexts}
 	for j, c := range t.Columns {
 		out.Columns[j] = Column{Name: c.Name, Values: pickRows(c.Values, indices)}
 	}
@@ -126,6 +128,13 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	if b.unit >= 0 && b.unit == b.label {
 		return nil, wrong(path, fmt.Sprintf("would have column %s as label and as unit", opt.Unit), "", "give two different columns")
 	}
+	text := -1
+	if opt.Text != "" {
+		var err error
+		if text, err = findColumn(path, names, opt.public, opt.Text, "text"); err != nil {
+			return nil, err
+		}
+	}
 	skip := map[int]bool{b.label: true, b.unit: true}
 	for _, d := range opt.Drop {
 		at := -1
@@ -136,6 +145,12 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	}
 	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names, rowUnits: opt.RowUnits}
 	b.missing = opt.Missing
+	if text >= 0 {
+		if skip[text] {
+			return nil, wrong(path, fmt.Sprintf("would have column %q as text and as something else", names[text]), "", "give another --text")
+		}
+		b.out.text, b.out.ownTexts = names[text], opt.Unit == "" && !opt.RowUnits
+	}
 	if b.label >= 0 {
 		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])
 	}

@@ -8,10 +8,12 @@ model of pate publish --method dpsgd. "rows" defines how cells become features. 
 mean of softmax regression, trees and kernels. Images are not supported, because pate computes
 their features.
 """
+import base64
 import csv
 import json
 import re
 import sys
+from collections import Counter
 from datetime import datetime, timezone
 
 import numpy as np
@@ -49,6 +51,19 @@ def number(column, cell):
     return float(cell)
 
 
+def texts(space, cells):
+    """Encodes texts by the words of public texts: TF-IDF, projected on directions, of one length."""
+    at = {word: i for i, word in enumerate(space["words"])}
+    directions = np.frombuffer(base64.b64decode(space["directions"]), "<i2").reshape(len(at), -1).astype(float)
+    out = np.zeros((len(cells), space["features"]))
+    for row, cell in zip(out, cells):
+        words = [w for w in re.findall(r"[^\W_]+", cell) if 2 <= len(w) <= 40][:10000]
+        for i, n in Counter(at[w.lower()] for w in words if w.lower() in at and not missing(cell)).items():
+            row += (1 + np.log(n)) * space["weights"][i] * directions[i]
+    lengths = np.sqrt((out * out).sum(axis=1, keepdims=True))
+    return space["length"] * out / np.where(lengths > 0, lengths, 1)
+
+
 def table(rows, lines):
     """Encodes the columns of a table in the same way as the public rows."""
     out = []
@@ -56,6 +71,8 @@ def table(rows, lines):
         cells = [line.get(column["name"], "").strip() for line in lines]
         cells = ["" if cell in rows.get("missing", []) else cell for cell in cells]
         unknown = np.array([float(missing(cell)) for cell in cells])
+        if "text" in column:
+            out.extend(texts(column["text"], cells).T)
         if "sd" in column:
             feature = np.zeros(len(cells))
             for i, cell in enumerate(cells):

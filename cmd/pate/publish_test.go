@@ -49,6 +49,29 @@ func publishingNear(private, public, out string, more ...string) []string {
 		"--method", "nearest", "--size", "150", "--epsilon", "1.2", "--out", out}, more)
 }
 
+// publishingTexts is the same with votes of authors at the texts nearest to theirs.
+func publishingTexts(private, public, out string, more ...string) []string {
+	return append(publishingNear(private, public, out, more...), "--text", "note")
+}
+
+// letters are texts of 150 authors in three classes, and more rows; without authors they are public.
+func letters(n int, authors bool, more ...string) []byte {
+	about := []string{"fever cough throat", "knee fracture ankle", "rash itching allergy"}
+	text := "note\n"
+	if authors {
+		text = "note,who,kind\n"
+	}
+	for i := range n {
+		words := strings.Fields(about[i%3])
+		text += fmt.Sprintf("%s and %s since day %d of the visit", words[i/3%3], words[(i/3+1+i/9%2)%3], i%7+10)
+		if authors {
+			text += fmt.Sprintf(",author%d,%c", i, 'a'+i%3)
+		}
+		text += "\n"
+	}
+	return []byte(text + strings.Join(append(more, ""), "\n"))
+}
+
 // publishingDrawn is the same without public rows, on a budget of a hundred queries or so.
 func publishingDrawn(private, ranges, out string, more ...string) []string {
 	return slices.Concat([]string{"publish", private, "--pool", "marginals", "--ranges", ranges, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
@@ -62,10 +85,14 @@ func publishedBy(t *testing.T, command func(private, public, out string, more ..
 	dir := t.TempDir()
 	private, public, out := filepath.Join(dir, "private.csv"), filepath.Join(dir, "public.csv"), filepath.Join(dir, "out")
 	require.NoError(t, os.WriteFile(private, table, 0o600))
-	require.NoError(t, os.WriteFile(public, clearPublic(), 0o600))
-	if slices.Contains(command(private, public, out), "--ranges") {
-		require.NoError(t, os.WriteFile(public, []byte(declared), 0o600))
+	known := clearPublic()
+	switch args := command(private, public, out); {
+	case slices.Contains(args, "--ranges"):
+		known = []byte(declared)
+	case slices.Contains(args, "--text"):
+		known = letters(24, false)
 	}
+	require.NoError(t, os.WriteFile(public, known, 0o600))
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), command(private, public, out, "--seed", "3", "--format", "json"), strings.NewReader(""), &stdout, &stderr)
 	require.Equal(t, shell.ExitDone, code, "%s", &stderr)
@@ -185,17 +212,36 @@ func TestPublishDrawsThePoolFromCountsAlone(t *testing.T) {
 // noise. Nothing else moves that is not a function of these counts.
 func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
 	t.Parallel()
-	want, labels := publishedBy(t, publishingNear, people(false))
-	require.Contains(t, want["stderr"], "every unit votes at the 2 questions nearest to it")
-	half := bytes.Join(bytes.SplitAfter(people(false), []byte("\n"))[:76], nil)
-	fewer, _ := publishedBy(t, publishingNear, half)
+	oneUnitVotes(t, publishingNear, 2, people(false), func(rows ...string) []byte { return people(false, rows...) },
+		map[string][]string{"ordinary": {"1.00,2.00,red,someone,a"}, "400 rows": units("someone")["400 rows"],
+			"new class": units("someone")["new class"], "huge": units("someone")["huge"]})
+}
+
+// The same of texts: words, weights and directions come from the public texts alone.
+func TestPublishTextsMovesTheVotesOfOneAuthor(t *testing.T) {
+	t.Parallel()
+	one := ",someone,a"
+	oneUnitVotes(t, publishingTexts, 7, letters(150, true), func(rows ...string) []byte { return letters(150, true, rows...) },
+		map[string][]string{"ordinary": {"fever and cough" + one}, "new words": {"fever quxquux zzyzx" + one}, "empty": {one}, "no word": {"?!" + one},
+			"very long": {strings.Repeat("cough rash ", 40_000) + one}, "one word of 60,000 letters": {strings.Repeat("x", 60_000) + one},
+			"no UTF-8": {"fever \xff\xfe" + one}, "new class": {"fever,someone,z"},
+			"400 texts of one author": slices.Repeat([]string{"fever and knee quxquux zzyzx" + one, "rash since quxquux" + one}, 200)})
+}
+
+// oneUnitVotes compares what is published with what one more unit makes of it.
+func oneUnitVotes(t *testing.T, command func(private, public, out string, more ...string) []string, votes int, table []byte,
+	with func(rows ...string) []byte, neighbours map[string][]string) {
+	t.Helper()
+	want, labels := publishedBy(t, command, table)
+	require.Contains(t, want["stderr"], fmt.Sprintf("every unit votes at the %d questions nearest to it", votes))
+	half := bytes.Join(bytes.SplitAfter(table, []byte("\n"))[:76], nil)
+	fewer, _ := publishedBy(t, command, half)
 	require.Equal(t, want["stderr"], fewer["stderr"], "the plan follows from the number that was declared")
 	mask := func(text string) string {
 		return regexp.MustCompile(`(?s)"kind":.*?"ledger_entry"|<tr><th>student.*?</tr>`).ReplaceAllString(hexadecimal.ReplaceAllString(text, "#"), "")
 	}
-	for name, rows := range map[string][]string{"ordinary": {"1.00,2.00,red,someone,a"}, "400 rows": units("someone")["400 rows"],
-		"new class": units("someone")["new class"], "huge": units("someone")["huge"]} {
-		got, now := publishedBy(t, publishingNear, people(false, rows...))
+	for name, rows := range neighbours {
+		got, now := publishedBy(t, command, with(rows...))
 		before, after := strings.Split(labels, "\n"), strings.Split(now, "\n")
 		require.Len(t, after, len(before), name)
 		moved := 0
@@ -210,7 +256,7 @@ func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
 			require.LessOrEqual(t, here, 1, "%s: at each question a unit votes for one class", name)
 			moved += here
 		}
-		require.Equal(t, map[bool]int{true: 0, false: 2}[name == "new class"], moved, "%s: a row of no class is left out", name)
+		require.Equal(t, map[bool]int{true: 0, false: votes}[name == "new class"], moved, "%s: a row of no class is left out", name)
 		for _, file := range []string{"stdout", "stderr", filepath.Join("out", "queries.csv"), filepath.Join("out", "ledger.jsonl"),
 			filepath.Join("out", "report.html"), filepath.Join("out", "statement.html")} {
 			require.Equal(t, mask(want[file]), mask(got[file]), "%s: %s", name, file)

@@ -199,6 +199,8 @@ func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
 		text = people(false, args[2:]...)
 	case "public":
 		text = publicPeople()
+	case "letters":
+		text = letters(numbers[0], len(args) > 3, args[min(4, len(args)):]...)
 	case "clear":
 		text = clearPublic()
 	case "blobs":

@@ -18,6 +18,9 @@ DATES = {
     "2 Jan 2006": "%e %b %Y", "02-Jan-2006": "%d-%b-%Y", "Jan 2, 2006": "%b %e, %Y",
 }
 
+WORDS = ["Herz", "fever", "Übelkeit", "12", "and", "x", "第二章", "naïve_cough"]
+ODD = ["", "unheard", "HERZ herz fever", "n.a.", "ÜBELKEIT-12!", "fever " * 10_001 + "12", "a" * 41 + " Herz"]
+
 
 def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
     draw = random.Random(1)
@@ -29,19 +32,19 @@ def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
             if form.startswith("%m/"):
                 day = day.replace(day=draw.randrange(13, 28))  # or it would be a date with the day first
             out.append(day.strftime(form).strip().replace("  ", " "))
-        return [*out, f"{draw.gauss(1700, 400):.1f}", f"{draw.gauss(1700, 400):,.1f}".translate(str.maketrans(",.", ".,")), draw.choice(["heart", "surgery", ""]), f"{draw.gauss(9, 3):.1f}"]
+        return [*out, f"{draw.gauss(1700, 400):.1f}", f"{draw.gauss(1700, 400):,.1f}".translate(str.maketrans(",.", ".,")), draw.choice(["heart", "surgery", ""]), f"{draw.gauss(9, 3):.1f}", " ".join(draw.choices(WORDS, k=6))]
 
     table = [row() for _ in range(60)]
-    table[3][-1], table[5][-1], table[7][-1] = "<0,6", "n.a.", "-"
+    table[3][-2], table[5][-2], table[7][-2] = "<0,6", "n.a.", "-"
     with open(tmp_path / "rows.csv", "w", newline="") as file:
-        csv.writer(file).writerows([[*DATES, "number", "comma", "ward", "lab"], *table])
+        csv.writer(file).writerows([[*DATES, "number", "comma", "ward", "lab", "note"], *table])
     with open(tmp_path / "labels.csv", "w", newline="") as file:
         csv.writer(file).writerows([["query", "label"], *([i, int(cells[0] > "2024-06")] for i, cells in enumerate(table))])
-    new = [row() for _ in range(40)] + [["5.1.2024"] * len(DATES) + ["1.700,5", "1700.5", "other", lab] for lab in ("14,5", "> 20", "≤5", "n.a.", "-", "1,234", "word")] + [["?"] * (len(DATES) + 4)]
+    new = [row() for _ in range(40)] + [["5.1.2024"] * len(DATES) + ["1.700,5", "1700.5", "other", lab, note] for lab, note in zip(("14,5", "> 20", "≤5", "n.a.", "-", "1,234", "word"), ODD, strict=True)] + [["?"] * (len(DATES) + 5)]
     with open(tmp_path / "new.csv", "w", newline="") as file:
-        csv.writer(file).writerows([[*DATES, "number", "comma", "ward", "lab"], *new])
+        csv.writer(file).writerows([[*DATES, "number", "comma", "ward", "lab", "note"], *new])
     model = tmp_path / "student.model"
-    pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, missing="n.a.", out=model, export=tmp_path / "student.json", verbose=False)
+    pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, missing="n.a.", text="note", out=model, export=tmp_path / "student.json", verbose=False)
     answers = pate_go.run("predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
     frame = pd.read_csv(tmp_path / "new.csv", dtype=str, keep_default_na=False)
     np.testing.assert_array_equal(pate_go.predict(model, frame), [a["label"] for a in answers])

@@ -199,7 +199,7 @@ func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []fl
 		values["methods"] = f.methods
 	}
 	names := []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "labels", "units",
-		"drop", "keep", "missing",
+		"drop", "keep", "missing", "text",
 		"image-size", "epsilon", "delta", "seeds", "methods", "learner", "teachers", "features", "pool", "ranges", "split", "quick"}
 	return shell.Repeats(cmd, []string{"pate compare"}, slices.Concat(names, shell.TypicalNames(), []string{"seed"}), shell.Differs, values)
 }

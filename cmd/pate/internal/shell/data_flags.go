@@ -50,7 +50,7 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 // Names returns the flags of Add in the order in which messages print them.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
-		"labels", "units", "drop", "keep", "missing", "image-size"}
+		"labels", "units", "drop", "keep", "missing", "image-size", "text"}
 }
 
 func (f *DataFlags) Options() (dataset.Options, error) {
@@ -176,7 +176,7 @@ func (f *DataFlags) Identity() (string, error) {
 	}
 	first := []string{path, f.Label, f.Unit, f.Header}
 	all := append(slices.Clone(first), f.Separator, fmt.Sprint(f.Classes), f.ClassNames, f.OtherLabels, f.Kind)
-	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size, f.Columns.missing}
+	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size, f.Columns.missing, f.Columns.text}
 	barred := slices.ContainsFunc(first, func(word string) bool { return strings.Contains(word, "|") })
 	switch {
 	case strings.Join(later, "") != "":
@@ -251,18 +251,19 @@ func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit)
 // Names returns the flags in the order in which messages print them.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
-		"drop", "keep", "missing", "image-size", "header", "classes", "accept-differences"}
+		"drop", "keep", "missing", "image-size", "text", "header", "classes", "accept-differences"}
 }
 
 // ColumnFlags select the columns that become features.
-type ColumnFlags struct{ drop, keep, missing, size string }
+type ColumnFlags struct{ drop, keep, missing, size, text string }
 
 func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
-	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "missing": &f.missing, "image-size": &f.size})
+	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "missing": &f.missing, "image-size": &f.size, "text": &f.text})
 }
 
 func (f *ColumnFlags) parse(o *dataset.Options) error {
 	var errs [3]error
+	o.CSV.Text = f.text
 	o.CSV.Drop, errs[0] = commas("--drop", f.drop)
 	o.Keep, errs[1] = commas("--keep", f.keep)
 	o.CSV.Missing, errs[2] = commas("--missing", f.missing)

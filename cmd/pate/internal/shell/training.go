@@ -180,6 +180,12 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	for _, line := range aloud(notes) {
 		g.Logf("  %s", line)
 	}
+	for _, n := range notes {
+		if n.Is == dataset.OwnTexts {
+			g.Warn(fmt.Sprintf("each text in column %q is its own unit: of an author with several texts epsilon protects only one; "+
+				"name the column of authors with --unit, or give --unit none if every author has one text", n.Name))
+		}
+	}
 }
 
 // ReadTaskAloud prints how the columns of a task are used. It warns if no result of the task may be released.
