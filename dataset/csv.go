@@ -58,7 +58,8 @@ type CSVOptions struct {
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Text == "" && o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Text == "" &&
+		o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
 		!o.Optional && !o.Unlabelled
 }
 
