@@ -104,6 +104,10 @@ func (j *job) choose() error {
 	if err != nil {
 		return err
 	}
+	if schema.Classes == nil {
+		_, err := schema.ReadPrivate(j.Private) // refuses before it reads
+		return err
+	}
 	n := Numbers{Units: j.Size, Classes: len(schema.Classes), Epsilon: j.Epsilon}
 	if schema.Image.Rows == 0 {
 		n.Directions = directions(pool.X)

@@ -3,6 +3,7 @@ package ledgers
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -236,7 +237,12 @@ func entryLines(entries []ledgerEntry) table.Table {
 
 // runName shortens the name of a run in the middle, because names of similar runs begin alike.
 func runName(run string) string {
-	name := statement.Plain(cmp.Or(label.Describe(run), run))
+	name := cmp.Or(label.Describe(run), run)
+	var of struct{ Kind, Key string }
+	if json.Unmarshal([]byte(name), &of) == nil && of.Kind != "" {
+		name = strings.TrimSpace(of.Kind + " " + of.Key)
+	}
+	name = statement.Plain(name)
 	const most = mechanismColumns - len("  run ")
 	if r := []rune(name); len(r) > most {
 		return string(r[:most/2]) + "…" + string(r[len(r)-most/2+1:])
