@@ -98,6 +98,19 @@ def matrix(rows, x):
     return np.where((sd > 0) & ~np.isnan(z), z, 0)
 
 
+def cosines(name, x):
+    """Returns columns with the cosines and sines of fixed random projections, as features/cosines.go."""
+    _, count, width = name.split(":")
+    pairs = int(count) // 2
+    z = np.uint64(0x9E3779B97F4A7C15) * np.arange(1, 2 * x.shape[1] * pairs + 1, dtype=np.uint64)
+    z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ z >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    u = ((z ^ z >> np.uint64(31)) >> np.uint64(11)) / 2.0**53
+    normal = np.sqrt(-2 * np.log1p(-u[0::2])) * np.cos(2 * np.pi * u[1::2])
+    angles = x @ normal.reshape(-1, pairs) / float(width)
+    return np.hstack([x, np.sqrt(x.shape[1] / pairs) * np.hstack([np.cos(angles), np.sin(angles)])])
+
+
 def softmax(z):
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
@@ -166,7 +179,7 @@ def score(model, x, classes):
 def predict(document, path):
     """Returns the probabilities of all classes for each row of a CSV or NPY file."""
     rows = document["rows"]
-    if document["features"] != "raw":
+    if not re.fullmatch(r"raw(\+cosines:.*)?", document["features"]):
         raise ValueError("features %s are made by pate" % document["features"])
     if path.endswith(".npy"):
         x = matrix(rows, np.load(path))
@@ -175,6 +188,8 @@ def predict(document, path):
             x = table(rows, list(csv.DictReader(f)))
     # Trees compare features in float32. The arithmetic is float64.
     x = x.astype(np.float32).astype(np.float64)
+    if document["features"] != "raw":
+        x = cosines(document["features"], x)
     return score(document["model"], x, len(document["classes"]))
 
 

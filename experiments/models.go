@@ -26,7 +26,7 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	if task.Pool, err = task.Pool.Slice(0, 0); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	shape := recipe.ShapeOf(task)
+	shape := c.shape()
 	var plans []recipe.Plan
 	if c.wants(DPSGD) {
 		for _, e := range c.Epsilons {
@@ -56,6 +56,15 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// shape returns the shape of the task. Pool rows are public, unless declared ranges replace public rows.
+func (c Config) shape() recipe.Shape {
+	s := recipe.ShapeOf(c.Task)
+	if s.Image.Rows > 0 || c.Task.Ranges != nil {
+		return s
+	}
+	return s.Seen(c.Task.Pool.X)
 }
 
 // modelRow returns the row of a recipe's model.
@@ -126,7 +135,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	}
 	if c.wants(NonPrivate) && c.Task.Image.Rows == 0 {
 		// The optimum itself: a fixed step size stops short of it on columns of different kinds.
-		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", penalised{c.Task.Private.Units}); err != nil {
+		if err := fit(NonPrivate, "logistic regression on the columns, at its optimum", penalised{c.Task.Private.Units}); err != nil {
 			return nil, err
 		}
 	}

@@ -143,7 +143,7 @@ func (c Config) outlineNeighbours(ctx context.Context, points []point, add addSt
 
 // outlineModels adds the models without teachers.
 func (c Config) outlineModels(add addStep, data float64) error {
-	shape, images := recipe.ShapeOf(c.Task), c.Task.Image.Rows > 0
+	shape, images := c.shape(), c.Task.Image.Rows > 0
 	r := recipe.Default(shape, c.named, recipe.Linear, c.Epsilons[0])
 	columns, err := r.Columns(shape)
 	if err != nil {
@@ -152,11 +152,11 @@ func (c Config) outlineModels(add addStep, data float64) error {
 	rows, classes := float64(shape.Records), float64(len(c.Task.Classes))
 	size := rows * float64(columns)
 	bytes := data
-	if images {
+	if images || columns > shape.Columns { // features are not the rows themselves
 		bytes += 4 * size
-		if c.wants(DPSGD, NonPrivate) {
-			add("features of DP-SGD, "+r.Features, c.Seeds, perScattered*rows*float64(c.Task.Image.Pixels()), bytes)
-		}
+	}
+	if images && c.wants(DPSGD, NonPrivate) {
+		add("features of DP-SGD, "+r.Features, c.Seeds, perScattered*rows*float64(c.Task.Image.Pixels()), bytes)
 	}
 	sgd := func(r recipe.Recipe) float64 {
 		return size*perHashed + 4*float64(r.Train.TotalSteps())*r.Train.SamplingProbability*size*classes*perProduct
@@ -171,7 +171,7 @@ func (c Config) outlineModels(add addStep, data float64) error {
 			seconds := sgd(recipe.Default(shape, c.named, recipe.Linear, math.Inf(1)))
 			add("the same model without privacy", c.Seeds, seconds, bytes)
 		} else {
-			add("logistic regression without privacy", 1, 4*linearIterations*size*classes*perProduct, data)
+			add("logistic regression without privacy", 1, 4*linearIterations*rows*float64(shape.Columns)*classes*perProduct, data)
 		}
 	}
 	if c.wants(BoostedTrees) {

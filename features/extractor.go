@@ -3,6 +3,8 @@ package features
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -47,13 +49,17 @@ func For(kind dataset.Kind, shape dataset.Shape) string {
 	return NameHOG
 }
 
-// Named returns the extractor with this name for rows of this shape. Its features depend on one row, so they
-// cost no privacy. Named returns an error if the extractor needs images and shape is zero.
+// Named returns the extractor with this name, one of [Names] or of [Cosines], for rows of this shape. Its
+// features depend on one row, so they cost no privacy. Named returns an error if shape does not suit it.
 func Named(name string, shape dataset.Shape) (Extractor, error) {
 	var e Extractor = StandardHOG()
 	switch {
 	case name == NamePixels:
 		return Raw{}, nil
+	case strings.HasPrefix(name, cosinesPrefix):
+		return parseCosines(name, shape)
+	case !slices.Contains(Names(), name):
+		return nil, fmt.Errorf("features %.60q are not one of %s", name, strings.Join(Names(), ", "))
 	case shape == dataset.Shape{}:
 		return nil, fmt.Errorf("features %q are for images, and these rows are not images; use %q", name, NamePixels)
 	case name == NameDeskewed:

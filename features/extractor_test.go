@@ -42,7 +42,7 @@ func randomSet(rows int, shape dataset.Shape) dataset.Set {
 
 func everyExtractor() []Extractor {
 	return []Extractor{Raw{}, Deskew{}, StandardHOG(), HOG{Bins: 9, Cell: 3, Block: 1, Clip: 1}, Deskew{Of: StandardHOG()},
-		Standardize{Of: Raw{}}, Standardize{Of: Deskew{}}, Deskew{Of: Standardize{Of: StandardHOG()}}}
+		Standardize{Of: Raw{}}, Standardize{Of: Deskew{}}, Deskew{Of: Standardize{Of: StandardHOG()}}, &cosines{pairs: 4, width: 2}}
 }
 
 func TestExtractorsAreFiniteRepeatableAndLeaveTheImage(t *testing.T) {

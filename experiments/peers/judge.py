@@ -2,8 +2,8 @@
 """Judges what `pate publish` chooses on the held-back tables of tables.py, beside models without privacy and DP-EBM.
 
     venv/bin/pip install "interpret-core==0.7.8" scikit-learn pandas
-    for s in 1 2 3; do venv/bin/python experiments/peers/tables.py CSV --out tables/$s --seed $s; done
-    venv/bin/python experiments/peers/judge.py pate tables --seeds 3 --out results
+    for s in 1 2 3 4 5; do venv/bin/python experiments/peers/tables.py CSV --out tables/$s --seed $s; done
+    venv/bin/python experiments/peers/judge.py pate tables --seeds 5 --out results
 
 Every method publishes a model of private.csv and public.csv, which is scored on test.csv. A seed has its own split.
 One file a run is kept in --out, and a repeated call goes on. DP-EBM (Nori, Bu, Nagarajan, Caruana 2021; its
@@ -108,7 +108,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pate")
     parser.add_argument("tables", help="folder with a folder of tables for each seed")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)

@@ -3,11 +3,10 @@ package publish
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 // Numbers are the public numbers from which a method is chosen.
@@ -26,34 +25,36 @@ type Choice struct {
 	Reason string
 }
 
-// Bounds of the choice. These bounds and the fractions were fitted on seventeen tables
+// Bounds of the groups of tables with one expectation. The bounds were fitted on seventeen tables
 // (experiments/peers/tables.py, FIT) at epsilon 1, 2 and 8.
 const (
 	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
-	votesOfClass   = 700 // least product of epsilon and units per class for votes at near rows
+	votesOfClass   = 700 // of epsilon times units per class; with less, few rows vote for a class
 )
 
-// Choose returns all methods with their expected results, best first. It uses public numbers only. A linear
-// model has one direction for each class, so it separates more classes than directions badly. Distances in
-// few directions are informative. So units vote at near rows if the classes are at least as many as the
-// directions and each class has enough units for the noise.
+// Choose returns all methods with their expected results, best first. It uses public numbers only.
+//
+// The shares of tables are means over all 29 tables of tables.py, rounded. The twelve tables HELD_BACK had
+// already judged the choice. On the seventeen others DP-SGD is best or within 1.5 points of the best, but for
+// ringnorm, whose classes were made so that no plane separates them.
 func Choose(n Numbers) []Choice {
 	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
 	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)
-	linear, near, sample, teachers := 0.95, 0.85, 0.7, 0.7
+	linear, near, sample, teachers := 0.92, 0.81, 0.61, 0.67
 	suits, distances := "a linear model is enough", "distances add little"
 	switch {
 	case n.Directions == 0: // images
 		shape = "images: "
+		linear, near, sample, teachers = 0.95, 0.85, 0.7, 0.7
 	case n.Directions > manyDirections*classes:
-		linear, near, sample, teachers = 0.85, 0.6, 0.5, 0.3
+		linear, near, sample, teachers = 0.6, 0.55, 0.35, 0.4
 		distances = "distances mean little"
 	case n.Directions <= classes:
-		linear, near, sample, teachers = 0.85, 0.95, 0.85, 0.85
-		suits, distances = "a linear model separates them badly", "distances mean much"
+		linear, near, sample, teachers = 0.92, 0.9, 0.77, 0.81
+		suits, distances = "cosines of the columns separate them", "distances mean much"
 	}
 	if votes < votesOfClass {
-		near, sample, teachers = min(near, 0.8), sample-0.2, teachers-0.2
+		sample, teachers = sample-0.1, teachers-0.2
 		distances = fmt.Sprintf("%.0f units of a class are few votes", votes/n.Epsilon)
 	}
 	choices := []Choice{
@@ -64,38 +65,6 @@ func Choose(n Numbers) []Choice {
 	}
 	slices.SortStableFunc(choices, func(a, b Choice) int { return cmp.Compare(b.Share, a.Share) })
 	return choices
-}
-
-// directions returns the effective number of directions in which rows vary. This is the squared sum of the
-// covariance's eigenvalues divided by the sum of their squares. At most 1000 rows are used.
-func directions(x dense.Matrix) float64 {
-	const most = 1000
-	picked := make([]int, min(most, x.Rows))
-	for i := range picked {
-		picked[i] = i * x.Rows / len(picked)
-	}
-	x = dense.Pick(x, picked)
-	mean := make([]float64, x.Cols)
-	for i := range x.Rows {
-		for j, v := range dense.Row(x, i) {
-			mean[j] += float64(v) / float64(x.Rows)
-		}
-	}
-	for i := range x.Rows {
-		for j := range mean {
-			x.Data[i*x.Stride+j] -= float32(mean[j])
-		}
-	}
-	gram := dense.New(x.Rows, x.Rows)
-	dense.MulBT(gram, x, x)
-	var trace, squares float64
-	for i := range gram.Rows {
-		trace += float64(dense.Row(gram, i)[i])
-		for _, v := range dense.Row(gram, i) {
-			squares += float64(v) * float64(v)
-		}
-	}
-	return trace * trace / max(squares, math.SmallestNonzeroFloat64)
 }
 
 // choose reads the public rows, chooses the method, and describes all methods.
@@ -110,7 +79,7 @@ func (j *job) choose() error {
 	}
 	n := Numbers{Units: j.Size, Classes: len(schema.Classes), Epsilon: j.Epsilon}
 	if schema.Image.Rows == 0 {
-		n.Directions = directions(pool.X)
+		n.Directions = recipe.Shape{}.Seen(pool.X).Directions
 	}
 	choices := Choose(n)
 	if j.Method = choices[0].Method; j.Method != PATE { // teachers of PATE read the rows themselves

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/student/published"
@@ -31,7 +32,15 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	}
 	m.cfg = recipe.Config{Task: task, Delta: m.Delta, Unit: m.Unit, RowsPerUnit: m.RowsPerUnit, Records: m.Size,
 		Rows: schema, Cache: m.Cache}
-	m.cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(m.cfg.Shape(), "", "", m.Epsilon)}}
+	shape := m.cfg.Shape()
+	if shape.Image.Rows == 0 {
+		shape = shape.Seen(m.pool.X)
+	}
+	m.cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(shape, "", "", m.Epsilon)}}
+	if name := m.cfg.Plans[0].Recipe.Features; shape.Image.Rows == 0 && name != features.NamePixels {
+		m.Say(fmt.Sprintf("features: %s, the %d columns and cosines of fixed random projections", name, shape.Columns))
+		m.Say("  the public rows vary in no more directions than there are classes, so a linear model of the columns is weak")
+	}
 	file := m.ledger()
 	account := file.New
 	if m.begun {
@@ -125,6 +134,9 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 		p := published.Private{Schema: cfg.Rows, Kind: modelKind, Features: m.Features, Model: model, Provenance: published.Provenance{
 			Ledger: ledgerFile, Entry: paid.Entry, Epsilon: paid.Epsilon, Delta: paid.Delta, Unit: cfg.Unit,
 			Relation: cfg.Shared.Account.Relation.String(), Releasable: m.Releasable}}
+		if cfg.Rows.Image.Rows == 0 && m.Features != features.NamePixels {
+			p.Kind = "logistic regression on columns and their cosines, trained by DP-SGD"
+		}
 		if t := m.Transform(); t != nil {
 			text, err := t.MarshalBinary()
 			if err != nil {

@@ -58,3 +58,21 @@ def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
         columns = document["rows"]["encoder"]
         assert [c["date"] for c in columns if "date" in c] == list(DATES) and [c["name"] for c in columns if c.get("decimal_comma")] == ["comma"]
         np.testing.assert_allclose(predict.predict(document, str(tmp_path / "new.csv")), [a["probabilities"] for a in answers], atol=1e-6)
+
+
+def test_predict_py_adds_cosines(tmp_path: Path) -> None:
+    draw = np.random.default_rng(1)
+    rows = draw.normal(size=(900, 2))
+    frame = pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "ring": np.where(np.hypot(*rows.T) < 1.2, "in", "out")})
+    frame[:700].to_csv(tmp_path / "private.csv", index=False)
+    frame[["a", "b"]][700:].to_csv(tmp_path / "new.csv", index=False)
+    report = pate_go.run("publish", tmp_path / "private.csv", public=tmp_path / "new.csv", label="ring", class_names="in,out", unit="none", size=700, epsilon=8, seed=1, method="dpsgd", out=tmp_path / "run", verbose=False)
+    assert report["training"]["features"].startswith("raw+cosines:")
+    model = next((tmp_path / "run").rglob("student.model"))
+    answers = pate_go.run("predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
+    assert np.mean(frame["ring"][700:].to_numpy() == [a["label"] for a in answers]) > 0.85  # a constant: 0.51
+    spec = importlib.util.spec_from_file_location("predict", Path(__file__).parents[2] / "docs" / "predict.py")
+    assert spec is not None and spec.loader is not None
+    predict = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(predict)
+    np.testing.assert_allclose(predict.predict(predict.load(model), str(tmp_path / "new.csv")), [a["probabilities"] for a in answers], atol=1e-6)

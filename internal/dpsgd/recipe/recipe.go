@@ -37,6 +37,8 @@ type Shape struct {
 	Columns int
 	Classes int
 	Image   dataset.Shape // zero if rows are not images
+	// Directions and Distance describe public rows of a table. They are 0 without a call of [Shape.Seen].
+	Directions, Distance float64
 }
 
 // ShapeOf returns the shape of a task.
@@ -161,6 +163,8 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	case featureSet != "":
 	case model == CNN:
 		featureSet = features.NamePixels
+	case s.Image.Rows == 0 && model == Linear:
+		featureSet = s.cosines()
 	default:
 		featureSet = defaultFeatures(s)
 	}
@@ -228,9 +232,12 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 		LearningRate:        0.5,
 		Optimizer:           optim.Config{Momentum: 0.9},
 	}
-	if r.Features == features.NamePixels {
-		if s.Image.Rows == 0 && r.Model == Linear {
-			c.LearningRate = tableRate(c, s.Records, columns, epsilon)
+	if table := s.Image.Rows == 0; table || r.Features == features.NamePixels {
+		if norm := s.Columns; table && r.Model == Linear {
+			if columns > norm { // cosines add the squared norm of the columns
+				norm *= 2
+			}
+			c.LearningRate = tableRate(c, s.Records, norm, epsilon)
 		}
 		return c
 	}
@@ -249,13 +256,14 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 }
 
 // tableRate returns the learning rate for a table, at which the noise of a logit has standard deviation 2. A
-// row of d features has norm sqrt(d). A higher rate hides small signals. At a lower rate the weights of a
-// large table stay too small. At a delta near 1e-5 the noise of all steps together is about that of this many
-// records over 0.27 epsilon^0.87. The constants were fitted on the tables FIT of experiments/peers/tables.py.
-func tableRate(c dpsgd.Config, records, columns int, epsilon float64) float64 {
+// row has this squared norm, its number of columns. A higher rate hides small signals. At a lower rate the
+// weights of a large table stay too small. At a delta near 1e-5 the noise of all steps together is about that
+// of this many records over 0.27 epsilon^0.87. The constants were fitted on the tables FIT of
+// experiments/peers/tables.py.
+func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)
-	rate := deviation * signal * (1 - c.Optimizer.Momentum) / (float64(c.Steps) * math.Sqrt(float64(columns)))
+	rate := deviation * signal * (1 - c.Optimizer.Momentum) / (float64(c.Steps) * math.Sqrt(float64(norm)))
 	return math.Min(most, rate)
 }
 

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -175,9 +174,6 @@ func (m *Model) check() error {
 
 // restoreFeatures sets m.made, which computes features, and returns the number of features.
 func (m *Model) restoreFeatures() (columns int, err error) {
-	if m.Transform == nil && !slices.Contains(features.Names(), m.Features) {
-		return 0, fmt.Errorf("it has features %.40q", m.Features)
-	}
 	if m.made, err = charged.RestoreExtraction(m.Transform, m.Features, m.Extractor, m.Rows.Image); err != nil {
 		return 0, err
 	}

@@ -260,9 +260,21 @@ func TestAPrivateModelGoesThroughItsFile(t *testing.T) {
 		require.InDelta(t, 1/(1+math.Exp(z[0]-z[1])), answer.Probabilities[1], 1e-12)
 	}
 
+	p.Features = features.Cosines(4, 1.5)
+	p.Model = weights(schema.Features + 4)
+	require.NoError(t, testkit.Must(published.FromModel(p)).Save(path, 0o600))
+	again = testkit.Must(published.Open(path))
+	x := testkit.Must(features.Apply(t.Context(), dataset.Set{X: pool.X}, testkit.Must(features.Named(p.Features, schema.Image)), 1))
+	scores := testkit.Must(p.Model.Scores(t.Context(), x, 2))
+	for i, answer := range testkit.Must(again.Predict(t.Context(), pool)) {
+		require.InDeltaSlice(t, scores[2*i:2*i+2], answer.Probabilities, 1e-6)
+	}
+	p.Features, p.Model = features.NamePixels, weights(schema.Features)
+
 	for name, change := range map[string]func(p *published.Private){
 		"weights":   func(p *published.Private) { p.Model = weights(schema.Features + 1) },
 		"features":  func(p *published.Private) { p.Features = "magic" },
+		"cosines":   func(p *published.Private) { p.Features = "raw+cosines:4:0" },
 		"transform": func(p *published.Private) { p.Transform = []byte("damaged") },
 		"no model":  func(p *published.Private) { p.Model = plain.Model{} },
 	} {

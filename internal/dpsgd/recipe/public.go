@@ -1,0 +1,68 @@
+package recipe
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// Seen returns the shape of a task together with what public rows of its table show: Directions and Distance.
+// At most 1000 rows are used.
+//
+// Directions is the effective number of directions in which rows vary: the squared sum of the covariance's
+// eigenvalues divided by the sum of their squares. Distance is the median distance of two rows. It stays 0
+// for fewer than 100 rows.
+func (s Shape) Seen(public dense.Matrix) Shape {
+	const most, least = 1000, 100
+	picked := make([]int, min(most, public.Rows))
+	for i := range picked {
+		picked[i] = i * public.Rows / len(picked)
+	}
+	x := dense.Pick(public, picked)
+	mean := make([]float64, x.Cols)
+	for i := range x.Rows {
+		for j, v := range dense.Row(x, i) {
+			mean[j] += float64(v) / float64(x.Rows)
+		}
+	}
+	for i := range x.Rows {
+		for j := range mean {
+			x.Data[i*x.Stride+j] -= float32(mean[j])
+		}
+	}
+	gram := dense.New(x.Rows, x.Rows)
+	dense.MulBT(gram, x, x)
+	var trace, squares float64
+	var distances []float64
+	for i := range gram.Rows {
+		row := dense.Row(gram, i)
+		trace += float64(row[i])
+		for j, v := range row {
+			squares += float64(v) * float64(v)
+			if j < i {
+				distances = append(distances, math.Sqrt(max(0, float64(row[i]+dense.Row(gram, j)[j]-2*v))))
+			}
+		}
+	}
+	s.Directions = trace * trace / max(squares, math.SmallestNonzeroFloat64)
+	if x.Rows >= least {
+		slices.Sort(distances)
+		s.Distance = distances[len(distances)/2]
+	}
+	return s
+}
+
+// cosines returns the name of the features with cosines for a linear model of a table, or the columns alone.
+// A linear model has one direction for each class. If rows vary in no more directions than that, it separates
+// classes badly, and similarity of rows means much. On the tables FIT of experiments/peers/tables.py cosines
+// gained points there and lost points elsewhere. Widths of a quarter to a half of the distance were as good.
+func (s Shape) cosines() string {
+	const width, most, least, memory = 0.35, 512, 64, 1 << 28 // memory for all rows, in numbers
+	count := min(most, memory/max(1, s.Records)/2*2)
+	if !(s.Directions > 0 && s.Directions <= float64(s.Classes) && s.Distance > 0) || count < least {
+		return features.NamePixels
+	}
+	return features.Cosines(count, width*s.Distance)
+}
