@@ -48,8 +48,8 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 }
 
 // gaussianChance returns the chance function of GNMax. The summand is at least as smooth as a Gaussian of
-// standard deviation sigma/sqrt(K). The step of the trapezoid rule is at most a quarter of that deviation.
-// The error is then below exp(-2 pi^2 4^2).
+// standard deviation sigma/sqrt(K). The step of the trapezoid rule is at most a quarter of that deviation, so
+// the error is below exp(-2 pi^2 4^2).
 func gaussianChance(sigma float64, classes int) (chance, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -84,9 +84,9 @@ func exponentialChance(scale float64) chance {
 	}
 }
 
-// permuteAndFlipChance returns the chance function p_l integral_0^1 prod_{j != l} (1 - u p_j) du of label l,
-// with p_j = exp((n_j-max)/scale). Gauss-Legendre quadrature is exact because the integrand is a polynomial
-// in u.
+// permuteAndFlipChance returns the chance function of PermuteAndFlip. The chance of label l is p_l
+// integral_0^1 prod_{j != l} (1 - u p_j) du with p_j = exp((n_j-max)/scale). Gauss-Legendre quadrature is
+// exact because the integrand is a polynomial in u.
 func permuteAndFlipChance(scale float64, classes int) chance {
 	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
@@ -140,12 +140,12 @@ func gaussianAhead(x float64, rivals int) float64 {
 	return total * step / math.Sqrt(2*math.Pi)
 }
 
-// gumbelAhead returns the probability for the exponential mechanism, which is a softmax.
+// gumbelAhead returns the probability that the class wins under the exponential mechanism, by a softmax.
 func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns the probability for permute-and-flip: integral_0^1 (1-uy)^rivals du with y = e^-x.
+// oneSidedAhead is for permute-and-flip. It returns integral_0^1 (1-uy)^rivals du with y = e^-x.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -26,22 +26,21 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with the least noise that fits the budget of the function least, and with thresholds.
-	// delta is the allowed probability of releasing an answer that must be refused. If Fit is nil, Least and
-	// WithNoise choose the noise.
+	// Fit sets thresholds, and the noise that the function least finds. delta is the allowed probability of
+	// releasing an answer that must be refused. If Fit is nil, Least and WithNoise choose the noise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns probabilities for queries with the given number of classes. It is nil if they depend on
 	// more than the votes of the query. If rough is set, the probabilities are accurate to 1e-2.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
 	// Ahead returns the probability that a class wins against the given number of rivals under continuous
-	// noise. Rivals are x noise scales lower. Ahead is nil unless one noise is the only parameter.
+	// noise. The count of each rival is x noise scales lower. Ahead is nil if there are several parameters.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws lists named output distributions. If nil, the list is the sampler's distribution under Name.
+	// Laws lists named output distributions. If Laws is nil, the only one is the sampler's, called Name.
 	Laws []NamedLaw
 	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
 	// with nearly the largest privacy loss. Without Neighbours, package controls has its own audit. Pure
-	// means delta 0.
+	// reports that delta is 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
@@ -50,7 +49,7 @@ type Description struct {
 // LeastNoise returns the least noise at which event(noise) fits a budget. An error of event ends the search.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find calls l. If the least noise that l tries fits the budget, Find returns this noise instead of an error.
+// Find calls l. If even the least noise that l tries fits the budget, l fails, but Find returns that noise.
 // The error matches [accountant.ErrNoBracket] if no noise fits the budget.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
@@ -200,7 +199,8 @@ func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism,
 	}
 }
 
-// continuous returns a function for [NamedLaw].Law. It makes the mechanism with one and calls ContinuousLaw.
+// continuous returns a function for [NamedLaw].Law. It calls one to make the mechanism, and then
+// ContinuousLaw.
 func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(Setting) (M, error)) func(Setting, Histogram) (Law, error) {
 	return func(s Setting, h Histogram) (Law, error) {
 		m, err := one(s)
@@ -229,7 +229,7 @@ type Setting struct {
 	Values    map[string]float64 // by [Parameter].Name; a missing value is chosen or has a default
 	Queries   int                // cap on queries; the whole cap is charged
 	Teachers  int                // public number of teachers that may vote, for mechanisms that predict
-	// Predict returns the student's probability of each class. Mechanisms with Description.Predicts use it.
+	// Predict returns the student's probability of each class. Other mechanisms than interactive ignore it.
 	Predict func(query uint64) ([]float64, error)
 }
 
@@ -345,8 +345,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s for a single query. cheaper is false if the single query costs as much as all queries of s,
-// as for a mechanism whose cap counts refusals.
+// One returns s with one query. cheaper is false if the mechanism charges one query like all queries of s,
+// for example because its cap counts refusals.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

@@ -17,18 +17,18 @@
 //	LNMax             largest count plus discrete Laplace noise
 //	GNMax             largest count plus discrete Gaussian noise
 //	ConfidentGNMax    GNMax, if the largest count plus noise reaches a threshold
-//	InteractiveGNMax  GNMax, if the largest excess of a count over the predicted
-//	                  count plus noise reaches a threshold; else the student's
+//	InteractiveGNMax  GNMax, if the largest excess of a count over its prediction,
+//	                  plus noise, reaches a threshold; else the student's
 //	                  label, if the student is sure
 //	Exponential       class j with probability proportional to exp(n_j/Scale)
 //	PermuteAndFlip    the first accepted class in random order; class j is
 //	                  accepted with probability exp((n_j - max)/Scale)
 //
 // A session draws all noise of a query before it reads the votes. Exponential and PermuteAndFlip draw a
-// random sequence of classes with a distance for each. The first class wins whose count is at most the
-// distance below the largest count. Equal noisy counts go to the class with the lowest index. The noise
-// depends only on the key, the ledger entry, the mechanism's parameters, the query number and a rounded
-// prediction. So a repeated query gets the same answer, also in a resumed session.
+// random sequence of classes with a distance for each. The winner is the first class in the sequence whose
+// count plus distance reaches the largest count. Equal noisy counts go to the class with the lowest index.
+// The noise depends only on the key, the ledger entry, the mechanism's parameters, the query number and a
+// rounded prediction. So a repeated query gets the same answer, also in a resumed session.
 //
 // A Law method returns the exact probability of every answer on known votes, for planning, teaching and
 // tests. The probabilities are logarithms and stay accurate below 1e-300.
@@ -49,9 +49,9 @@
 // between any two neighbours, for queries chosen adaptively. Here pure(e) is the divergence of randomised
 // response with log-ratio e. range(e) is the largest divergence of two distributions whose log-ratios lie in
 // an interval of length e. Both approach e at large orders. Sources: Papernot et al. 2018, Proposition 8 and
-// Algorithms 1 and 2, for integer noise by Canonne, Kamath, Steinke 2020, Proposition 5; Papernot et al.
-// 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare these bounds with
-// the exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds the
+// Algorithms 1 and 2 (integer noise: Canonne, Kamath, Steinke 2020, Proposition 5); Papernot et al. 2017;
+// McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare these bounds with the
+// exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds the
 // bound. The tests also detect wrong charges. Examples are LNMax at 1/Scale, GNMax with sensitivity 1 (1.8
 // times too low) and PermuteAndFlip with the curve of Exponential (3.6 times too low).
 //

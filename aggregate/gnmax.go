@@ -56,12 +56,12 @@ func gnmaxDescription() Description {
 
 // gaussianReach is the distance from the counts, in sigmas, beyond which integrand and summand are
 // negligible. Both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest
-// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range,
-// integrand and summand are smaller by e^50.
+// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range, each has
+// at most e^-50 of its maximum.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
-// proportional to Sigma plus the spread of the counts. It fails if the sum needs over 2^22 points.
+// proportional to Sigma plus the spread of the counts. Law fails if the sum needs over 2^22 points.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})

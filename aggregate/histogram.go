@@ -16,7 +16,7 @@ const maxCount = 1 << 40
 // Histogram holds the number of votes for each class on one query. The counts are private. Printing and
 // logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
 type Histogram struct {
-	// fmt does not call methods of an unexported field. Two pointers make fmt print an address.
+	// fmt calls no methods of unexported fields. Behind two pointers, it prints an address instead of counts.
 	sealed *sealed
 }
 

@@ -145,7 +145,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer. It includes the case that the student's label is released.
+// teachers do not answer, whether or not the student's label is released.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

@@ -54,7 +54,7 @@ func lnmaxDescription() Description {
 }
 
 // Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
-// proportional to Scale plus the spread of the counts. It fails if the sum needs over 2^22 points.
+// proportional to Scale plus the spread of the counts. Law fails if the sum needs over 2^22 points.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})

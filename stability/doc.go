@@ -22,15 +22,15 @@
 //
 // # Guarantee
 //
-// Event returns the worst-case cost of a mechanism. Start, Release, Pass and Propose need a reservation of
-// this cost and then read private data. Let T be the threshold and r = e^(-Epsilon). Then each query has this
-// guarantee between any two neighbours:
+// Event returns the worst-case cost of a mechanism. Start, Release, Pass and Propose first check a
+// reservation of this cost. Only then do they read private data. Let T be the threshold and r = e^(-Epsilon).
+// Then each query has this guarantee between any two neighbours:
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
 //	                   except with probability P[noise > T] <= Delta
 //	MStab, OneShot     (Epsilon, Delta)
-//	Gate, PTR          pure Epsilon of the test and the Cost behind it, except as MStab, Laplace
+//	Gate, PTR          the Cost of the mechanism behind the test, plus the cost of MStab, Laplace
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //

@@ -32,11 +32,11 @@ type GateConfig struct {
 // adds at most Cost. If D is not good, its distance is 0, and M runs with probability at most Delta. So the
 // gate costs Epsilon and Cost, and has a failure probability of at most Delta. The proof covers both orders,
 // so a good D needs only a bound on D_a(M(D)||M(D')). Theorem 6 of Papernot et al. (2018) bounds only this
-// direction. The theorem is no guarantee alone, but it suffices for a gate. A Rényi bound does not bound
+// direction. Alone the theorem guarantees nothing, but it suffices for a gate. A Rényi bound does not bound
 // privacy loss distributions (see GateConfig.Dominated).
 //
-// The test must use the distance, because whether D is good has no bounded sensitivity. Cost must not depend
-// on the data. Another try with a second Cost after a refusal is a second mechanism with a second charge.
+// The test must use the distance, because one record can make a good D not good. Cost must not depend on the
+// data. A second try after a refusal, with another Cost, is a second mechanism and needs a second charge.
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -66,7 +66,7 @@ func (g *Gate) Event() accountant.Event {
 // Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass runs the function mechanism, with a key of its own, if the distance passes the test. If r does not
+// Pass calls the argument mechanism, with a key of its own, if the distance passes the test. If r does not
 // charge exactly g.Event() or was used before, Pass fails before it calls a function. An error of distance or
 // mechanism is returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
@@ -116,8 +116,8 @@ type PTRConfig struct {
 
 // PTR releases a real function with noise for a proposed local sensitivity (propose-test-release; Dwork, Lei
 // 2009). PTR is a [Gate] around a Laplace mechanism. A data set is good if the local sensitivity is at most
-// Bound. The values of neighbours then differ by at most Bound. With both epsilons equal PTR is (2 Epsilon,
-// Delta)-differentially private.
+// Bound. The values of neighbours then differ by at most Bound. If both epsilons are Epsilon, PTR is (2
+// Epsilon, Delta)-differentially private.
 //
 // The value is rounded to multiples of a unit of at most Bound/2^20. Rounding can add one unit to a
 // difference. So the discrete Laplace noise is for a sensitivity of floor(Bound) + 1 in units.

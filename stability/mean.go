@@ -101,8 +101,8 @@ func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (floa
 	return mean[0], nil
 }
 
-// ReleaseVector releases the mean of the records. Each record has Dimension coordinates. A coordinate that is
-// not finite counts as 0. It fails unless r charges exactly m.Event() for ReplaceOne and is unused.
+// ReleaseVector releases the mean of the records. A record has Dimension coordinates. NaN and infinities
+// count as 0. ReleaseVector fails unless r charges exactly m.Event() for ReplaceOne and is unused.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)

@@ -88,8 +88,8 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity returns the least bound on the local sensitivity that changes by a factor of at most
-// e^beta between neighbours:
+// smoothSensitivity returns a bound on the local sensitivity: the least bound that changes by a factor of at
+// most e^beta between neighbours,
 //
 //	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 //
@@ -139,7 +139,7 @@ type SmoothMedianConfig struct {
 //   - If t < t', the change of scale costs at most log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <=
 //     Epsilon/2.
 //   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z|/t >
-//     log(2/Delta). That event has probability 2 r^m/(1+r) <= Delta for r = e^(-1/t) and m > t log(2/Delta).
+//     log(2/Delta), which has probability 2 r^m/(1+r) <= Delta for r = e^(-1/t) and m > t log(2/Delta).
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid

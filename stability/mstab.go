@@ -37,8 +37,8 @@ type MStabConfig struct {
 //
 // If two neighbours have the same answer, the test is a noise mechanism on a distance of sensitivity 1. If
 // their answers differ, both distances are 0, and the test refuses with probability at least 1 - Delta. So a
-// query costs Epsilon, or the Gaussian cost, and a failure probability. The threshold is the least integer
-// with P[noise > threshold] <= Delta. P[noise > threshold] is charged. Lecture notes print the threshold
+// query costs Epsilon (or the cost of Gaussian noise) and a failure probability. The threshold is the least
+// integer with P[noise > threshold] <= Delta. The left side is charged. Lecture notes print the threshold
 // log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig

@@ -37,12 +37,12 @@ const maxCount = 1 << 40
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
 // with minima over j != a. A vote that moves from a to j lowers g_j by 2. Every other change lowers g_j by at
-// most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare with a search through all
-// histograms of up to 8 votes and 4 classes.
+// most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare the table with a search of
+// all histograms of up to 8 votes and 4 classes.
 //
 // The distance differs by at most 1 between neighbours. If the winners of neighbours differ, both distances
-// are 0. The gap and half the gap lack the second property. gap - 1 lacks both properties. With noise for
-// sensitivity 1 it costs twice the epsilon and releases an unstable answer e^epsilon times as often.
+// are 0. The gap and half the gap lack the second property. gap - 1 lacks both properties. A test of gap - 1,
+// with noise for sensitivity 1, costs 2 epsilon and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {
 	case len(counts) < 2:

@@ -21,7 +21,7 @@ import (
 // distance floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
 // f returns an answer, or false to abstain. f must depend on no private data except its part, which it may
-// store and change. If ctx is done, the error of ctx is returned. This must not depend on the data.
+// store and change. If ctx is done, the error of ctx is returned. The data must not influence ctx.
 //
 // Equal answers must be identical, because a single part decides which of two equal values is released. Types
 // that contain floats are errors, because a float has two zeros. Use integer multiples of a unit.
@@ -88,7 +88,7 @@ func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(conte
 	return answers, ok, ctx.Err()
 }
 
-// faithful reports whether two values of the type that are == always have the same bits.
+// faithful reports whether values of type t that compare equal always have the same bits.
 func faithful(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
@@ -134,7 +134,7 @@ type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only relation under which a changed record does not move other records, or 0 for both.
+	// relation is 0 if no changed record moves other records. Otherwise this holds only under relation.
 	relation accountant.Relation
 }
 
@@ -152,7 +152,7 @@ func Disjoint(records, models int, key rng.Key) (Split, error) {
 }
 
 // Repeated returns independent Disjoint splits. Each of the repetitions has the given number of blocks, and
-// each block is a model. Every record is in exactly repetitions models.
+// each block is a model. A record is in one model per repetition.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err

@@ -2,8 +2,8 @@
 //
 // A [SparseVector] reports for any number of queries whether the value reaches a threshold. It is charged
 // only for the values that reach the threshold. A [StableSVT] releases any number of stable answers and is
-// charged only for refusals. An answer is stable if many records must change before it changes (see package
-// stability). [MSvec] is the mechanism of the literature.
+// charged only for refusals. An answer is stable if it can change only after many records have changed (see
+// package stability). [MSvec] is the mechanism of the literature.
 //
 //	// arguments: epsilon, delta, refusals, probability of a refusal
 //	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)
@@ -18,7 +18,7 @@
 //
 // A run is charged for its worst case before it draws the threshold noise. For a SparseVector, the values on
 // neighbours differ by at most the sensitivity. For StableSVT and MSvec, the distances on neighbours differ
-// by at most 1, and both are 0 if the answers differ. For any number of adaptive queries a run costs
+// by at most 1. If the answers differ, both distances are 0. For any number of adaptive queries a run costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
@@ -34,9 +34,9 @@
 //   - Refusals are released, too.
 //   - A stable query is refused with a small probability, and this refusal counts, too. For n queries
 //     choose a probability of refusal of at most Failures/(2n).
-//   - With few queries, or many unstable queries, noisy argmax is better (package aggregate). At epsilon 1,
-//     delta 1e-6 and 1000 queries of two classes it needs a gap of 471 votes, StableSVT with 20 refusals 591,
-//     and MSvec as printed 9247. At epsilon 2 and 10000 queries the gaps are 784, 411 and 5069.
+//   - With few queries, or many unstable queries, noisy argmax is better (package aggregate). For two classes
+//     at delta 1e-6, the gaps in votes that noisy argmax, StableSVT with 20 refusals and MSvec as printed
+//     need are 471, 591 and 9247 (epsilon 1, 1000 queries), and 784, 411 and 5069 (epsilon 2, 10000 queries).
 //   - Do not use a key for two data sets, because the same noise would cover both. Derive the key from a hash
 //     of the data ([rng.Key.DeriveBytes]). Answers under a key from [rng.SeedKey] are for experiments.
 //   - The order of the queries decides which queries come after the stop. In MSvec it also changes the

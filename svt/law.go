@@ -33,8 +33,8 @@ type Outcome struct {
 	Prob  float64
 }
 
-// Outcomes returns all transcripts on values, up to 2^len(values). The relative accuracy of the probabilities
-// is 1e-9 unless they are tiny.
+// Outcomes returns all transcripts of a run on values. There are at most 2^len(values). The relative accuracy
+// of the probabilities is 1e-9 unless they are tiny.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	if n := l.outcomes(len(values)); n > maxOutcomes {
 		return nil, fmt.Errorf("svt: %d values have %.3g outcomes, the limit is %d", len(values), n, maxOutcomes)
@@ -217,7 +217,7 @@ func (s *states) step(weights []float64, i int) (over, under []float64) {
 	return over, under
 }
 
-// restart returns the weights of new threshold noise, scaled to a total of mass.
+// restart returns the weights of new threshold noise, scaled so that their sum is mass.
 func (s *states) restart(mass float64) []float64 {
 	out := make([]float64, len(s.weights))
 	for k, w := range s.weights {

@@ -34,15 +34,15 @@ type MSvecConfig struct {
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
 // So Q p is charged, for any number of queries. The least delta at this epsilon is 1-(1-p)^Q. The literature
-// charges m p for m queries, by a union bound over the queries with the unconditional p. But late in a
+// charges m p for m queries, by a union bound over queries in which each has probability p. But late in a
 // stretch rho is probably low, and a release is more probable than p. So the union bound must be over
 // stretches. This step is derived here and was checked like [StableSVT] (see docs/claims.md).
 //
-// Lecture notes have more errors. Lambda is multiplied by epsilon instead of divided. This costs an epsilon
-// of 3.0 at a nominal 1/4. log(1/delta) is used although half of delta is used elsewhere. The loop runs Q + 1
-// stretches. The query noise has scale Lambda, unlike AboveThreshold. M_stab computes the threshold again.
-// Only the last answer is returned. MSvec is for comparison: at the same cost, [StableSVT] needs a distance
-// several times smaller.
+// Lecture notes have more errors: Lambda is multiplied by epsilon instead of divided, so that a run at a
+// nominal epsilon of 1/4 costs 3.0; log(1/delta) is used although half of delta is used elsewhere; the loop
+// runs Q + 1 stretches; the query noise has scale Lambda, unlike AboveThreshold; M_stab computes the
+// threshold again; only the last answer is returned. MSvec is for comparison: at the same cost, [StableSVT]
+// needs a distance several times smaller.
 type MSvec struct {
 	drawn
 	cfg MSvecConfig
@@ -70,8 +70,8 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 }
 
 // PrintedMSvec returns the calibration of the literature, for comparison, with epsilon corrected. For m
-// queries, Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). Below Q = 8
-// log(2/delta), which is 116 at delta = 1e-6, Lambda exceeds the 2 Q/epsilon of plain composition.
+// queries, Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). If Q < 8
+// log(2/delta) (116 at delta = 1e-6), this Lambda exceeds that of plain composition, 2 Q/epsilon.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err

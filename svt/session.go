@@ -102,7 +102,7 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the distribution of a run. For stable answers, the value is -distance, "above" a refusal.
+// Law returns the distribution of a run. For stable answers a value is -distance, and "above" a refusal.
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }

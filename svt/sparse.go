@@ -23,7 +23,7 @@ type SparseVectorConfig struct {
 // charged only for queries "above". For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1). For
 // c answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
-//	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
+//	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, per query
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
 // It is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:

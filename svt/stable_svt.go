@@ -41,7 +41,7 @@ type StableSVTConfig struct {
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
-// which runs with only unstable queries attain. The charge, accountant.StableSVT, is the simpler bound.
+// and a run with only unstable queries attains it. The event accountant.StableSVT charges the simpler bound.
 // Sparse vector with exponential noise is known (Liu et al. 2024). The proof without a union bound is derived
 // here. It was checked by enumeration and an adversarial review (see docs/claims.md).
 type StableSVT struct {

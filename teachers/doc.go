@@ -15,8 +15,8 @@
 // A unit is a record, or all records with the same unit id. The teacher of a unit does not depend on the
 // other units. So adding, removing or replacing one unit changes only the column of one teacher in the vote
 // matrix. In each row, one vote may move from any class to any class. A replacement must keep the unit id.
-// With another id it is one removal and one addition, and may change two columns. All costs in package
-// aggregate rely on this. It holds because
+// With another id, a replacement is one removal and one addition and may change two columns. All costs in
+// package aggregate rely on this guarantee, which holds because
 //
 //   - the teacher of a record does not depend on other records,
 //   - the random stream of teacher t is derived from (key, t) and is independent of all other streams,

@@ -144,9 +144,9 @@ func (m *softmaxModel) score(dst, x Matrix) error {
 }
 
 // minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x. f returns its
-// value at x and writes its gradient to grad. The descent ends when the largest gradient entry has shrunk by
-// the factor tolerance, when f stops decreasing (float32 rounding), or after the maximum number of steps. The
-// only possible error is that ctx is done.
+// value at x and writes its gradient to grad. The descent ends when the largest gradient entry is at most
+// tolerance times its first value, when f stops decreasing (float32 rounding), or after the maximum number of
+// steps. The only possible error is that ctx is done.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	at, grad := slices.Clone(x), make([]float64, len(x))
 	value := f(grad, at)

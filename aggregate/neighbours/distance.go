@@ -87,8 +87,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample calls offer for units of one row, for question q of a panel. The rows start at the index first,
-// and only rows with a bit in marks are offered.
+// offerSample calls offer for question q of a panel. Every unit has one row, from the index first on. Rows
+// without a bit in marks are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -114,9 +114,9 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a bound for products of a row with other rows. largest is the largest squared norm of those.
-// Let D be the largest squared distance that n keeps. If a product minus half the other squared norm is below
-// the bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN.
+// floor returns a bound for products of a row with other rows, whose largest squared norm is largest. Let D
+// be the largest squared distance that n keeps. If a product minus half the other squared norm is below the
+// bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN.
 //
 // Proof. Let N and T be the squared norms of the row and of the other row, and let P be the product. Rounding
 // is monotone, and halves are rounded down. So if the rounded P - halves is below the bound, the exact P -
@@ -142,8 +142,8 @@ func newBlock(questions int) *block {
 	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
 }
 
-// multiply sets products for at most rowsAtOnce rows [from, to) and a panel. The products of a row depend
-// only on this row and the panel.
+// multiply sets products for a panel and the rows [from, to), at most rowsAtOnce. The products of a row
+// depend only on this row and the panel.
 func (b *block) multiply(p *panel, g grouped, from, to int) {
 	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
 }
@@ -151,8 +151,8 @@ func (b *block) multiply(p *panel, g grouped, from, to int) {
 // of returns the values of one unit. x has one value per unit and question.
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label for at most unitsAtOnce units [from, to), from the nearest row of each
-// unit. The earlier row wins a tie.
+// measure sets distance and label of each unit in [from, to) to those of its nearest row. The range has at
+// most unitsAtOnce units. The earlier row wins a tie.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

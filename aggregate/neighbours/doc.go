@@ -36,18 +36,18 @@
 // S has the same distribution in both, because units are drawn independently. Hockey-stick divergences and
 // moments of the likelihood ratio are jointly convex. So in either order the divergence is at most the
 // average over S of the divergence between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The pair of
-// the noisy counts dominates (P, Q). The pair for two changed counts dominates the pair for one. Domination
-// carries over to the mixture (Zhu, Dong, Wang 2022, Theorem 11). So a question is PoissonSampled{q,
-// GNMax{Sigma}}. Questions compose because each draws its own sample. One sample for all questions would cost
-// more. Sensitivity 1 would be valid only if no vote were pushed out.
+// the noisy counts dominates (P, Q). The pair for two changed counts dominates the pair for one changed
+// count. Domination carries over to the mixture (Zhu, Dong, Wang 2022, Theorem 11). So a question is
+// PoissonSampled{q, GNMax{Sigma}}. Questions compose because each draws its own sample. One sample for all
+// questions would cost more. Sensitivity 1 would be valid only if no vote were pushed out.
 //
 // NearestQuestions. The votes of a unit depend only on this unit and on public rows. Adding a unit raises
 // Votes counts by one, each at a different question. The counts have independent noise. So the release costs
 // as much as Votes releases of one count with sensitivity 1: Repeated{DiscreteGaussian{Sigma, 1}, Votes}, for
 // any number of questions. Labels and other functions of the released counts have no extra cost.
 //
-// Replacing a unit may change twice as many counts. No event covers this, so a ledger of replace_one is an
-// error.
+// Replacing a unit may change twice as many counts. No event covers this, so a ledger with the relation
+// replace_one is refused.
 //
 // # Caveats
 //

@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal is a budget and the minimum number and accuracy of labels that a plan should reach.
+// Goal is a budget, and the least accuracy and number of labels that a plan should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
@@ -22,11 +22,10 @@ type Goal struct {
 	Queries int
 	// MinLabels is the least expected number of correct labels in ForLabels, unless a plan asks all queries.
 	MinLabels float64
-	// Steady is for ForLabels if the accuracy of the teachers is unknown. ForLabels then prefers GNMax with
-	// noise of a fifth of the number of teachers and as many queries as the budget allows. The plan must meet
-	// the goal.
+	// Steady makes ForLabels prefer GNMax with noise of a fifth of the number of teachers and as many queries
+	// as the budget allows, if this meets the goal. It suits teachers of unknown accuracy.
 	Steady bool
-	// Accountant is the accountant of the ledger, which has mode reserved. "" means accountant.ByAuto.
+	// Accountant is the accountant of a ledger of mode Reserved. "" means accountant.ByAuto.
 	Accountant accountant.Method
 }
 
@@ -53,8 +52,8 @@ var ErrNoPlan = errors.New("plan: no setting meets the goal")
 // Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
 // answers. For Confident-GNMax it adds the best settings at thresholds of 20, 40, 60, 80 and 100 % of the
 // votes. Noise is rounded upwards, to the six significant digits that commands print. Errors: [ErrNoPlan].
-// The search uses Rényi accounting. Its epsilon is chosen so that GNMax needs the same noise as under the
-// goal's accountant. Finally, noise is set to what the goal's accountant requires.
+// The search uses Rényi accounting with an epsilon at which GNMax needs the same noise as under the goal's
+// accountant. Finally, noise is set to what the goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -174,7 +173,7 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 }
 
 // bestQueries returns the setting with the most correct answers for up to the given number of queries. The
-// mechanism must always answer. The search tries the numbers of ladder, then 15 numbers around the best.
+// mechanism must always answer. The search tries the numbers from ladder, then 15 numbers around the best.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0

@@ -89,7 +89,7 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best setting of all rows and the settings of some rows at equal distances.
+// pick returns the best setting of all rows, and that of each row whose index is a multiple of "every".
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {

@@ -21,7 +21,7 @@ const (
 	exponential = "exponential"
 )
 
-// Plannable reports whether d can be planned, that is, each answer depends only on the votes of its query.
+// Plannable reports whether plans support d. They do if each answer depends only on the votes of its query.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
 // Alternative is a setting with its privacy cost and its expected labels.
@@ -46,8 +46,8 @@ func (a Alternative) Accuracy() float64 {
 // maxPlannedNoise bounds the noise, in votes, and so the size of the tables of a plan.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the privacy cost of s at delta by an accountant. It adds the expected labels if every
-// query is drawn independently from examples.
+// Evaluate returns the privacy cost of s at delta by an accountant, and the expected labels. The expectation
+// is over queries that are drawn independently from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -129,8 +129,8 @@ func answersOf(s aggregate.Setting) int {
 	return s.Queries
 }
 
-// untilCap returns the expected number of answers up to a limit, with probability p for each of n queries.
-// For N ~ Bin(n, p) and N' ~ Bin(n-1, p), E[min(N, limit)] = n p P[N' < limit] + limit P[N > limit].
+// untilCap returns E[min(N, limit)], if each of n queries has probability p of an answer and N counts
+// answers. For N ~ Bin(n, p) and N' ~ Bin(n-1, p), E[min(N, limit)] = n p P[N' < limit] + limit P[N > limit].
 func untilCap(n int, p float64, limit int) float64 {
 	switch {
 	case limit >= n || p == 0:
@@ -218,9 +218,9 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with an epsilon for Rényi accounting that requires the same GNMax noise as the
-// budget. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s. It returns false
-// if the budget accepts no noise.
+// equivalent returns the goal with Rényi accounting and another epsilon, at which GNMax needs as much noise
+// as for the budget. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s. If
+// the budget accepts no noise, equivalent returns false.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -295,8 +295,8 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 }
 
 // fit returns s with the noise scaled to the least noise that the budget accepts. The search itself rounds
-// noise upwards, to six digits, because an upper bound on epsilon may rise slightly with the noise. It
-// returns false if no noise fits the budget.
+// noise upwards, to six digits, because an upper bound on epsilon may rise slightly with the noise. If no
+// noise fits the budget, fit returns false.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

@@ -44,9 +44,9 @@ func (o Outcome) Accuracy() float64 {
 // Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example. The noisy
 // argmax methods are GNMax, exponential and the best setting of Confident. The stability methods are
 // [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], and they release the
-// plurality. Each sparse vector has the number of refusals with the most correct labels. Without MinAccuracy,
-// GNMax and exponential answer all queries. With MinAccuracy they answer as many queries as possible at this
-// accuracy. Methods that cannot meet the goal are omitted.
+// plurality. Sparse vectors stop at the number of refusals at which most labels are correct. Without
+// MinAccuracy, GNMax and exponential answer all queries. With MinAccuracy they answer as many queries as
+// possible at this accuracy. Methods that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -291,8 +291,8 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 
 // manyThresholds computes the outcome of MSvec, which draws new threshold noise after a refusal. A run is a
 // sequence of independent, identically distributed stretches, each up to a refusal. Let S(k) = P[a stretch
-// has more than k queries], a mean of powers over the threshold noise. Let a_i = P[a stretch starts after i
-// queries], the sum over q < Failures of q-fold convolutions of the distribution of stretch lengths. The
+// has more than k queries]. It is a mean of powers over the threshold noise. Let a_i = P[a stretch starts
+// after i queries]. It is the sum over q < Failures of q-fold convolutions of the length distribution. The
 // expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)). Right answers have a similar sum.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.Lambda)
@@ -339,7 +339,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals returns sum_{q < n} law^q by doubling. A power is a convolution cut to the length of law.
+// renewals returns sum_{q < n} law^q by doubling. Powers are by convolution, cut to the length of law.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {

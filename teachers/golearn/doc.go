@@ -9,7 +9,7 @@
 //   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples drawn by this package. The forests of
 //     golearn are not used: they panic in goroutines where nothing can recover, and draw from the global
 //     random source.
-//   - [NewKNN] returns golearn's nearest neighbours, whose distances are in C. Without cgo it returns
+//   - [NewKNN] returns golearn's nearest neighbours, which compute distances in C. Without cgo it returns
 //     [ErrNeedsCgo].
 //
 // The logistic regression of golearn cannot be fitted in the pinned version. Use teachers.Softmax, which is
@@ -21,9 +21,9 @@
 //     teachers.Reproducible, and two predictions on the same query may differ. Keep the votes and do not
 //     predict twice.
 //   - A panic in golearn becomes an error.
-//   - golearn searches all features to find one, so it is too slow for thousands of features. Pooling images
-//     to a quarter of their pixels makes trees and [BernoulliNB] several times faster at little loss of
-//     accuracy.
+//   - golearn finds a feature by searching all features, so it is too slow for thousands of features. Pooling
+//     images to a quarter of their pixels makes trees and [BernoulliNB] several times faster at little loss
+//     of accuracy.
 //
 // # Use
 //

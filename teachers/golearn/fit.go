@@ -51,8 +51,8 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns a class attribute that knows all class names. golearn would otherwise add a new name on
-// first use, without a lock.
+// labels returns a class attribute with all class names. golearn would add a missing name on first use,
+// without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")

@@ -112,7 +112,7 @@ func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	return h.Sum64()
 }
 
-// remaining returns the class entropy in nats within each part of a split, summed over all examples.
+// remaining returns the class entropy, in nats, of an example's part of a split, summed over all examples.
 func remaining(parts map[string]map[string]int) float64 {
 	var entropy float64
 	for _, value := range slices.Sorted(maps.Keys(parts)) {

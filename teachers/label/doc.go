@@ -18,9 +18,10 @@
 // # Once
 //
 // A query is identified by its pool and its index. The pool names the set of public records that was voted
-// on. A ledger allows each query in one run only. A later run is refused if it has the same query, or the
-// same votes on it. The exception is a repetition with the same votes, queries, mechanism, noise, caps and
-// key. The refusal does not depend on the labels, the key, the output names or the teachers.
+// on. A ledger allows each query in one run only. A later run is refused if it shares an index with an
+// earlier run of the same pool or the same votes. The exception is a repetition with the same votes, queries,
+// mechanism, noise, caps and key. The refusal does not depend on the labels, the key, the output names or the
+// teachers.
 //
 // Votes are compared by a keyed hash, whose key is a secret beside the ledger ([release.IDFile]). A hash
 // without a key would confirm a guess of a single vote, and ledgers are shown to others.
@@ -30,16 +31,16 @@
 // With [Planning].Pilot a run first releases a pilot: the mean over queries of the largest vote count,
 // rounded down, plus discrete Gaussian noise. Adding, removing or changing a teacher changes each largest
 // count by at most 1, and so the rounded mean by at most 1. The pilot is charged with sensitivity 1, and
-// takes 2 to 6 % of the remaining budget, less with more teachers. The ledger commits to the hash of its
-// file, LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels
-// is a function of the pilot and of public values. So is a refusal to plan, which leaves the rest of the
-// budget. The cost of the labels depends on the pilot. So the ledger must have mode Filter, whose
-// guarantee covers costs that depend on earlier releases (package ledger). In mode Reserved all costs are
-// fixed before the first release, so the accuracy must be declared instead.
+// takes 2 to 6 % of the remaining budget (the more teachers, the less). The ledger commits to the hash of its
+// file, LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels is
+// a function of the pilot and of public values. A refusal to plan is a function of the same values and leaves
+// the rest of the budget. The cost of the labels depends on the pilot. So the ledger must have mode Filter,
+// whose guarantee covers costs that depend on earlier releases (package ledger). In mode Reserved all costs
+// are fixed before the first release, so the accuracy must be declared instead.
 //
 // The plan must hold at the pilot's lower bound on the mean, for any distribution of counts with this mean
-// (package plan). A pilot does not show that a majority votes for a wrong class. Its mean is over all
-// queries, but a plan may label only the first of them, which should resemble the others.
+// (package plan). A pilot does not show that a majority votes for a wrong class. The pilot's mean is over all
+// queries. A plan may label only the first queries, so these should resemble the others.
 //
 // # Guarantee
 //
@@ -54,8 +55,7 @@
 // # Caveats
 //
 // A second ledger for the same people is charged again and draws new noise (see package run). If a pool is
-// renamed, its queries are recognised only by equal votes. With other teachers or classes they are charged
-// again.
+// renamed, its queries are recognised only by equal votes. With other teachers or classes, they count as new.
 //
 // Destroying a key overwrites and removes its file. Copies in snapshots and backups may remain.
 package label

@@ -23,16 +23,16 @@ import (
 // Config describes the labels, the mechanism and the budget.
 type Config struct {
 	Ledger string // path of the ledger, created if missing; required
-	// Account configures a new ledger. Run, Data and Noise are ignored. Waived must equal the Waived of an
-	// existing ledger. In mode Reserved, an empty Accountant selects the tightest accountant. In mode Filter,
-	// a FailureDelta of 0 becomes Delta/2 if the mechanism has a failure probability.
+	// Account configures a new ledger. Run, Data and Noise are ignored. Waived must equal that of the ledger
+	// if it exists. In mode Reserved, an empty Accountant selects the tightest accountant. In mode Filter, a
+	// FailureDelta of 0 becomes Delta/2 if the mechanism has a failure probability.
 	Account ledger.Config
 	Expect  Expect // required properties of an existing ledger
 	Out     string // path of the labels; the extension determines the [Form]; required
 	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
-	// Setting is a mechanism of package mechanisms. Run chooses missing noise so that it uses the remaining
-	// budget. It ignores Queries, Teachers and Predict, because they follow from Votes and Predictions.
+	// Setting is a mechanism of package mechanisms. Run chooses missing noise so that the labels use the
+	// remaining budget. Queries, Teachers and Predict are ignored: Votes and Predictions determine them.
 	Setting aggregate.Setting
 	// Plan, if set, chooses mechanism, noise and queries. Setting is then ignored.
 	Plan *Planning
@@ -199,8 +199,8 @@ func (id identity) setting() setting {
 		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". For a run
-// that it cannot read or that has no labels, it returns "".
+// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". For an
+// unreadable run, or a run without labels, Describe returns "".
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -249,7 +249,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run with identity asked, or nil. It refuses a different run that shares a query.
+// find returns the recorded run whose identity is asked, or nil. It refuses another run that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -277,7 +277,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how asked differs from id. Parameters that asked does not set do not differ.
+// differences lists how asked differs from id. A parameter that is missing from asked is no difference.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

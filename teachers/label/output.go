@@ -118,8 +118,8 @@ func (w *labelWriter) end() error {
 	return w.flush() // for no queries, this writes the heading
 }
 
-// countLabels counts the labels of a file in any form, and calls each for every label. For other content the
-// counts are 0. The caller then finds that the file's hash differs from the hash in the ledger.
+// countLabels counts the labels of a file in any form, and passes every label to the function each. For other
+// content the counts are 0. The caller then finds that the file's hash differs from the hash in the ledger.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {

@@ -29,7 +29,7 @@ type predictionReader struct {
 	classes int
 }
 
-// maxPredictionLine is the longest line in bytes, 60 for each of the largest number of classes.
+// maxPredictionLine is the length in bytes of the longest line: about 60 bytes per class at the class limit.
 const maxPredictionLine = 1 << 21
 
 // checkPredictions reads and checks a predictions file before any charge, and returns the hash of the file.

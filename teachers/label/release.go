@@ -127,7 +127,7 @@ type Planning struct {
 	// Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
 	// Pilot, if set, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode Filter.
-	// Pilot is called before the charge, which an error refuses, and again with the released number.
+	// Pilot is called before the charge, where an error stops the run, and again with the released number.
 	Pilot func(p Pilot, released bool) error
 }
 
@@ -171,8 +171,8 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possible returns the expected number of right labels of a plan after the events first have been charged, or
-// 0 if On is unlikely to find a plan.
+// possible returns the expected number of right labels of a plan that is made after the charge of the events
+// in "first". It returns 0 if On is unlikely to find a plan.
 func (p Planning) possible(ctx context.Context, before *run.Before, queries int, first ...accountant.Event) (float64, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

@@ -13,8 +13,8 @@ import (
 // maxBins is the largest number of bins of a column. A bin index fits into a byte.
 const maxBins = 256
 
-// binned holds the columns of the data that are not constant. It replaces each value by the index of a bin. A
-// larger index means larger values.
+// binned holds those columns of the data that are not constant, with each value replaced by the index of a
+// bin. A larger index means larger values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
@@ -82,7 +82,7 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 }
 
 // atMostTwo returns the smallest and the largest value if there are at most two distinct values. Otherwise
-// few is false. Columns of categories then need no sorting.
+// few is false. A column of two categories thus needs no sorting.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {

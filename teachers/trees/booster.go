@@ -308,7 +308,7 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// gradientSplit is a split between the bins below and above. The bins between have no rows.
+// gradientSplit is a split between two bins, below and above. Bins between these two have no rows.
 type gradientSplit struct {
 	column       int // index in binned; -1 for none
 	below, above int

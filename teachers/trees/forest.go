@@ -26,10 +26,10 @@ type Thresholds int
 
 const (
 	// BestThresholds tries all thresholds, and grows each tree on a bootstrap sample (random forest). It is
-	// better on columns of categories.
+	// the better choice for columns of categories.
 	BestThresholds Thresholds = iota
 	// RandomThresholds draws one uniform threshold within the column's values, and grows each tree on all
-	// data (extremely randomised trees, Geurts et al. 2006). It is better on numeric columns.
+	// data (extremely randomised trees, Geurts et al. 2006). It is the better choice for numeric columns.
 	RandomThresholds
 )
 
@@ -180,7 +180,7 @@ func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *r
 	return g.grow(ctx, rows[middle:], varying, rnd)
 }
 
-// split sends the bins up to below to the left child. Values in these bins are at most at, the threshold.
+// split sends bins 0 to below to the left child. No value in these bins exceeds the threshold, at.
 type split struct {
 	column  int // index in binned; -1 for none
 	below   int
@@ -307,7 +307,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once tries one uniform random threshold and stores the split in found if it is better.
+// The method once draws one uniform random threshold. If the split is better than found, it replaces found.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

@@ -137,9 +137,10 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 	}
 }
 
-// WriteCounts writes the counts of the chosen queries in ascending order, queries x classes. The format is
-// NPY of int32, or CSV without a header. [Open] reads both with Options.Counts. WriteCounts reads the votes
-// once, in bounded memory. The counts are as secret as the votes. After an error the output must not be used.
+// WriteCounts writes the counts: a row per chosen query, in ascending order, and a column per class. The
+// format is NPY of int32, or CSV without a header. [Open] reads both with Options.Counts. WriteCounts reads
+// the votes once, in bounded memory. The counts are as secret as the votes. After an error the output must
+// not be used.
 func (s *Source) WriteCounts(ctx context.Context, w io.Writer, asNPY bool) error {
 	return writeCounts(w, asNPY, s.Queries(), s.classes, s.eachCount(ctx))
 }

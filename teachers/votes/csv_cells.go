@@ -80,7 +80,7 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	return p, n, bad, nil
 }
 
-// restOfLine counts the cells of an overlong line, up to the end of w. The count starts at cells.
+// restOfLine returns cells plus the number of cells in w until the end of an overlong line.
 func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 	for p := 0; p < len(w) && w[p] != '\n'; {
 		cells++

@@ -15,8 +15,8 @@
 //
 // # Caveats
 //
-// The caller must state the names and the number of classes without using the votes, because released labels
-// reveal them.
+// Released labels reveal the names and the number of the classes. So the caller must state both without using
+// the votes.
 //
 // Votes are as secret as the data. The packages fmt and slog print only the shape of a [Matrix] or [Source],
 // files have mode 0600, and errors quote no vote. A [Report] is private too. Hashes have no key, so a small

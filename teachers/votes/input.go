@@ -105,7 +105,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged returns an error if f differs from the file that was describes.
+// unchanged returns an error unless f is still the file that the argument was describes.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -134,7 +134,7 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads want bytes from an offset, but at most bufferBytes. It reads fewer only at the end of the file.
+// The method at reads min(want, bufferBytes) bytes from an offset, or fewer at the end of the file.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()
@@ -195,8 +195,8 @@ type Spool struct {
 	named bool
 }
 
-// NewSpool copies in, up to limit bytes, to a temporary file in $TMPDIR. It returns as soon as ctx is done,
-// even if a read of in is still in progress.
+// NewSpool copies up to limit bytes from the reader in to a temporary file in $TMPDIR. It returns as soon as
+// ctx is done, even if a read of in is still in progress.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {

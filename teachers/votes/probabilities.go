@@ -196,7 +196,7 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the lowest class with the largest probability. For invalid cells, wrong is the reason.
+// largest returns the lowest class with the largest probability. For invalid cells it returns the fault.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {

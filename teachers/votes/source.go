@@ -87,10 +87,10 @@ type Ballot struct {
 //
 // CSV has one line per query. Numbers or class names are separated by commas, semicolons or tabs. An empty
 // cell or -1 is an abstention. NPY has version 1 to 3 and C or Fortran order. It holds booleans, integers,
-// whole floats or strings of either byte order, but no NaN. Parquet has one column per teacher. Parquet, and
-// files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most 4 GiB. The
-// file is removed with the source. A refused file is a [*fault.Error]. If possible it contains a line of
-// Python that converts the file.
+// whole floats or strings, in either byte order and without NaN. Parquet has one column per teacher. Parquet,
+// and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most 4 GiB.
+// The temporary file is removed with the source. A refused file is a [*fault.Error]. If possible it contains
+// a line of Python that converts the file.
 //
 // Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory and
 // about 100 bytes per teacher. Pages of Parquet may take another 512 MiB.
