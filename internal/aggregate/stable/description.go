@@ -122,7 +122,7 @@ func (cfg Config) Setting() aggregate.Setting {
 // mstabPage describes MStab as in the literature, with continuous noise and any threshold.
 func mstabPage() aggregate.NamedLaw {
 	return aggregate.NamedLaw{
-		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",
+		Name: MStab, Short: "Release the plurality if many votes must move to change it", Noise: "continuous",
 		Parameters: []aggregate.Parameter{
 			{Name: "epsilon", Doc: "epsilon of one query: the noise has scale 1/epsilon", Unit: inVotes},
 			{Name: "threshold", Doc: "threshold for the distance to another winner", Unit: inVotes},
