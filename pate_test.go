@@ -194,7 +194,7 @@ func TestPublish(t *testing.T) {
 func TestPublishMarginals(t *testing.T) {
 	o := publishing(t)
 	ranges := testkit.Write(t, filepath.Join(filepath.Dir(o.Out), "ranges.csv"), "length,-8.0..16.0\nwidth,-8.0..8.0\n")
-	o.Epsilon, o.Public, o.Ranges, o.Marginals = 20, dataset.Source{}, ranges, true
+	o.Epsilon, o.Public, o.Ranges, o.Pool = 20, dataset.Source{}, ranges, "marginals"
 	p := testkit.Must(pate.Publish(t.Context(), o))
 	require.Contains(t, p.Files, filepath.Join(o.Out, "public", "marginals.csv"))
 	require.EqualValues(t, 2, testkit.Must(pate.Verify(filepath.Join(o.Out, "private", "ledger.jsonl"))).Commits)
@@ -238,9 +238,9 @@ func TestPublishRefuses(t *testing.T) {
 		"delta":     {func(o *pate.PublishOptions) { o.Delta = 0.1 }, "must be below 1/24"},
 		"epsilon":   {func(o *pate.PublishOptions) { o.Epsilon = 0 }, "Epsilon"},
 		"pools":     {func(o *pate.PublishOptions) { o.Ranges = "r.csv" }, "Ranges"},
-		"marginals": {func(o *pate.PublishOptions) { o.Marginals = true }, "Ranges"},
+		"marginals": {func(o *pate.PublishOptions) { o.Pool = "tree" }, "Ranges"},
 		"size":      {func(o *pate.PublishOptions) { o.Method = "dpsgd" }, "Size"},
-		"no method": {func(o *pate.PublishOptions) { o.Teachers, o.Learner, o.MinAccuracy = 0, "", 0 }, "Method auto needs Public, and Size"},
+		"no method": {func(o *pate.PublishOptions) { o.Teachers, o.Learner, o.MinAccuracy = 0, "", 0 }, "Method auto needs Size"},
 		"too few":   {func(o *pate.PublishOptions) { o.Method, o.Size, o.Epsilon = "nearest", 30, 0.5 }, "nothing was charged"},
 		"accuracy":  {func(o *pate.PublishOptions) { o.MinAccuracy = 1 }, "MinAccuracy"},
 		"column":    {func(o *pate.PublishOptions) { o.Reading.CSV.Label = "nope" }, "nope"},

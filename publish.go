@@ -1,6 +1,7 @@
 package pate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -21,7 +22,7 @@ type PublishOptions struct {
 	Reading         dataset.Reading
 	// Method is "nearest" (every unit votes at the nearest public rows), "sample" (the nearest units of a
 	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto". The default "auto" chooses
-	// a method from public numbers, or "pate" if a field for teachers or Ranges is set.
+	// a method from public numbers, or "pate" if a field for teachers is set, or else "nearest" with Ranges.
 	Method string
 	// Size is an approximate number of private units, which must be public, or 0 if the number is secret. All
 	// methods except "pate" require Size. It determines the number of teachers, or noise and sampling.
@@ -32,11 +33,11 @@ type PublishOptions struct {
 	TeacherAccuracy float64 // accuracy of one teacher, from public data; 0 if unknown
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
-	// Ranges is a file that declares the ranges of all columns, in place of Public. The queries are drawn
-	// from these ranges. With Marginals they are drawn from noisy counts of private rows, for a tenth of the
-	// budget.
-	Ranges    string
-	Marginals bool
+	// Ranges is a file that declares the ranges of all columns, in place of Public. Queries are drawn from
+	// these ranges. With Pool "marginals" or "tree" queries are drawn from noisy counts of private rows, of
+	// columns or also of pairs of columns, for a part of the budget. The default "none" costs nothing.
+	Ranges string
+	Pool   string
 
 	RowsPerUnit int // with "dpsgd": maximum number of training rows per unit; default 1
 
@@ -79,12 +80,10 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	switch {
 	case o.Ledger != "" || o.Shared:
 		return Published{}, errors.New("pate: a publication has a ledger of its own, in PublishOptions.Out: leave Ledger and Shared out")
-	case o.Marginals && o.Ranges == "":
-		return Published{}, errors.New("pate: PublishOptions.Marginals are counts of declared columns: give Ranges")
-	case o.Marginals:
-		c.Pool = publish.PoolMarginals
+	case o.Pool != "" && o.Ranges == "":
+		return Published{}, errors.New("pate: PublishOptions.Pool is drawn from declared columns: give Ranges")
 	case o.Ranges != "":
-		c.Pool = publish.PoolNone
+		c.Pool = cmp.Or(o.Pool, publish.PoolNone)
 	}
 	r, err := publish.Run(ctx, c)
 	if err != nil {

@@ -22,11 +22,12 @@ const (
 )
 
 // Drawn returns the task with a drawn pool. The task must have declared ranges. Each column is drawn
-// independently of the other columns, with probabilities of bins proportional to their weights. Numbers are
-// scaled by the same weights. Nil weights are equal. A column whose weights are all 0 is drawn uniformly.
-// Weights must be finite, not negative, and either public or charged to the ledger. Equal weights give equal
-// pools. The labels of the pool are unknown.
-func (t Task) Drawn(weights [][]float64) (Task, error) {
+// independently of the other columns, with probabilities of bins proportional to their weights. If bins is
+// given and its result is not nil, the result has the bins of all rows. Numbers are scaled by the weights.
+// Nil weights are equal. A column whose weights are all 0 is drawn uniformly. Weights must be finite, not
+// negative, and either public or charged to the ledger. Equal weights give equal pools. The labels of the
+// pool are unknown.
+func (t Task) Drawn(weights [][]float64, bins func(rows int) [][]int) (Task, error) {
 	r := t.Ranges
 	if r == nil {
 		return t, fmt.Errorf("dataset: %q has no declared ranges to draw from", t.Name)
@@ -37,7 +38,7 @@ func (t Task) Drawn(weights [][]float64) (Task, error) {
 	out := t
 	out.Encoder = r.encode(weights)
 	n := max(fewestDrawn, min(drawnForTest*t.Test.Len(), mostDrawn))
-	out.Questions = r.draw(weights, n)
+	out.Questions = r.draw(weights, bins, n)
 	x, err := out.Encoder.Encode(out.Questions)
 	if err != nil {
 		return t, err
@@ -72,11 +73,11 @@ func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 }
 
 // Draw writes rows as CSV with a header, drawn like the pool of [Task.Drawn].
-func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
+func (r *Ranges) Draw(out io.Writer, weights [][]float64, bins func(rows int) [][]int, rows int) error {
 	if err := r.checkWeights(weights); err != nil {
 		return err
 	}
-	drawn := r.draw(weights, rows)
+	drawn := r.draw(weights, bins, rows)
 	lines := make([][]string, rows+1)
 	for _, c := range drawn.Columns {
 		lines[0] = append(lines[0], c.Name)
@@ -90,8 +91,13 @@ func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
 	return nil
 }
 
-// draw returns rows whose columns are independent. The result is a public function of weights and rows.
-func (r *Ranges) draw(weights [][]float64, rows int) *Table {
+// draw returns rows of the given bins, or rows whose columns are independent. The result is a public function
+// of the arguments.
+func (r *Ranges) draw(weights [][]float64, bins func(rows int) [][]int, rows int) *Table {
+	var given [][]int
+	if bins != nil {
+		given = bins(rows)
+	}
 	out := &Table{Name: "drawn", Y: slices.Repeat([]int{-1}, rows), Units: make([]string, rows)}
 	for j, d := range r.columns {
 		rnd := rand.New(rand.NewPCG(0x70617465, uint64(j)))
@@ -109,7 +115,9 @@ func (r *Ranges) draw(weights [][]float64, rows int) *Table {
 				u := rnd.Float64() * total
 				b = slices.IndexFunc(sums, func(sum float64) bool { return sum > u })
 			}
-			if b < 0 {
+			if given != nil {
+				b = given[i][j]
+			} else if b < 0 {
 				b = d.bins() - 1
 			}
 			c.Values[i] = d.drawn(b, rnd)

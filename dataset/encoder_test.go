@@ -301,7 +301,7 @@ func FuzzRanges(f *testing.F) {
 			testkit.ErrorAs[*fault.Error](t, err)
 			return
 		}
-		x := testkit.Must(r.encoder.Encode(r.draw(nil, 20)))
+		x := testkit.Must(r.encoder.Encode(r.draw(nil, nil, 20)))
 		for _, cells := range r.Cells(x) {
 			for j, bin := range cells {
 				require.True(t, 0 <= bin && bin < r.Bins()[j], "what is drawn from a declaration is in it: column %d, bin %d of %d", j, bin, r.Bins()[j])
@@ -359,13 +359,22 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 		require.True(t, float64(least) <= age && age <= float64(most), "%v in %s", age, bins[cells[i][0]])
 		require.Equal(t, slices.Index([]string{"Female", "Male", ""}, task.Questions.Columns[2].Values[i]), cells[i][2])
 	}
-	out := testkit.Must(task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}}))
+	out := testkit.Must(task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}}, nil))
 	men := 0
 	for i, c := range task.Ranges.Cells(testkit.Must(task.Ranges.encoder.Encode(out.Questions))) {
 		require.Equal(t, []int{0, 31}, c[:2], i)
 		men += c[2]
 	}
 	require.InDelta(t, 0.75*drawnRows, men, 6*13.7) // 6 deviations
+	require.Equal(t, []int{32, 32, 0}, task.Ranges.Ordered())
+	given := func(rows int) (bins [][]int) {
+		for i := range rows {
+			bins = append(bins, []int{i % 32, i / 32 % 32, i % 3})
+		}
+		return bins
+	}
+	along := testkit.Must(task.Drawn(nil, given))
+	require.Equal(t, given(fewestDrawn), task.Ranges.Cells(testkit.Must(task.Ranges.encoder.Encode(along.Questions))))
 	require.InDeltaSlice(t, task.Private.X.Data, out.Ranges.rescale(out.Ranges.encoder, task.Private.X).Data, 1e-5)
 	require.NotEqual(t, task.Private.X.Data, out.Private.X.Data)
 	require.NoError(t, out.validate())

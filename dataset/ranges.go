@@ -215,6 +215,15 @@ func noTexts(column string) error {
 		"give texts that anybody may read as public rows, or leave the column out with --drop")
 }
 
+// Ordered returns the number of leading bins of each column that are intervals, in ascending order.
+func (r *Ranges) Ordered() []int {
+	n := make([]int, len(r.columns))
+	for j, d := range r.columns {
+		n[j] = max(0, len(d.edges)-1)
+	}
+	return n
+}
+
 // pick returns the declarations of a table's columns, in the order of the table. An undeclared column is an
 // error, because the encoding of such a column would depend on private rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {

@@ -70,7 +70,7 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 		}
 	}
 	if err == nil && declared != nil {
-		task, err = task.Drawn(nil)
+		task, err = task.Drawn(nil, nil)
 	}
 	if err != nil {
 		return Task{}, err

@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
-	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
@@ -177,7 +176,7 @@ func declaredTask(t *testing.T, units, rowsOfUnit int) dataset.Task {
 func TestDrawnPoolIsPaidFor(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
-	cfg.Task, cfg.Methods, cfg.Epsilons, cfg.Marginals = declaredTask(t, 1200, 3), []string{GNMax, ReverseKNN}, []float64{2, 4}, true
+	cfg.Task, cfg.Methods, cfg.Epsilons, cfg.Pool = declaredTask(t, 1200, 3), []string{GNMax, ReverseKNN}, []float64{2, 4}, PoolMarginals
 	cfg.Learner, cfg.Teachers = "forest", 40
 	r := testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, PoolMarginals, r.PoolOf)
@@ -209,7 +208,7 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 		paid, ok := row.Account.Events[0].(accountant.Repeated)
 		require.True(t, ok)
 		require.Equal(t, int64(3), paid.Count, "columns")
-		require.InDelta(t, marginals.PoolShare, row.Charged[0].Share, 0.02)
+		require.InDelta(t, 0.1, row.Charged[0].Share, 0.02)
 		require.Len(t, row.Charged, 2)
 	}
 	counts := testkit.Must(csv.NewReader(strings.NewReader(files["private/results/seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll())
@@ -226,6 +225,31 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 	require.Error(t, testkit.Err(Compare(t.Context(), cfg)))
 }
 
+// A pool along a tree is paid for by every method, too, as columns, edges and tables, and repeats itself.
+func TestDrawnTreeIsPaidFor(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config(t, dir)
+	cfg.Task, cfg.Methods, cfg.Epsilons, cfg.Pool = declaredTask(t, 1200, 3), []string{ReverseKNN, SampledKNN}, []float64{3}, PoolTree
+	r := testkit.Must(Compare(t.Context(), cfg))
+	require.Equal(t, PoolTree, r.PoolOf)
+	for _, row := range r.Rows {
+		name := FileName(row.Method, 3, false) + "-0"
+		require.Equal(t, 4, strings.Count(string(testkit.Must(os.ReadFile(filepath.Join(dir, "private/ledger", name+".jsonl")))), `"reserve"`), name)
+		require.FileExists(t, filepath.Join(dir, "private/results/seeded-tree-"+name+".csv"))
+		require.Greater(t, row.Accuracy, 0.7, row.Method)
+		require.Greater(t, *row.Epsilon, 0.99*row.TargetEpsilon)
+		require.LessOrEqual(t, *row.Epsilon, row.TargetEpsilon)
+		require.Equal(t, *row.Epsilon, recompute(t, row, cfg.Delta))
+		require.Len(t, row.Charged, 4)
+		require.InDelta(t, 0.1, row.Charged[0].Share+row.Charged[1].Share+row.Charged[2].Share, 0.04)
+	}
+	require.Equal(t, timeless(r), timeless(testkit.Must(Compare(t.Context(), cfg))))
+	o := testkit.Must(cfg.Outline(t.Context()))
+	require.Contains(t, o.Steps[0].What, "tree of 3 columns at epsilon 3, 10 % of each budget")
+	cfg.Pool = "some"
+	require.ErrorContains(t, cfg.Validate(), "no Pool")
+}
+
 // Questions from declared ranges alone cost nothing, and the plan says what marginals take.
 func TestDrawnPoolPlan(t *testing.T) {
 	cfg := config(t, t.TempDir())
@@ -234,7 +258,7 @@ func TestDrawnPoolPlan(t *testing.T) {
 	require.Equal(t, PoolNone, r.PoolOf)
 	require.Len(t, r.Rows[0].Charged, 1)
 	require.Greater(t, r.Rows[0].Accuracy, 0.8)
-	cfg.Marginals = true
+	cfg.Pool = PoolMarginals
 	o := testkit.Must(cfg.Outline(t.Context()))
 	require.Contains(t, o.Steps[0].What, "marginals of 3 columns at epsilon 2, 10 % of each budget")
 	cfg.Methods = []string{TrueLabels}

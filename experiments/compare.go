@@ -45,14 +45,14 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		r.EpsilonTargets = c.Epsilons
 	}
 	switch {
-	case c.Marginals:
-		r.PoolOf = PoolMarginals
+	case c.counted():
+		r.PoolOf = c.Pool
 	case c.Task.Questions != nil:
 		r.PoolOf = PoolNone
 	}
 	labels := c.wants(ensembleMethods()...) || c.wants(neighbourMethods()...)
 	var early *ahead
-	if labels && !c.Marginals {
+	if labels && !c.counted() {
 		var stop func()
 		early, stop = begin(ctx, c)
 		defer stop()

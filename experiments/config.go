@@ -85,9 +85,9 @@ type Config struct {
 	// may learn features from private rows, and charges for them.
 	Features string
 	Teachers int // default depends on the number of private units
-	// Marginals draws the pool from noisy marginals of the private rows. Every method that uses the pool is
-	// charged for the marginals. Task must have declared ranges.
-	Marginals bool
+	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
+	// method that uses the pool is charged for the counts. Task must have declared ranges.
+	Pool string
 	// Unit is the privacy unit of Task.Private.Units; default "record".
 	Unit string
 
@@ -118,10 +118,10 @@ type Config struct {
 // point is a comparison at one target.
 type point struct {
 	Config
-	epsilon   float64
-	answers   int                  // number of answers that a mechanism plans for
-	marginals *marginals.Marginals // source of the pool; may be nil
-	plans     *sync.Map            // plans of methods, each made once; see once
+	epsilon float64
+	answers int             // number of answers that a mechanism plans for
+	pool    *marginals.Pool // source of the pool; may be nil
+	plans   *sync.Map       // plans of methods, each made once; see once
 }
 
 // Progress is the state of a run.
@@ -188,8 +188,10 @@ func (c Config) complete() (Config, error) {
 		})
 	}
 	switch {
-	case c.Marginals && c.Task.Ranges == nil:
-		return c, errors.New("marginals need declared ranges of all columns")
+	case !slices.Contains([]string{"", PoolMarginals, PoolTree}, c.Pool):
+		return c, fmt.Errorf("there is no Pool %q", c.Pool)
+	case c.counted() && c.Task.Ranges == nil:
+		return c, errors.New("noisy counts need declared ranges of all columns")
 	case c.Task.Questions != nil && c.wants(TrueLabels):
 		return c, fmt.Errorf("method %s: nobody knows the labels of questions that are drawn", TrueLabels)
 	}

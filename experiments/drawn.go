@@ -4,24 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
 )
 
 // Sources of a pool without public rows.
 const (
 	PoolNone      = "none"      // declared ranges, all bins equally likely
-	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
+	PoolMarginals = "marginals" // noisy counts of each column of the private rows, charged
+	PoolTree      = "tree"      // noisy counts of columns and of pairs of columns, charged
 )
 
 // drawn holds the ledger of each method at one target. Each ledger is charged for the pool.
@@ -58,25 +58,33 @@ func (d *drawn) close() error {
 	return errors.Join(errs...)
 }
 
-// planMarginals returns the marginals for the pool of a target, or nil for any other pool.
-func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) {
-	if !c.Marginals {
+// counted reports whether the pool is drawn from noisy counts.
+func (c Config) counted() bool { return c.Pool != "" }
+
+// planPool returns the counts for the pool of a target, or nil for any other pool.
+func (c point) planPool(ctx context.Context) (*marginals.Pool, error) {
+	if !c.counted() {
 		return nil, nil
 	}
-	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	m, err := marginals.ForPool(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, target)
-	return m, wrapped(err)
+	p, err := marginals.ForPool(ctx, marginals.PoolConfig{Bins: c.Task.Ranges.Bins(), Ordered: c.Task.Ranges.Ordered(),
+		Relation: relation, Tree: c.Pool == PoolTree}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta})
+	return p, wrapped(err)
 }
 
-// outlinePool adds the marginals from which the pool is drawn, with their share of the budget.
+// outlinePool adds the counts from which the pool is drawn, with their share of the budget.
 func (c Config) outlinePool(points []point, add addStep, data float64) {
-	if !c.Marginals {
+	if !c.counted() {
 		return
 	}
+	columns := float64(len(c.Task.Ranges.Bins()))
 	for _, at := range points {
-		event, _ := describe(at.marginals.Event())
-		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s",
-			len(c.Task.Ranges.Bins()), at.epsilon, 100*marginals.PoolShare, event), c.Seeds, 0, data)
+		event, _ := describe(at.pool.Event())
+		seconds := 0.0
+		if c.Pool == PoolTree {
+			seconds = columns * columns / 2 * float64(c.Task.Private.Len()) * perCell
+		}
+		add(fmt.Sprintf("%s of %d columns at epsilon %v, %g %% of each budget: %s",
+			c.Pool, len(c.Task.Ranges.Bins()), at.epsilon, 100*marginals.PoolShare, event), c.Seeds, seconds, data)
 	}
 }
 
@@ -118,14 +126,14 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 }
 
 // openCharged opens the ledger of a method and charges the whole cost before anything is drawn: first the
-// marginals, then the method, whose cost depends on public numbers.
-func (c point) openCharged(ctx context.Context, method string, seed int, counts *release) (*paid, error) {
+// counts, then the method, whose cost depends on public numbers.
+func (c point) openCharged(ctx context.Context, method string, seed int, counts []run.Stage) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
 		return nil, err
 	}
-	all := []accountant.Event{c.marginals.Event(), e}
-	bound := fmt.Appendf(nil, "%s on marginals %v, %+v, epsilon %v", method, c.Task.Ranges.Bins(), all, c.epsilon)
+	all := []accountant.Event{c.pool.Event(), e}
+	bound := fmt.Appendf(nil, "%s on %s %v, %+v, epsilon %v", method, c.Pool, c.Task.Ranges.Bins(), all, c.epsilon)
 	return c.open(ctx, method, seed, bound, e, counts)
 }
 
@@ -145,42 +153,41 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases the marginals under the ledger of every method that uses the pool, and draws the pool.
-// Each ledger holds the cost of one method, so each ledger is charged for the same noise. If no method is
-// charged, no private row is read, and the pool is drawn from the declared ranges.
+// drawPool releases the counts under the ledger of every method that uses the pool, and draws the pool. Each
+// ledger holds the cost of one method, so each ledger is charged for the same noise. If no method is charged,
+// no private row is read, and the pool is drawn from the declared ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
 	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
-	var counts [][]int64
+	var counts *marginals.Counts
 	for _, method := range append(voteMethods(), neighbourMethods()...) {
 		if !c.wants(method) {
 			continue
 		}
-		var released [][]int64
-		draw := func(r *ledger.Reservation, key rng.Key, out io.Writer) (err error) {
-			if released, err = c.marginals.Release(r, key, cells); err != nil {
-				return err
-			}
-			return marginals.Write(out, released, c.Task.Ranges.Describe)
+		stages, released := c.pool.Stages(func() [][]int { return cells }, c.Task.Ranges.Describe)
+		for i := range stages {
+			stages[i].Key = func(rng.Key) rng.Key { return key }
 		}
-		book, err := c.openCharged(ctx, method, seed, &release{key, draw})
+		book, err := c.openCharged(ctx, method, seed, stages)
 		if err != nil {
 			return dataset.Task{}, err
 		}
 		paid.books.Store(method, book)
-		if _, err := book.Next(ctx); err != nil {
-			return dataset.Task{}, fmt.Errorf("experiments: %s: marginals: %w", method, err)
+		for range stages {
+			if _, err := book.Next(ctx); err != nil {
+				return dataset.Task{}, fmt.Errorf("experiments: %s: pool: %w", method, err)
+			}
 		}
 		if counts != nil && !reflect.DeepEqual(counts, released) {
-			return dataset.Task{}, fmt.Errorf("experiments: %s: marginals differ from those of the method before", method)
+			return dataset.Task{}, fmt.Errorf("experiments: %s: counts differ from those of the method before", method)
 		}
 		counts = released
 	}
 	if counts == nil {
 		return c.Task, nil
 	}
-	task, err := c.Task.Drawn(marginals.Weights(counts))
+	task, err := c.Task.Drawn(counts.Weights(), counts.Draw)
 	return task, wrapped(err)
 }
 

@@ -29,12 +29,12 @@ type paid struct {
 	labels release // set before they are released
 }
 
-// open opens the ledger of one method in one run and charges the labels. If counts are given, the marginals
-// of the pool are charged first. The run's name is a pseudorandom function of the data under the secret key,
+// open opens the ledger of one method in one run and charges the labels. If counts are given, the pool is
+// charged first. The run's name is a pseudorandom function of the data under the secret key,
 // and reveals nothing about the data. It also covers bound, which holds all other inputs of the answers. So a
 // repeated run is not charged again, and a run with other answers is refused. A repeated run releases the
 // same labels again and trains the student on them.
-func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts *release) (*paid, error) {
+func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
@@ -42,25 +42,28 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	}
 	var plan run.Plan
 	var stages []run.Stage
-	stage := func(what string, e accountant.Event, r *release) {
-		name := what + "-" + c.file(method, seed) + ".csv"
+	add := func(events []accountant.Event, stage run.Stage) {
+		name := stage.Name + "-" + c.file(method, seed) + ".csv"
 		if !c.Key.Releasable() { // the name marks it
 			name = "seeded-" + name
 		}
 		path, mode, wrong := results.Folder(c.Dir).Place(c.releasable(), name)
 		err = cmp.Or(err, wrong)
-		plan.Events = append(plan.Events, []accountant.Event{e})
-		stages = append(stages, run.Stage{
-			Name: what, Out: path, Mode: mode, Redraw: true,
-			Key:  func(rng.Key) rng.Key { return r.key },
-			Draw: func(of []*ledger.Reservation, key rng.Key, out io.Writer) error { return r.draw(of[0], key, out) },
-		})
+		stage.Out, stage.Mode, stage.Redraw = path, mode, true
+		plan.Events, stages = append(plan.Events, events), append(stages, stage)
 	}
 	p := &paid{}
-	if counts != nil {
-		stage("marginals", c.marginals.Event(), counts)
+	for i, stage := range counts {
+		add(c.pool.Events()[i], stage)
 	}
-	if stage("labels", e, &p.labels); err != nil {
+	add([]accountant.Event{e}, run.Stage{
+		Name: "labels",
+		Key:  func(rng.Key) rng.Key { return p.labels.key },
+		Draw: func(of []*ledger.Reservation, key rng.Key, out io.Writer) error {
+			return p.labels.draw(of[0], key, out)
+		},
+	})
+	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	p.Session, err = run.Run{
@@ -158,10 +161,10 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 
 // withPool returns the event composed with the cost of making the pool, which is charged first.
 func (c point) withPool(e accountant.Event) accountant.Event {
-	if c.marginals == nil || e == nil {
+	if c.pool == nil || e == nil {
 		return e
 	}
-	return accountant.Composed{Events: append([]accountant.Event{c.marginals.Event()}, partsOf(e)...)}
+	return accountant.Composed{Events: append(partsOf(c.pool.Event()), partsOf(e)...)}
 }
 
 func partsOf(e accountant.Event) []accountant.Event {

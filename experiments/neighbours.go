@@ -23,8 +23,8 @@ func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, e
 	return once(c.plans, method, func() (nearby.Plan, error) {
 		task := nearby.Task{Units: c.units, Classes: len(c.Task.Classes), Askable: c.askable(), Images: c.Task.Image.Rows > 0,
 			Target: accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}}
-		if c.marginals != nil {
-			task.Before = c.marginals.Event()
+		if c.pool != nil {
+			task.Before = c.pool.Event()
 		}
 		plan := nearby.Nearest
 		if method == SampledKNN {

@@ -42,6 +42,7 @@ const (
 	perHashed      = 1.5e-9        // s per number of a training set, for its fingerprint
 	perSplit       = 6e-9          // s per row, column tried and level of a tree
 	perLeaf        = 12e-9         // s per row and level of a tree that predicts
+	perCell        = 3e-9          // s per row and pair of columns that is counted
 	treesOfForest  = 100
 	perStudent     = 3.0  // s, on images; a third of this on other rows
 	perOffered     = 3e-9 // s per pair of a row and a question
@@ -102,7 +103,7 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 			each = treesOfForest * (share*math.Sqrt(columns)*depth*perSplit + (asked+test)*depth*perLeaf)
 		}
 		ensembles := c.Seeds
-		if c.Marginals { // columns are scaled by the marginals of each target
+		if c.counted() { // columns are scaled by the marginals of each target
 			ensembles *= len(points)
 		}
 		what := fmt.Sprintf("%d teachers, %s, and their votes on %.0f rows", c.teachers(), c.Learner, asked+test)

@@ -142,7 +142,7 @@ func (c Config) points(ctx context.Context) ([]point, error) {
 			return nil, err
 		}
 		at := point{Config: c, epsilon: e, answers: answers, plans: &sync.Map{}}
-		if at.marginals, err = at.planMarginals(ctx); err != nil {
+		if at.pool, err = at.planPool(ctx); err != nil {
 			return nil, err
 		}
 		points = append(points, at)

@@ -20,8 +20,8 @@ type Result struct {
 	Split      string `json:"split"`
 	Private    int    `json:"private"` // number of units
 	Pool       int    `json:"pool"`
-	// PoolOf is [PoolNone] or [PoolMarginals] if there were no public rows. True labels of such a pool do not
-	// exist.
+	// PoolOf is [PoolNone], [PoolMarginals] or [PoolTree] if there were no public rows. True labels of
+	// such a pool do not exist.
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	Classes int    `json:"classes"`

@@ -236,7 +236,8 @@ func killedCommands(t *testing.T) []releasing {
 		row("teachers", "train --shard 1/2"+train, "none", "v#.npy.parts/*.part"),
 		row("publish", publish(publishing, "public.csv"), book, labels),
 		row("publish dpsgd", publish(publishingModel, "public.csv"), book, results+"labels.csv "+results+"student.model"),
-		row("publish marginals", publish(publishingDrawn, "ranges.csv"), book, labels+" "+results+"marginals.csv "+results+"pool.csv"))
+		row("publish marginals", publish(publishingDrawn, "ranges.csv"), book, labels+" "+results+"marginals.csv "+results+"pool.csv"),
+		row("publish tree", publish(publishingTree, "ranges.csv"), book, labels+" "+results+"marginals.csv "+results+"tree.csv "+results+"table.csv"))
 }
 
 // TestKilledReleases kills processes of every command, at moments of chance. The same command goes

@@ -37,6 +37,7 @@ func onPairs() []leaving {
 		{name: "publish ranges", steps: lines("publish private.csv --pool none --ranges ranges.csv --epsilon 9" + teachers), charged: []string{labels}, slow: true},
 		{name: "publish marginals", steps: lines("publish private.csv --pool marginals --ranges ranges.csv --epsilon 9" + teachers), charged: []string{labels, "out/public/marginals.csv"}},
 		{name: "publish marginals, mostly of one bin", steps: lines("publish private.csv --pool marginals --ranges wide.csv --epsilon 9" + teachers), charged: []string{labels, "out/public/marginals.csv"}},
+		{name: "publish tree", steps: lines("publish private.csv --pool tree --ranges ranges.csv --size 150 --epsilon 9 --out out" + reading), charged: []string{labels, "out/public/marginals.csv", "out/public/tree.csv"}},
 		{name: "publish nearest", steps: lines("publish private.csv --public public.csv --method nearest --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
 		{name: "publish sample", steps: lines("publish private.csv --public public.csv --method sample --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
 		{name: "publish dpsgd", steps: lines("publish private.csv --public public.csv --method dpsgd --size 150 --rows-per-unit 4 --epsilon 8 --out out" + reading)},
@@ -86,6 +87,7 @@ func onTables() []leaving {
 		}
 	}
 	add("compare, marginals", "compare --teachers 12 --methods pate/gnmax,pknn/reverse --pool marginals --ranges ranges.csv"+own)
+	add("compare, tree", "compare --methods pknn/reverse --pool tree --ranges ranges.csv"+own)
 	add("compare, ranges", "compare --teachers 12 --methods pate/gnmax --pool none --ranges ranges.csv"+own)
 	add("compare, other labels left out", "compare --methods dpsgd/linear"+own+" --class-names a,b --other-labels drop")
 	slices.SortFunc(rows, func(a, b leaving) int { return strings.Compare(a.name, b.name) })

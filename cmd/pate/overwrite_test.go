@@ -37,6 +37,7 @@ func writers() map[string][]string {
 			"publish private.csv --public public.csv --teachers 24 --learner softmax --min-accuracy 0.6 --epsilon 60 --out out" + reading,
 			"publish private.csv --public public.csv --method dpsgd --size 150 --rows-per-unit 4 --epsilon 8 --out out" + reading,
 			"publish private.csv --public public.csv --method nearest --size 150 --epsilon 8 --out out" + reading,
+			"publish private.csv --pool tree --ranges ranges.csv --size 150 --epsilon 8 --out out" + reading,
 			"publish private.csv --pool marginals --ranges ranges.csv --teachers 24 --learner softmax --min-accuracy 0.6 --epsilon 20 --out out" + reading,
 		},
 		"dpsgd": {

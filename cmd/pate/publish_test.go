@@ -78,6 +78,12 @@ func publishingDrawn(private, ranges, out string, more ...string) []string {
 		"--teachers", "24", "--learner", "softmax", "--min-accuracy", "0.6", "--epsilon", "20", "--out", out}, more)
 }
 
+// publishingTree is the same with rows along a tree, by votes at the nearest of them.
+func publishingTree(private, ranges, out string, more ...string) []string {
+	return slices.Concat([]string{"publish", private, "--pool", "tree", "--ranges", ranges, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
+		"--size", "150", "--epsilon", "8", "--out", out}, more)
+}
+
 // publishedBy runs the command on a table and returns all that it shows, and the released
 // labels as they are.
 func publishedBy(t *testing.T, command func(private, public, out string, more ...string) []string, table []byte) (shown map[string]string, labels string) {
@@ -208,6 +214,34 @@ func TestPublishDrawsThePoolFromCountsAlone(t *testing.T) {
 	}
 }
 
+// Without public rows, along a tree: one more unit, whatever its rows are, moves no number of rows and no
+// number that is released but those that are charged and what follows from them.
+func TestPublishDrawsAlongATree(t *testing.T) {
+	t.Parallel()
+	lines := func(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
+	want, _ := publishedBy(t, publishingTree, people(false))
+	path := func(name string) string { return filepath.Join("out", name) }
+	require.Regexp(t, `"epsilon": (7\.99|8)`, want["stdout"])
+	require.Regexp(t, `"pairs": \[`, want["stdout"])
+	require.Equal(t, 4, strings.Count(strings.Join(lines(want[path("ledger.jsonl")])[1:5], ""), `"reserve"`), "all before the first is drawn")
+	require.Equal(t, "length,width,colour,kind", lines(want[path("table.csv")])[0])
+	require.Contains(t, want[path("report.html")], "not good for any other question")
+	mask := func(text string) string {
+		text = regexp.MustCompile(`(?s)"pairs":.*?\],\s+"units"|"kind":.*?"ledger_entry"|(?m:^paired: .*$)`).ReplaceAllString(text, "")
+		return hexadecimal.ReplaceAllString(text, "#")
+	}
+	for _, name := range []string{"400 rows", "huge", "new class"} {
+		got, _ := publishedBy(t, publishingTree, people(false, units("someone")[name]...))
+		require.Len(t, got, len(want), name)
+		for _, file := range []string{"pool.csv", "queries.csv", "labels.csv", "table.csv", "marginals.csv"} {
+			require.Len(t, lines(got[path(file)]), len(lines(want[path(file)])), "%s: %s", name, file)
+		}
+		for _, file := range []string{"stdout", "stderr", path("ledger.jsonl")} {
+			require.Equal(t, mask(want[file]), mask(got[file]), "%s: %s", name, file)
+		}
+	}
+}
+
 // One more unit moves one noisy count at each of its questions by one, whatever its rows are, under the same
 // noise. Nothing else moves that is not a function of these counts.
 func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
@@ -296,7 +330,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // the run, and after --destroy-private the same command finds all complete: it trains nothing, makes no secret and puts
 // back what is missing of the public half.
 func TestAReleaseWithoutItsPrivateHalfIsNotRepeated(t *testing.T) {
-	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish dpsgd", "dpsgd", "tune", "compare", "compare neighbours"} {
+	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish tree", "publish dpsgd", "dpsgd", "tune", "compare", "compare neighbours"} {
 		t.Run(name, func(t *testing.T) {
 			args, out := published(t, name)
 			public, private := filepath.Join(out, "public"), filepath.Join(out, "private")
@@ -371,7 +405,7 @@ func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
 
 // An older copy of the private half, from before the release, releases nothing again.
 func TestAnOlderPrivateHalfReleasesNothing(t *testing.T) {
-	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish dpsgd"} {
+	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish tree", "publish dpsgd"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
 			all := places(t, folderCommands(t, t.TempDir())[name])
@@ -423,6 +457,7 @@ func folderCommands(t *testing.T, dir string) map[string][]string {
 		"publish":            publishing(in("private.csv"), in("public.csv"), in("out")),
 		"publish nearest":    publishingNear(in("private.csv"), in("public.csv"), in("out")),
 		"publish marginals":  publishingDrawn(in("private.csv"), in("ranges.csv"), in("out")),
+		"publish tree":       publishingTree(in("private.csv"), in("ranges.csv"), in("out")),
 		"publish dpsgd":      publishingModel(in("private.csv"), in("public.csv"), in("out")),
 		"dpsgd":              slices.Concat([]string{"dpsgd", "--epsilon", "2", "--steps", "12", "--batch", "32"}, table),
 		"tune":               slices.Concat([]string{"tune", "--epsilon", "2", "--steps", "3", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5"}, table),
@@ -459,7 +494,7 @@ func TestWhatMayBePublishedLiesInOneFolder(t *testing.T) {
 					require.Len(t, halves, 2, "%v", halves)
 					require.Contains(t, lines[len(lines)-2], filepath.Join(out, "public")+": may be published")
 					published := publicFiles(t, filepath.Join(out, "public"), dir)
-					require.Contains(t, published, map[string]string{"publish": "statement.html", "publish nearest": "labelled.csv", "publish marginals": "marginals.csv", "publish dpsgd": "student.model",
+					require.Contains(t, published, map[string]string{"publish": "statement.html", "publish nearest": "labelled.csv", "publish marginals": "marginals.csv", "publish tree": "table.csv", "publish dpsgd": "student.model",
 						"dpsgd": "results.json", "tune": "models/tuned.model",
 						"compare": "labels-pate-gnmax-0.csv", "compare neighbours": "report.html"}[name])
 				}

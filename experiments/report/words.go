@@ -104,14 +104,20 @@ func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
 		return "No row is public: questions are points of the declared ranges, and cost nothing.\n"
-	case experiments.PoolMarginals:
-		words := "No row is public: questions are drawn from noisy marginals of the private rows,\nwhich every " +
-			"method that asks pays for in its own budget:\n"
+	case experiments.PoolMarginals, experiments.PoolTree:
+		words, parts := "No row is public: questions are drawn from noisy marginals of the private rows,\nwhich every "+
+			"method that asks pays for in its own budget:\n", 1
+		if r.PoolOf == experiments.PoolTree {
+			words, parts = "No row is public: questions are drawn along a tree of noisy pairs of columns,\nwhich every "+
+				"method that asks pays for in its own budget:\n", 3
+		}
 		for _, row := range r.Rows {
-			if len(row.Charged) > 1 && row.Asked > 0 {
-				first := row.Charged[0]
-				words += fmt.Sprintf("%s at ε %s: %.0f %% on %d × %s.\n",
-					row.Method, number.Exact(target(r, row)), 100*first.Share, first.Count, first.Event)
+			if len(row.Charged) > parts && row.Asked > 0 {
+				words += fmt.Sprintf("%s at ε %s:", row.Method, number.Exact(target(r, row)))
+				for i, part := range row.Charged[:parts] {
+					words += fmt.Sprintf("%s %.0f %% on %d × %s", strings.Repeat(",", min(i, 1)), 100*part.Share, part.Count, part.Event)
+				}
+				words += ".\n"
 			}
 		}
 		return words

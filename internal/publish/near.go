@@ -2,6 +2,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -25,15 +26,28 @@ type near struct {
 	*job
 	*public
 	private dataset.Set
+	hash    [32]byte    // of the private rows as they were read first
 	plan    nearby.Plan // plan of a new run
 }
 
 func (n *near) look(ctx context.Context) (data [32]byte, err error) {
-	if n.public, err = n.job.public(); err != nil {
+	if n.Pool != PoolRows {
+		var schema *dataset.Schema
+		schema, err = n.declared()
+		n.public = &public{Schema: schema}
+	} else {
+		n.public, err = n.job.public()
+	}
+	if err != nil {
 		return data, err
 	}
 	if n.private, err = n.ReadPrivate(n.Private); err != nil {
 		return data, err
+	}
+	if n.hash = n.private.Hash(); n.drawn != nil {
+		if err := n.count(ctx, n.private); err != nil {
+			return data, err
+		}
 	}
 	n.Say(fmt.Sprintf("units: %d, as declared", n.Size))
 	if !n.begun {
@@ -41,7 +55,7 @@ func (n *near) look(ctx context.Context) (data [32]byte, err error) {
 			return data, err
 		}
 	}
-	return n.private.Hash(), nil
+	return n.hash, nil
 }
 
 // planned plans the labels from public numbers. It checks that the labels fit the budget.
@@ -50,7 +64,11 @@ func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
 	if n.Method == Sample {
 		plan = nearby.Sampled
 	}
-	p, err := plan(ctx, nearby.Task{Units: n.Size, Classes: len(n.Classes), Askable: min(n.pool.Len(), student.MaxSpread),
+	askable := mostDrawn
+	if n.drawn == nil {
+		askable = min(n.pool.Len(), student.MaxSpread)
+	}
+	p, err := plan(ctx, nearby.Task{Units: n.Size, Classes: len(n.Classes), Askable: askable, Before: n.drawn.event(),
 		Images: n.Image.Rows > 0, Target: accountant.Target{Epsilon: n.Epsilon, Delta: n.Delta}})
 	if err != nil {
 		return p, err
@@ -58,21 +76,24 @@ func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
 	if p.Futile() {
 		return p, &fault.Error{What: fmt.Sprintf("%d units are too few for labels of %d classes at this budget", n.Size, len(n.Classes)),
 			Why: fmt.Sprintf("noise would hide the votes, or votes would come from afar (%s, noise %.3g); nothing was charged", p.Note(), p.Sigma),
-			Fix: "raise --epsilon, or choose --method dpsgd"}
+			Fix: n.otherwise()}
 	}
 	event, err := p.Event()
 	if err != nil {
 		return p, err
 	}
-	trial, err := ledger.New(n.ledger().New)
-	if err != nil {
-		return p, fmt.Errorf("run: %w", err)
-	}
-	defer trial.Close()
-	return p, trial.Try(event)
+	return p, n.try(event)
 }
 
-func (n *near) release(ctx context.Context) (*Report, error) {
+// otherwise suggests what to do if the plan is futile. DP-SGD needs public rows.
+func (n *near) otherwise() string {
+	if n.drawn != nil {
+		return "raise --epsilon"
+	}
+	return "raise --epsilon, or choose --method dpsgd"
+}
+
+func (n *near) release(ctx context.Context) (r *Report, err error) {
 	plan, err := kept(n.dir.Private("plan.json"), func() (nearby.Plan, error) {
 		if n.plan.Questions > 0 {
 			return n.plan, nil
@@ -83,52 +104,75 @@ func (n *near) release(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	n.Say(fmt.Sprintf("plan: %d questions, %s, noise %.3g on every count of votes", plan.Questions, plan.Note(), plan.Sigma))
-	rows, err := n.questionsOf(ctx, n.public, plan.Questions)
-	if err != nil {
-		return nil, err
-	}
-	if err := n.label(ctx, plan, rows); err != nil {
-		return nil, err
-	}
-	r := &Report{Schema: schemaPublish, Method: n.Method, Public: n.pool.Len(), Units: n.Size, Classes: n.Classes, Unit: n.Unit,
-		Asked: len(rows), Released: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
-	provenance, err := n.student(ctx, n.public, rows, r)
-	if err != nil {
-		return nil, err
-	}
-	r.Epsilon, r.Delta = provenance.Epsilon, provenance.Delta
-	if err := n.statement(labelsFile); err != nil {
-		return nil, err
-	}
-	return r, n.report(r, labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile)
-}
-
-// label charges the plan and releases the labels. Key, private rows, plan and queries identify the run.
-func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int) error {
-	n.Progress("labels", 0, 1)
-	defer n.Progress("labels", 1, 1)
 	event, err := plan.Event()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	file, hash, pool := n.ledger(), n.private.Hash(), n.pool.Hash()
-	if file.New.Run, err = run.ID(n.key, "publish", hash[:], fmt.Sprintf("%+v, rows %v of %x", plan, rows, pool)); err != nil {
-		return err
+	var rows []int
+	stage := n.labels(ctx, plan, &rows)
+	if n.drawn != nil {
+		defer func() { err = errors.Join(err, n.drawn.close()) }()
+		if err := n.draw(ctx, drawnFor(plan.Questions), plan, event, stage); err != nil {
+			return nil, err
+		}
+		if err := n.readDrawn(); err != nil {
+			return nil, err
+		}
 	}
-	stage := run.Stage{
-		Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },
+	if rows, err = n.questionsOf(ctx, n.public, plan.Questions); err != nil {
+		return nil, err
+	}
+	if err := n.label(ctx, plan, rows, event, stage); err != nil {
+		return nil, err
+	}
+	r = &Report{Schema: schemaPublish, Method: n.Method, Public: n.pool.Len(), Units: n.Size, Classes: n.Classes, Unit: n.Unit,
+		Asked: len(rows), Released: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
+	provenance, err := n.results(ctx, n.public, rows, r)
+	r.Epsilon, r.Delta = provenance.Epsilon, provenance.Delta
+	return r, err
+}
+
+// readDrawn reads the drawn pool, whose rows give the scales of columns, and reads the private rows again.
+func (n *near) readDrawn() error {
+	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: n.made(poolFile)}, n.declaredReading())
+	if err == nil {
+		n.public = &public{schema, pool}
+		n.private, err = n.ReadPrivate(n.Private)
+	}
+	return err
+}
+
+// labels returns the stage that releases labels of rows, which are set before the stage is drawn.
+func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.Stage {
+	return run.Stage{
+		Name: "labels", Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },
 		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			asked, private, err := published.Space(ctx, n.Schema, n.pool, n.private)
 			if err != nil {
 				return err
 			}
 			released, err := plan.Release(ctx, r[0], key, neighbours.Rows{X: private, Y: n.private.Y, Units: n.private.Units,
-				Classes: len(n.Classes)}, dense.Pick(asked, rows))
+				Classes: len(n.Classes)}, dense.Pick(asked, *rows))
 			if err != nil {
 				return err
 			}
 			return n.labelsTable(released).Write(out, table.CSV)
 		},
+	}
+}
+
+// label charges the plan, unless the pool is charged together with the plan, and releases the labels. Key,
+// private rows, plan and queries identify the run.
+func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int, event accountant.Event, stage run.Stage) (err error) {
+	n.Progress("labels", 0, 1)
+	defer n.Progress("labels", 1, 1)
+	if n.drawn.counted() {
+		_, err := n.drawn.session.Next(ctx)
+		return err
+	}
+	file, pool := n.ledger(), n.pool.Hash()
+	if file.New.Run, err = run.ID(n.key, "publish", n.hash[:], fmt.Sprintf("%+v, rows %v of %x", plan, rows, pool)); err != nil {
+		return err
 	}
 	return run.Run{File: file, Units: n.Units(), Key: n.key, Stages: []run.Stage{stage},
 		Plan: func(context.Context, *run.Before) (run.Plan, error) {

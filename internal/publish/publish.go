@@ -51,7 +51,8 @@ const (
 const (
 	PoolRows      = "rows"      // public rows
 	PoolNone      = "none"      // rows drawn from declared ranges
-	PoolMarginals = "marginals" // rows drawn from noisy counts, which are charged
+	PoolMarginals = "marginals" // rows drawn from noisy counts of each column, which are charged
+	PoolTree      = "tree"      // rows drawn along a tree of pairs of columns, whose noisy counts are charged
 )
 
 // DefaultAccuracy is the default of Config.MinAccuracy.
@@ -94,14 +95,17 @@ type Config struct {
 	Spare func(dataset.Task) (restore func())
 }
 
-// Implied returns the method. It is PATE if Method is [Auto] and a setting applies only to teachers.
+// Implied returns the method. It is PATE if Method is [Auto] and a setting applies only to teachers, and
+// Nearest for a drawn pool.
 func (s Settings) Implied() string {
-	drawn := cmp.Or(s.Pool, PoolRows) != PoolRows
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method
 	}
-	if drawn || s.Teachers != 0 || s.Learner != "" || s.TeacherAccuracy != 0 || s.MinAccuracy != 0 {
+	if s.Teachers != 0 || s.Learner != "" || s.TeacherAccuracy != 0 || s.MinAccuracy != 0 {
 		return PATE
+	}
+	if cmp.Or(s.Pool, PoolRows) != PoolRows {
+		return Nearest
 	}
 	return Auto
 }
@@ -119,12 +123,14 @@ func (c Config) complete() (Config, error) {
 	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1) || !(c.Delta > 0 && c.Delta < 1):
 		wrong = fmt.Sprintf("Epsilon %v and Delta %v: want a finite number above 0, and one below 1", c.Epsilon, c.Delta)
 	case !slices.Contains([]string{Auto, Nearest, Sample, DPSGD, PATE}, c.Method) ||
-		!slices.Contains([]string{PoolRows, PoolNone, PoolMarginals}, c.Pool):
+		!slices.Contains([]string{PoolRows, PoolNone, PoolMarginals, PoolTree}, c.Pool):
 		wrong = fmt.Sprintf("there is no Method %q with Pool %q", c.Method, c.Pool)
 	case drawn != (c.Ranges != "") || drawn == (c.Public.Path != ""):
 		wrong = "Public is for a pool of rows, and Ranges for the other pools"
-	case c.Method != PATE && (drawn || c.Size < 2):
-		wrong = "Method " + c.Method + " needs Public, and Size, a public approximate number of units; Method pate does not"
+	case drawn && (c.Method == DPSGD || c.Method == Auto):
+		wrong = "Method " + c.Method + " needs Public"
+	case c.Method != PATE && c.Size < 2:
+		wrong = "Method " + c.Method + " needs Size, a public approximate number of units; Method pate does not"
 	case !(c.TeacherAccuracy >= 0 && c.TeacherAccuracy < 1) || !(c.MinAccuracy > 0 && c.MinAccuracy < 1):
 		wrong = "TeacherAccuracy and MinAccuracy must lie between 0 and 1"
 	}
@@ -156,6 +162,7 @@ type job struct {
 	dir   results.Folder
 	begun bool    // the run exists already
 	read  *public // nil until public is called
+	drawn *drawn  // nil if public rows are given
 	key   rng.Key
 }
 
@@ -192,6 +199,8 @@ const (
 	ledgerFile    = "ledger.jsonl"
 	poolFile      = "pool.csv"
 	marginalsFile = "marginals.csv"
+	treeFile      = "tree.csv"
+	tableFile     = "table.csv"
 )
 
 // method is a way to learn from private rows.

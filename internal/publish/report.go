@@ -33,7 +33,8 @@ type Report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
 	Public     int                 `json:"public"`          // number of public rows
-	Pool       string              `json:"pool,omitempty"`  // source of a drawn pool, none or marginals
+	Pool       string              `json:"pool,omitempty"`  // source of a drawn pool: none, marginals or tree
+	Pairs      [][2]string         `json:"pairs,omitempty"` // columns that are paired, for a tree
 	Units      int                 `json:"units,omitempty"` // declared number of units, if units vote
 	Teachers   int                 `json:"teachers,omitempty"`
 	Reason     string              `json:"teachers_reason,omitempty"`
@@ -101,7 +102,30 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (p
 		j.Warn(doubt)
 	}
 	r.Student, r.Entry, r.Held = m.Card.String(), paid.Entry, &m.HeldBack
-	return paid, m.Save(j.made(studentFile), 0o600)
+	if err := m.Save(j.made(studentFile), 0o600); err != nil || j.Pool != PoolTree {
+		return paid, err
+	}
+	return paid, j.table(ctx, m, of.Schema)
+}
+
+// results writes the student, the statement and the page of a run with labels, and returns the cost.
+func (j *job) results(ctx context.Context, of *public, rows []int, r *Report) (published.Provenance, error) {
+	paid, files := j.poolFiles()
+	if j.drawn != nil {
+		r.Pool, r.Pairs = j.Pool, j.drawn.pairs()
+	}
+	cost, err := j.student(ctx, of, rows, r)
+	if err == nil {
+		err = j.statement(append([]string{labelsFile}, paid...)...)
+	}
+	if err != nil {
+		return cost, err
+	}
+	files = append([]string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile}, files...)
+	if j.Pool == PoolTree {
+		files = append(files, tableFile)
+	}
+	return cost, j.report(r, files...)
 }
 
 // statement writes the privacy statement of released files and a copy of the ledger.
@@ -140,7 +164,7 @@ var page string
 func (j *job) report(r *Report, files ...string) error {
 	for _, name := range files {
 		text, err := os.ReadFile(j.made(name))
-		if errors.Is(err, fs.ErrNotExist) && name == studentFile { // every query was declined
+		if errors.Is(err, fs.ErrNotExist) && (name == studentFile || name == tableFile) { // every query was declined
 			continue
 		}
 		if err != nil {
@@ -164,7 +188,7 @@ func (j *job) report(r *Report, files ...string) error {
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
-	if v.pool.counted() {
+	if v.drawn.counted() {
 		released, rows, err = v.labelCounted(ctx, t)
 	} else {
 		released, rows, err = v.labelPlanned(ctx, t)
@@ -198,15 +222,15 @@ func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// labelCounted carries out the second stage of a run. The first stage drew the pool from noisy counts.
+// labelCounted carries out the last stage of a run. The first stages released the counts of the pool.
 func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
-	c := &v.pool.labels
+	c := &v.labels
 	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
 		return released, nil, err
 	}
-	done, err := v.pool.session.Next(ctx)
+	done, err := v.drawn.session.Next(ctx)
 	if err == nil {
-		released, err = v.pool.result(v.pool.session, done)
+		released, err = v.result(v.drawn.session, done)
 	}
 	return released, rows, err
 }

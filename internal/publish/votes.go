@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
@@ -28,7 +25,8 @@ type voting struct {
 	*job
 	teachers training.Job
 	public   plan.Public
-	pool     *drawn // nil if public rows are given
+	labels   label.Config // of a pool that is drawn from counts, without votes until the pool is drawn
+	result   func(*run.Session, run.Done) (label.Result, error)
 }
 
 func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
@@ -44,7 +42,9 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 		schema, pool, err = dataset.ReadPublic(v.Public, v.Reading)
 		v.public.Queries = pool.Len()
 	} else {
-		schema, err = v.declared()
+		if schema, err = v.declared(); err == nil {
+			v.public.Queries, v.teachers.Reading, v.teachers.Public.Path = mostDrawn, v.declaredReading(), v.made(poolFile)
+		}
 	}
 	if err != nil {
 		return data, err
@@ -54,8 +54,8 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	if err != nil {
 		return data, err
 	}
-	if v.Pool == PoolMarginals {
-		if err := v.pool.count(ctx, v.job, private); err != nil {
+	if v.drawn != nil {
+		if err := v.count(ctx, private); err != nil {
 			return data, err
 		}
 	}
@@ -74,8 +74,8 @@ func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 		return a, fmt.Errorf("run: %w", err)
 	}
 	defer trial.Close()
-	if v.pool.counted() {
-		if _, err := trial.Reserve(v.pool.marginals.Event()); err != nil {
+	if e := v.drawn.event(); e != nil {
+		if _, err := trial.Reserve(e); err != nil {
 			return a, err
 		}
 	}
@@ -118,16 +118,11 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	if v.Seed != nil {
 		v.teachers.Key = rng.SeedKey(*v.Seed)
 	}
-	paid, files := []string{labelsFile}, []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile}
-	if v.pool != nil {
-		if err := v.drawPool(ctx); err != nil {
+	if v.drawn != nil {
+		defer func() { err = errors.Join(err, v.drawn.close()) }()
+		if err := v.draw(ctx); err != nil {
 			return nil, err
 		}
-		files = append(files, poolFile)
-	}
-	if v.pool.counted() {
-		defer func() { err = errors.Join(err, v.pool.session.Close()) }()
-		paid, files = append(paid, marginalsFile), append(files, marginalsFile)
 	}
 	trained, err := training.Run(ctx, v.teachers)
 	if err != nil {
@@ -141,122 +136,27 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 		Reason: trained.Reason, Learner: trained.Learner,
 		Classes: trained.Classes, Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism,
 		Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
-	if v.pool != nil {
-		r.Pool = v.Pool
-	}
-	if _, err := v.student(ctx, &public{trained.Public, trained.Pool}, rows, r); err != nil {
-		return nil, err
-	}
-	if err := v.statement(paid...); err != nil {
-		return nil, err
-	}
-	return r, v.report(r, files...)
+	_, err = v.results(ctx, &public{trained.Public, trained.Pool}, rows, r)
+	return r, err
 }
 
-// The size of a drawn pool is a number of rows for each planned query, within bounds. More rows make a
-// student slower and hardly better.
-const (
-	drawnForQuery = 4
-	fewestDrawn   = 500
-	mostDrawn     = 3000
-)
-
-// drawn is a pool that is drawn from declared columns.
-type drawn struct {
-	ranges *dataset.Ranges
-	rows   int
-	// These fields are for marginals, whose release and the labels are two stages of one run.
-	private   dataset.Set
-	marginals *marginals.Marginals
-	counts    [][]int64    // noisy counts
-	labels    label.Config // without votes until the second stage
-	session   *run.Session
-	result    func(*run.Session, run.Done) (label.Result, error)
-}
-
-// counted reports whether the pool is drawn from noisy counts, which are charged together with the labels.
-func (d *drawn) counted() bool { return d != nil && d.marginals != nil }
-
-// declared makes the pool of a run without public rows, and returns the schema of the rows.
-func (v *voting) declared() (*dataset.Schema, error) {
-	ranges, err := dataset.ReadRanges(v.Ranges)
-	if err != nil {
-		return nil, err
+// draw draws the pool and, if the pool is drawn from counts, charges counts and labels.
+func (v *voting) draw(ctx context.Context) (err error) {
+	if !v.drawn.counted() {
+		return v.job.draw(ctx, mostDrawn, nil, nil, run.Stage{})
 	}
-	v.pool, v.public.Queries = &drawn{ranges: ranges, rows: mostDrawn}, mostDrawn
-	v.teachers.Reading.Ranges, v.teachers.Public.Path = ranges, v.made(poolFile)
-	return ranges.Schema(v.teachers.Reading)
-}
-
-func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
-	d.private = private
-	d.marginals, err = marginals.ForPool(ctx,
-		marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove},
-		accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
-	return err
-}
-
-// drawPool writes the pool. If the pool is drawn from counts, the ledger stays open for the labels.
-func (v *voting) drawPool(ctx context.Context) error {
-	d := v.pool
-	if d.counted() {
-		if err := v.countColumns(ctx); err != nil {
-			return err
-		}
-	}
-	weights := marginals.Weights(d.counts)
-	err := v.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
-	if err != nil && d.counted() {
-		err = errors.Join(err, d.session.Close())
-	}
-	return err
-}
-
-// countColumns charges marginals and labels in one batch and releases the marginals. The key, the private
-// rows and all choices identify the run.
-func (v *voting) countColumns(ctx context.Context) (err error) {
-	d, file := v.pool, v.ledger()
-	d.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
-	if d.labels.Setting, err = v.keptPlan(ctx); err != nil {
+	file := v.ledger()
+	v.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
+	if v.labels.Setting, err = v.keptPlan(ctx); err != nil {
 		return err
 	}
-	queries := d.labels.Setting.Queries
-	d.rows = max(fewestDrawn, min(drawnForQuery*queries, mostDrawn))
-	labels, err := label.Event(d.labels.Setting)
+	event, err := label.Event(v.labels.Setting)
 	if err != nil {
 		return err
 	}
-	events := [][]accountant.Event{{d.marginals.Event()}, {labels}}
-	hash := d.private.Hash()
-	if file.New.Run, err = run.ID(v.key, "publish", hash[:], fmt.Sprintf("%s %+v %+v", v.Learner, d.ranges.Bins(), events)); err != nil {
-		return err
-	}
-	second, result := label.Stage(ctx, &d.labels)
-	second.Key, d.result = func(key rng.Key) rng.Key { return key.Derive("labels") }, result
-	first := run.Stage{
-		Name: "marginals", Out: v.made(marginalsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("marginals") },
-		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
-			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
-				return err
-			}
-			return marginals.Write(out, d.counts, d.ranges.Describe)
-		},
-		Read: func(file io.Reader) (err error) {
-			d.counts, err = marginals.Read(file, d.ranges.Bins())
-			return err
-		},
-	}
-	d.session, err = run.Run{File: file, Units: v.Units(), Key: v.key, Stages: []run.Stage{first, second},
-		Plan: func(context.Context, *run.Before) (run.Plan, error) { return run.Plan{Events: events}, nil }}.Open(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := d.session.Next(ctx); err != nil {
-		return errors.Join(err, d.session.Close())
-	}
-	v.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget",
-		d.rows, len(d.counts), 100*marginals.PoolShare))
-	return nil
+	last, result := label.Stage(ctx, &v.labels)
+	last.Key, v.result = func(key rng.Key) rng.Key { return key.Derive("labels") }, result
+	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
 // keptPlan plans the labels with the budget that the marginals leave. The plan is saved before the charge,

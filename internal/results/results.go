@@ -103,7 +103,7 @@ func (f Folder) Vacant() error {
 
 // releasedFile reports whether files with this name are releases or ledgers.
 func releasedFile(name string) bool {
-	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") ||
+	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") || strings.HasPrefix(name, "tree") ||
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 

@@ -37,16 +37,20 @@ func units(bins []int) [][]int {
 	return all
 }
 
-// moves returns by how much each count moves between two worlds, as the code counts.
-func (m *Marginals) moves(from, to [][]int) (by []int64) {
-	counts := func(cells [][]int) (flat []int64) {
-		var columns [][]int64
-		for _, n := range m.cfg.Bins {
-			columns = append(columns, make([]int64, n))
-		}
-		add(columns, cells)
-		return slices.Concat(columns...)
+// flat returns the counts of a release without noise, in one slice.
+type flat func(cells [][]int) []int64
+
+func (m *Marginals) flat(cells [][]int) []int64 {
+	var columns [][]int64
+	for _, n := range m.cfg.Bins {
+		columns = append(columns, make([]int64, n))
 	}
+	add(columns, cells)
+	return slices.Concat(columns...)
+}
+
+// moves returns by how much each count moves between two worlds, as the code counts.
+func (counts flat) moves(from, to [][]int) (by []int64) {
 	by = counts(to)
 	for i, v := range counts(from) {
 		by[i] -= v
@@ -100,53 +104,66 @@ func excess(t require.TestingT, relation accountant.Relation, e accountant.Event
 	return renyi, delta
 }
 
-// Every unit that a world of two columns may gain, lose or have replaced: the divergence of what is
-// released is within the claim and reaches it. Controls: noise for one column alone, and add/remove's event
-// where a unit is replaced, are refuted by the same enumeration.
+// Every unit that a world may gain, lose or have replaced: the divergence of what is released is within the
+// claim and reaches it, for two columns, and for the two tables of a tree of three columns. Controls: noise
+// for one column or table alone (a table charged once for all, or a label in the tree that is not charged),
+// and add/remove's event where a unit is replaced, are refuted by the same enumeration.
 func TestWorlds(t *testing.T) {
 	const sigma = 1.2
-	bins := []int{2, 3}
-	world := [][]int{{0, 2}, {1, 1}, {None, 0}}
 	for relation, column := range map[accountant.Relation]float64{accountant.AddRemove: 1, accountant.ReplaceOne: math.Sqrt2} {
-		m := mechanism(sigma, relation, bins...)
-		event := m.Event()
-		one := accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: column} // of one column
-		added := mechanism(sigma, accountant.AddRemove, bins...).Event()
-		moves := map[string][]int64{} // all counts have the same noise: which of them move makes no difference
-		keep := func(by []int64) {
-			slices.Sort(by)
-			moves[fmt.Sprint(by)] = by
-		}
-		for _, unit := range units(bins) {
-			with := append(slices.Clone(world), unit)
-			if relation == accountant.AddRemove {
-				keep(m.moves(world, with))
-				continue
+		m, tree := mechanism(sigma, relation, 2, 3), planted(relation, 1, sigma)
+		l := tree.layout(noisyColumns)
+		tables := func(cells [][]int) []int64 {
+			var all [2][]int64
+			units := l.group(cells)
+			for i, p := range [][2]int{{0, 1}, {1, 2}} {
+				all[i] = make([]int64, l.sizes[p[0]]*l.sizes[p[1]])
+				count(all[i], units[p[0]], units[p[1]], l.sizes[p[1]])
 			}
-			for _, other := range units(bins) {
-				keep(m.moves(with, append(slices.Clone(world), other)))
-			}
+			return slices.Concat(all[0], all[1])
 		}
-		worst, worstDelta, oneWorst, oneDelta, addedWorst := 0.0, -1.0, 0.0, -1.0, 0.0
-		for _, by := range moves {
-			renyi, delta := excess(t, relation, event, sigma, by)
-			worst, worstDelta = math.Max(worst, renyi), math.Max(worstDelta, delta)
-			if ends := []int{slices.Index(by, 1), slices.Index(by, -1)}; relation == accountant.AddRemove || min(ends[0], ends[1]) >= 0 {
-				renyi, delta = excess(t, relation, one, sigma, by)
-				oneWorst, oneDelta = math.Max(oneWorst, renyi), math.Max(oneDelta, delta)
-			}
-			renyi, _ = excess(t, accountant.AddRemove, added, sigma, by)
-			addedWorst = math.Max(addedWorst, renyi)
+		worstCase(t, "columns", relation, column, sigma, m.Event(), []int{2, 3}, m.flat, [][]int{{0, 2}, {1, 1}, {None, 0}})
+		worstCase(t, "tables", relation, column, sigma, tree.Events()[1], tree.cfg.Bins, tables, [][]int{{0, 2, 1}, {1, 1, None}})
+	}
+}
+
+func worstCase(t *testing.T, name string, relation accountant.Relation, each, sigma float64, event accountant.Event, bins []int, counts flat, world [][]int) {
+	one := accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: each}                                      // of one column
+	added := accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}, Count: 2} // none replaced
+	moves := map[string][]int64{}                                                                            // all counts have the same noise: which of them move makes no difference
+	keep := func(by []int64) {
+		slices.Sort(by)
+		moves[fmt.Sprint(by)] = by
+	}
+	for _, unit := range units(bins) {
+		with := append(slices.Clone(world), unit)
+		if relation == accountant.AddRemove {
+			keep(counts.moves(world, with))
+			continue
 		}
-		t.Logf("%v: %d moves; of the claim %.4f, delta above it %.2g; noise of one column %.2f, %.2g; of add/remove %.2f", relation, len(moves), worst, worstDelta, oneWorst, oneDelta, addedWorst)
-		require.LessOrEqual(t, worst, 1+1e-9)
-		require.Greater(t, worst, 0.99, "the worst unit reaches the claim")
-		require.LessOrEqual(t, worstDelta, 1e-9)
-		require.Greater(t, oneWorst, 1.9, "control: a unit stands in every column")
-		require.Greater(t, oneDelta, 0.01)
-		if relation == accountant.ReplaceOne {
-			require.Greater(t, addedWorst, 1.9, "control: a unit that is replaced moves two counts of a column")
+		for _, other := range units(bins) {
+			keep(counts.moves(with, append(slices.Clone(world), other)))
 		}
+	}
+	worst, worstDelta, oneWorst, oneDelta, addedWorst := 0.0, -1.0, 0.0, -1.0, 0.0
+	for _, by := range moves {
+		renyi, delta := excess(t, relation, event, sigma, by)
+		worst, worstDelta = math.Max(worst, renyi), math.Max(worstDelta, delta)
+		if ends := []int{slices.Index(by, 1), slices.Index(by, -1)}; relation == accountant.AddRemove || min(ends[0], ends[1]) >= 0 {
+			renyi, delta = excess(t, relation, one, sigma, by)
+			oneWorst, oneDelta = math.Max(oneWorst, renyi), math.Max(oneDelta, delta)
+		}
+		renyi, _ = excess(t, accountant.AddRemove, added, sigma, by)
+		addedWorst = math.Max(addedWorst, renyi)
+	}
+	t.Logf("%v of %s: %d moves; of the claim %.4f, delta above it %.2g; noise of one %.2f, %.2g; of add/remove %.2f", relation, name, len(moves), worst, worstDelta, oneWorst, oneDelta, addedWorst)
+	require.LessOrEqual(t, worst, 1+1e-9)
+	require.Greater(t, worst, 0.99, "the worst unit reaches the claim")
+	require.LessOrEqual(t, worstDelta, 1e-9)
+	require.Greater(t, oneWorst, 1.9, "control: a unit stands in every column")
+	require.Greater(t, oneDelta, 0.01)
+	if relation == accountant.ReplaceOne {
+		require.Greater(t, addedWorst, 1.9, "control: a unit that is replaced moves two counts of a column")
 	}
 }
 
@@ -226,7 +243,7 @@ func TestOfShare(t *testing.T) {
 	for _, share := range []float64{0, -1, 1.5, math.NaN()} {
 		require.ErrorContains(t, testkit.Err(ofShare(t.Context(), cfg, budget, share)), "share")
 	}
-	require.Equal(t, [][]float64{{0, 3}, {0}}, Weights([][]int64{{-2, 3}, {0}}))
+	require.Equal(t, [][]float64{{0, 3}, {0}}, (&Counts{Columns: [][]int64{{-2, 3}, {0}}}).Weights())
 }
 
 // Counts are read as they were written; a file with other bins is refused.

@@ -74,7 +74,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	cfg := experiments.Config{
 		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
 		Features: f.features, Teachers: f.teachers, Unit: shell.UnitWord("",
-			f.Unit), Marginals: f.pool == experiments.PoolMarginals, Typical: typical,
+			f.Unit), Pool: f.countedPool(), Typical: typical,
 	}
 	if !f.noCache {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
@@ -235,6 +235,14 @@ const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
+// countedPool returns the pool if it is drawn from noisy counts.
+func (f compareFlags) countedPool() string {
+	if f.pool == experiments.PoolMarginals || f.pool == experiments.PoolTree {
+		return f.pool
+	}
+	return ""
+}
+
 // task opens the data. Without public rows, it reads the declared ranges of columns from --ranges.
 func (f compareFlags) task() (dataset.Task, error) {
 	switch {
@@ -243,8 +251,8 @@ func (f compareFlags) task() (dataset.Task, error) {
 			Why: "without public rows, only your declaration gives the values of a column, never private rows",
 			Fix: "give --ranges FILE, with a line like age,17..90 or sex,Female,Male for each column", Topic: "data"}
 	case !f.drawnPool() && f.ranges != "":
-		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s is for --pool %s or %s", f.ranges, experiments.PoolNone,
-			experiments.PoolMarginals))
+		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s is for --pool %s, %s or %s", f.ranges, experiments.PoolNone,
+			experiments.PoolMarginals, experiments.PoolTree))
 	}
 	opt, err := f.Options()
 	if err != nil {

@@ -57,11 +57,13 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		TeacherAccuracy: f.accuracy, MinAccuracy: f.asked}.Implied()
 	pate := f.method == publish.PATE
 	rules := []error{
-		shell.If(drawn && (f.Public != "" || !pate),
-			"--pool %s is for teachers that vote without public rows: give it without --public and --method", f.pool),
+		shell.If(drawn && f.Public != "", "--pool %s is for publishing without public rows: give it without --public", f.pool),
+		shell.If(drawn && f.method == publish.DPSGD, "--method dpsgd needs --public, and --pool %s is for publishing without public rows: "+
+			"use another method", f.pool),
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
 			"only your declaration gives the values of a column, never private rows", f.pool),
-		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals),
+		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s, %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals,
+			publish.PoolTree),
 		shell.Positive(true, "epsilon", f.epsilon),
 		shell.If(!pate && f.size == 0, "--method %s needs --size N, a public approximate number of units in PRIVATE, "+
 			"which determines noise and sampling; or use --method pate", f.method),

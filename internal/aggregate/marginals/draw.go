@@ -1,0 +1,109 @@
+package marginals
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Counts are what was released, and what rows are drawn from.
+type Counts struct {
+	Columns [][]int64 // noisy counts of each column
+	Pairs   []Pair    // noisy tables of the edges of a tree; nil if columns are independent
+	layout            // of the columns, for the pairs
+}
+
+// Weights returns a relative weight for each bin. A negative noisy count has weight 0.
+func (c *Counts) Weights() [][]float64 {
+	if c == nil {
+		return nil
+	}
+	weights := make([][]float64, len(c.Columns))
+	for j, column := range c.Columns {
+		weights[j] = make([]float64, len(column))
+		for b, n := range column {
+			weights[j][b] = math.Max(0, float64(n))
+		}
+	}
+	return weights
+}
+
+// Draw returns the bins of rows that are drawn along the tree, or nil if there is none. The first column is
+// drawn from its noisy counts, and every other column from the table that pairs the column with a column that
+// is drawn already. A table is projected to masses as columns are. A row of a table without mass is replaced
+// by the noisy masses of the column. The bin within a group is drawn from the noisy column. The result is a
+// public function of the counts and of the number of rows.
+func (c *Counts) Draw(rows int) [][]int {
+	if c == nil || c.Pairs == nil {
+		return nil
+	}
+	rnd := rand.New(rand.NewPCG(0x74726565, 0))
+	bins, groups := make([][]int, rows), make([][]int, rows)
+	for i := range bins {
+		bins[i], groups[i] = make([]int, len(c.Columns)), make([]int, len(c.Columns))
+	}
+	place := func(row, column, group int) {
+		groups[row][column] = group
+		within := make([]float64, len(c.bins[column]))
+		for b, mass := range c.bins[column] {
+			if c.groups[column][b] == group {
+				within[b] = mass + math.SmallestNonzeroFloat32
+			}
+		}
+		bins[row][column] = pick(within, rnd)
+	}
+	for i := range rows {
+		place(i, 0, pick(c.masses[0], rnd))
+	}
+	drawn := map[int]bool{0: true}
+	for range c.Pairs {
+		for _, p := range c.Pairs {
+			from, to := p.Columns[0], p.Columns[1]
+			if drawn[from] == drawn[to] {
+				continue
+			}
+			masses, reversed := project(p.Counts, c.total), drawn[to]
+			if reversed {
+				from, to = to, from
+			}
+			drawn[to] = true
+			given := make([][]float64, c.sizes[from])
+			for a := range given {
+				given[a] = make([]float64, c.sizes[to])
+				for b := range given[a] {
+					if given[a][b] = masses[a*len(given[a])+b]; reversed {
+						given[a][b] = masses[b*len(given)+a]
+					}
+				}
+				if total(given[a]) == 0 {
+					given[a] = c.masses[to]
+				}
+			}
+			for i := range rows {
+				place(i, to, pick(given[groups[i][from]], rnd))
+			}
+		}
+	}
+	return bins
+}
+
+func total(masses []float64) (sum float64) {
+	for _, m := range masses {
+		sum += m
+	}
+	return sum
+}
+
+// pick returns an index with probability proportional to its mass, which is not negative.
+func pick(masses []float64, rnd *rand.Rand) int {
+	u := rnd.Float64() * total(masses)
+	last := 0
+	for i, m := range masses {
+		if m > 0 {
+			last = i
+		}
+		if u -= m; u < 0 {
+			return i
+		}
+	}
+	return last
+}

@@ -1,0 +1,140 @@
+package marginals
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
+)
+
+// PoolShare is the fraction of a budget that a pool takes. Counts need little budget.
+const PoolShare = 0.1
+
+// Parts of the pool's fraction, if there is a tree.
+const (
+	partOfColumns = 0.1
+	partOfEdges   = 0.2
+	partOfTables  = 0.7
+)
+
+// Pool plans all that rows of a pool are drawn from: noisy columns and, for a tree, pairs of columns.
+type Pool struct {
+	columns *Marginals
+	tree    *Tree // nil if columns are drawn independently
+}
+
+// PoolConfig describes the columns of a pool.
+type PoolConfig struct {
+	Bins, Ordered []int // see [TreeConfig]
+	Relation      accountant.Relation
+	Tree          bool
+}
+
+// ForPool returns the plan that uses its share of a budget.
+func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *Pool, err error) {
+	columns := Config{Bins: cfg.Bins, Relation: cfg.Relation}
+	p = &Pool{}
+	if !cfg.Tree {
+		p.columns, err = ofShare(ctx, columns, budget, PoolShare)
+		return p, err
+	}
+	whole, err := ofShare(ctx, columns, budget, 1)
+	if err == nil {
+		p.columns, err = ofShare(ctx, columns, budget, PoolShare*partOfColumns)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The divergence of order a is a rho. Columns at the whole budget have rho = d s^2/(2 Sigma^2). Edges
+	// have nearly rho = (d-1) epsilon^2/8, and tables have rho = (d-1) s^2/(2 Sigma^2).
+	d, moves, sigma := float64(len(cfg.Bins)), moved(cfg.Relation), whole.noise.Sigma()
+	rho := d * moves / (2 * sigma * sigma) * PoolShare
+	p.tree, err = NewTree(TreeConfig{Bins: cfg.Bins, Ordered: cfg.Ordered, Relation: cfg.Relation,
+		Scale: 2 * moves / math.Sqrt(8*rho*partOfEdges/(d-1)),
+		Sigma: math.Sqrt((d - 1) * moves / (2 * rho * partOfTables))})
+	return p, err
+}
+
+// ofShare returns marginals that use a fraction of the budget's Rényi divergence, which is proportional to
+// 1/Sigma^2. It ignores cfg.Sigma.
+func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share float64) (*Marginals, error) {
+	if !(share > 0 && share <= 1) {
+		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)
+	}
+	event := func(sigma float64) (accountant.Event, error) {
+		cfg.Sigma = sigma
+		m, err := New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return m.Event(), nil
+	}
+	whole, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: cfg.Relation}.NewAccount, budget, event)
+	if err != nil {
+		return nil, fmt.Errorf("marginals: noise: %w", err)
+	}
+	cfg.Sigma = whole / math.Sqrt(share)
+	return New(cfg)
+}
+
+// Events returns the events of each stage.
+func (p *Pool) Events() [][]accountant.Event {
+	events := [][]accountant.Event{{p.columns.Event()}}
+	if p.tree != nil {
+		events = append(events, p.tree.Events())
+	}
+	return events
+}
+
+// Event returns all events as one.
+func (p *Pool) Event() accountant.Event {
+	if p.tree == nil {
+		return p.columns.Event()
+	}
+	return accountant.Composed{Events: append([]accountant.Event{p.columns.Event()}, p.tree.Events()...)}
+}
+
+// Describe returns the name of a column and of its bins.
+type Describe func(column int) (name string, bins []string)
+
+// Stages returns the stages that release the counts, without their paths. cells returns the private cells.
+// Counts are complete after the last stage.
+func (p *Pool) Stages(cells func() [][]int, describe Describe) ([]run.Stage, *Counts) {
+	c := &Counts{}
+	key := func(key rng.Key) rng.Key { return key.Derive("marginals") }
+	stages := []run.Stage{{
+		Name: "marginals", Key: key,
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
+			if c.Columns, err = p.columns.Release(r[0], key, cells()); err != nil {
+				return err
+			}
+			return Write(out, c.Columns, describe)
+		},
+		Read: func(file io.Reader) (err error) {
+			c.Columns, err = Read(file, p.columns.cfg.Bins)
+			return err
+		},
+	}}
+	if p.tree == nil {
+		return stages, c
+	}
+	return append(stages, run.Stage{
+		Name: "tree", Key: key,
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) (err error) {
+			if c.Pairs, err = p.tree.Release(r[0], r[1], key, c.Columns, cells()); err != nil {
+				return err
+			}
+			c.layout = p.tree.layout(c.Columns)
+			return c.writeTree(out, describe)
+		},
+		Read: func(file io.Reader) error {
+			c.layout = p.tree.layout(c.Columns)
+			return c.readTree(file, describe)
+		},
+	}), c
+}

@@ -1,0 +1,199 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
+	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/run"
+)
+
+// The size of a drawn pool is a number of rows for each planned query, within bounds. More rows make a
+// student slower and hardly better.
+const (
+	drawnForQuery = 4
+	fewestDrawn   = 500
+	mostDrawn     = 3000
+	tableRows     = 10_000 // rows of the labelled table
+)
+
+func drawnFor(queries int) int { return max(fewestDrawn, min(drawnForQuery*queries, mostDrawn)) }
+
+// drawn is a pool that is drawn from declared columns. It is nil if public rows are given.
+type drawn struct {
+	ranges *dataset.Ranges
+	// These fields are for noisy counts, whose release and the labels are stages of one run.
+	private dataset.Set
+	plan    *marginals.Pool
+	counts  *marginals.Counts
+	session *run.Session
+}
+
+// counted reports whether the pool is drawn from noisy counts, which are charged together with the labels.
+func (d *drawn) counted() bool { return d != nil && d.plan != nil }
+
+// event returns the event of the counts, or nil.
+func (d *drawn) event() accountant.Event {
+	if !d.counted() {
+		return nil
+	}
+	return d.plan.Event()
+}
+
+// pairs returns the names of the columns that are paired.
+func (d *drawn) pairs() (names [][2]string) {
+	if !d.counted() {
+		return nil
+	}
+	for _, p := range d.counts.Pairs {
+		a, _ := d.ranges.Describe(p.Columns[0])
+		b, _ := d.ranges.Describe(p.Columns[1])
+		names = append(names, [2]string{a, b})
+	}
+	return names
+}
+
+func (d *drawn) close() error {
+	if d == nil || d.session == nil {
+		return nil
+	}
+	return d.session.Close()
+}
+
+// declared makes the pool of a run without public rows, and returns the schema of the rows.
+func (j *job) declared() (*dataset.Schema, error) {
+	ranges, err := dataset.ReadRanges(j.Ranges)
+	if err != nil {
+		return nil, err
+	}
+	j.drawn = &drawn{ranges: ranges}
+	return ranges.Schema(j.declaredReading())
+}
+
+func (j *job) declaredReading() dataset.Reading {
+	reading := j.Reading
+	reading.Ranges = j.drawn.ranges
+	return reading
+}
+
+// count plans the counts of a pool that is drawn from counts.
+func (j *job) count(ctx context.Context, private dataset.Set) (err error) {
+	d := j.drawn
+	d.private = private
+	if j.Pool == PoolNone {
+		return nil
+	}
+	d.plan, err = marginals.ForPool(ctx, marginals.PoolConfig{Bins: d.ranges.Bins(), Ordered: d.ranges.Ordered(),
+		Relation: accountant.AddRemove, Tree: j.Pool == PoolTree}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
+	return err
+}
+
+// try checks that the counts and the labels fit the budget.
+func (j *job) try(labels accountant.Event) error {
+	trial, err := ledger.New(j.ledger().New)
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	defer trial.Close()
+	events := []accountant.Event{labels}
+	if e := j.drawn.event(); e != nil {
+		events = append(events, e)
+	}
+	return trial.Try(events...)
+}
+
+// draw writes the rows of the pool. If the pool is drawn from counts, draw charges counts and labels in one
+// batch and releases the counts. The ledger stays open for the last stage, of the labels. The key, the
+// private rows and all choices identify the run.
+func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
+	d := j.drawn
+	if d.counted() {
+		if err := j.releaseCounts(ctx, choices, labels, last); err != nil {
+			return err
+		}
+		j.Say(fmt.Sprintf("pool: %d rows, drawn from the counts of %d columns, which take %.0f %% of the budget",
+			rows, len(d.counts.Columns), 100*marginals.PoolShare))
+		for _, p := range d.pairs() {
+			j.Say(fmt.Sprintf("paired: %s and %s", p[0], p[1]))
+		}
+	}
+	return j.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, d.counts.Weights(), d.counts.Draw, rows) })
+}
+
+// releaseCounts opens the session and releases the counts.
+func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.Event, last run.Stage) (err error) {
+	d, file, hash := j.drawn, j.ledger(), j.drawn.private.Hash()
+	events := append(d.plan.Events(), []accountant.Event{labels})
+	if file.New.Run, err = run.ID(j.key, "publish", hash[:], fmt.Sprintf("%+v %+v %+v", choices, d.ranges.Bins(), events)); err != nil {
+		return err
+	}
+	stages, counts := d.plan.Stages(func() [][]int { return d.ranges.Cells(d.private.OnePerUnit().X) }, d.ranges.Describe)
+	for i := range stages {
+		stages[i].Out, stages[i].Mode = j.made(stages[i].Name+".csv"), 0o600
+	}
+	d.counts = counts
+	d.session, err = run.Run{File: file, Units: j.Units(), Key: j.key, Stages: append(stages, last),
+		Plan: func(context.Context, *run.Before) (run.Plan, error) { return run.Plan{Events: events}, nil }}.Open(ctx)
+	for range stages {
+		if err == nil {
+			_, err = d.session.Next(ctx)
+		}
+	}
+	return err
+}
+
+// poolFiles returns the files about a drawn pool: those that are charged, and all.
+func (j *job) poolFiles() (paid, all []string) {
+	if j.drawn.counted() {
+		paid = append(paid, marginalsFile)
+	}
+	if j.Pool == PoolTree {
+		paid = append(paid, treeFile)
+	}
+	if j.drawn != nil {
+		all = append(paid, poolFile)
+	}
+	return paid, all
+}
+
+// table writes rows that are drawn along the tree, with the student's labels.
+func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
+	var text bytes.Buffer
+	if err := j.drawn.ranges.Draw(&text, j.drawn.counts.Weights(), j.drawn.counts.Draw, tableRows); err != nil {
+		return err
+	}
+	path := j.dir.Private(tableFile)
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		return err
+	}
+	rows, err := schema.ReadNew(dataset.Source{Path: path})
+	if err != nil {
+		return err
+	}
+	predicted, err := m.Predict(ctx, rows)
+	if err != nil {
+		return err
+	}
+	lines, err := csv.NewReader(&text).ReadAll()
+	if err != nil || len(lines) != len(predicted)+1 {
+		return errors.Join(errors.New("publish: the drawn table cannot be read"), err)
+	}
+	label := j.Reading.CSV.Label
+	if label == "" {
+		label = "label"
+	}
+	lines[0] = append(lines[0], label)
+	for i, p := range predicted {
+		lines[i+1] = append(lines[i+1], m.Classes[p.Class])
+	}
+	return j.write(tableFile, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(lines) })
+}
