@@ -32,7 +32,7 @@ const (
 // ErrCheckpoint reports a checkpoint that is damaged or belongs to a run with other inputs.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a keyed hash that binds a checkpoint to the run, whose key depends on all its inputs.
+// seal returns a hash of a checkpoint under the run's key. The run's key depends on all inputs of the run.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {

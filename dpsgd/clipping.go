@@ -15,7 +15,7 @@ type Clipping struct {
 	// square root of the number of groups, so ClipNorm bounds the norm of the whole contribution.
 	PerGroup bool `json:"per_group,omitzero"`
 	// GroupNorms, if not empty, clips each group of a [Grouped] model to its listed norm. ClipNorm must then
-	// be zero. The whole contribution has at most the Euclidean norm of GroupNorms.
+	// be zero. The norm of the whole contribution is at most that of the vector GroupNorms.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
 	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et al.
 	// 2023). Stabilizer must be in [2^-40, 2^40].

@@ -97,7 +97,7 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the event of a run, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the event of the first steps of a run. [Train] charges Event, the event of all steps.
+// EventAfter returns the event of the given number of steps. [Train] charges Event, the event of all steps.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -213,9 +213,9 @@ func within(field string, v, low, high float64) error {
 	return fmt.Errorf("dpsgd: %s is %g, but must be in [%g, %g]", field, v, low, high)
 }
 
-// MarshalJSON writes only the fields that affect the result. With key, data and model they determine a run. A
-// renamed field must keep its JSON name, and a zero field is omitted. So a new field does not change old
-// JSON.
+// MarshalJSON writes only the fields that affect the result. These fields, key, data and model determine a
+// run. A renamed field must keep its JSON name, and a zero field is omitted. So a new field does not change
+// old JSON.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type fields Config
 	if math.IsInf(c.ClipNorm, 1) {

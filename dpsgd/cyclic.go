@@ -88,10 +88,10 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 // per band from the diagonal down. The noise is C^-1 z, where the steps of z are independent. The column has
 // norm one, as [accountant.BandedMatrix] requires.
 //
-// The coefficients are the first ones of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 + ..., scaled. The full
-// series gives the square root of the matrix of prefix sums. The full series is almost optimal for gradient
-// descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded
-// square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
+// The coefficients are proportional to the first ones of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 + ... The
+// full series gives the square root of the matrix of prefix sums. The full series is almost optimal for
+// gradient descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the
+// banded square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
 // bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
@@ -139,8 +139,8 @@ func wholeCoefficients(bands int) []uint64 {
 //
 // Here z is the independent noise, and x_t replaces the sum. w_t = x_t - s_t is the noise in x_t. Except for
 // the rounding, C w equals z. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... minus a
-// released number. So a record changes y as it changes C s, rounded down, and x depends only on y. The
-// computation is exact.
+// released number. So a record changes y only by its change of C s, rounded down. And x depends only on y.
+// The computation is exact.
 //
 // The state takes eight bytes per band and parameter. It is private like the sum.
 type banded struct {
@@ -148,7 +148,7 @@ type banded struct {
 	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
 }
 
-// newBanded returns the state for correlated noise, or nil for at most one band: independent noise.
+// newBanded returns the state for correlated noise, or nil if noise is independent (at most one band).
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -162,7 +162,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces the sums of parameters from low on by y_t - z_t, the integers to which noise is added.
+// before replaces sums, from parameter low on, by y_t - z_t, the integers to which noise is added.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))

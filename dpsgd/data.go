@@ -88,7 +88,7 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive parts of the data. For packed rows, the last is Packed.Hash.
+// digest returns SHA-256 hashes of consecutive parts of the data. For packed rows, Packed.Hash comes last.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	rows, _ := d.Dims()
@@ -130,8 +130,8 @@ type Packed interface {
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can load rows into CPU caches before use. Without it, waiting for the scattered
-// rows of a batch takes about as long as the computation.
+// Fetcher is a [Packed] that can load rows into CPU caches before use. Otherwise a batch waits for its
+// scattered rows about as long as it computes.
 type Fetcher interface {
 	Packed
 	// Fetch announces that columns from <= j < to of row i will be unpacked soon. Fetch does not block.

@@ -42,8 +42,8 @@ type Distances struct {
 	Observe func(StepDistances)
 	Between Between
 	// Most bounds the number of distances per step, and is at least 2. The default is a 16th of the expected
-	// batch size, at most 128. For Records it is a 256th, at most 16. By default, measuring takes less than a
-	// tenth of the time of a usual step.
+	// batch size, at most 128. If Between is Records, the default is a 256th, at most 16. With the default,
+	// measuring takes less than a tenth of a usual step's time.
 	Most int
 }
 
@@ -138,9 +138,9 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns the distances of rows at the model's current parameters. Batches gives one
-// distance per row, and Records one per two consecutive rows. Clip norms must be finite. Distances are
-// private.
+// MeasureDistances returns the distances of rows at the model's current parameters. If between is Batches,
+// each row has a distance. If it is Records, each two consecutive rows have one. Clip norms must be finite.
+// Distances are private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err

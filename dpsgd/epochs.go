@@ -169,8 +169,8 @@ func (w *words) below(n uint64) uint64 {
 	return w.key.Derive("again", w.used).Stream().Uint64N(n)
 }
 
-// scaled maps a uniform 64-bit word to an unbiased uniform integer below n (Lemire 2019). ok is false for
-// 2^64 mod n of the words, which must be rejected.
+// scaled maps a uniform 64-bit word to an unbiased uniform integer below n (Lemire 2019). For 2^64 mod n of
+// the words, ok is false, and the caller must reject them.
 func scaled(word, n uint64) (v uint64, ok bool) {
 	hi, lo := bits.Mul64(word, n)
 	return hi, lo >= n || lo >= -n%n

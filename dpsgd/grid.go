@@ -18,9 +18,9 @@ import (
 // block. This is possible because B depends only on the public number of records. All blocks except the block
 // of r then hold the same records in the same order. These blocks give the same integers, because a call's
 // result does not depend on where its records lie (obligation 1 of Worker). So the release is a mixture over
-// the coupled draws, as in the real-number proof. With probability q it is the sum shifted by a vector of
-// bounded norm, and otherwise the sum. Blocks by position in the data would break the proof. Removing a
-// record would move all later records and change the rounding of every block.
+// the coupled draws, as in the real-number proof. With probability q, the record shifts the sum by a vector
+// of bounded norm, otherwise not. Blocks by position in the data would break the proof. Removing a record
+// would move all later records and change the rounding of every block.
 //
 // One block. A block is small if it has at most L = limit records. A small block is split into at most s =
 // ceil(L/rows) pieces of at most rows records. Each piece is summed in single precision, with an error of
@@ -33,7 +33,7 @@ import (
 //	one run small:     c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
 //	no run small:      c/unit + sqrt(P)/2
 //
-// In the first case, both sums of at most L records are in single precision. In the second case, one run sums
+// In the first case, both runs sum at most L records in single precision. In the second case, one run sums
 // the L common records with error gamma L c and rounding s sqrt(P)/2. The other run rounds L+1 records, by
 // sqrt(P)/2 each. Sums of blocks are integers below 2^62 and exact.
 //
@@ -51,18 +51,18 @@ import (
 // in it. The ratio of the run with r to the run without r averages products of the L_i over the choices of r.
 // The ratio is linear in each L_i. At integer orders it expands into the same terms as before, one factor for
 // each step. For other orders, and for the reverse direction, fix all steps but one. Compare the sum over the
-// lattice of this step with the integral. As a function of this step the ratio is A + B L_i with A, B >= 0, a
-// sampled step up to a factor. Shifts may depend on earlier outputs. So replace the last step first, and use
-// the largest shift. By the continuous case it is the worst shift for any A and B.
+// lattice of this step with the integral. As a function of this step the ratio is A + B L_i with A, B >= 0.
+// Up to a factor, this is a sampled step. Shifts may depend on earlier outputs. So replace the last step
+// first, and use the largest shift. The continuous case shows that this shift is the worst for any A and B.
 //
 // Correlated noise. A record in a step changes the integers y of this step and of the next bands - 1 steps.
 // The change is a column of C times the vector by which the record moves the sum. The column has norm at most
-// one, so the change is no larger than the vector. Rounding down adds less than one in every coordinate of
-// these steps, a norm below sqrt(bands P). The record's next step comes a whole turn later, so the blocks of
-// steps that it may change are disjoint. Each block is a sampled release of bands P coordinates in sequence.
-// Contributions of other records, and so the rounding, may depend on earlier coordinates. The bound on the
-// norm holds along every path. A shift that depends on earlier coordinates is a bijection of the lattice. So
-// the last coordinate is replaced first, as above.
+// one, so the change is no larger than the vector. Rounding down adds less than one to every coordinate of
+// these steps, so less than sqrt(bands P) to the norm. The record's next step comes a whole turn later, so
+// the blocks of steps that it may change are disjoint. Each block is a sampled release of bands P coordinates
+// in sequence. Contributions of other records, and so the rounding, may depend on earlier coordinates. The
+// bound on the norm holds along every path. A shift that depends on earlier coordinates is a bijection of the
+// lattice. So the last coordinate is replaced first, as above.
 //
 // The unit is proportional to the clip norm, so sigma and its sampler stay the same when the norm changes.
 type grid struct {
@@ -137,7 +137,7 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 
 // LatticeDelta returns the part of delta to reserve for discrete noise. Accountants by privacy loss
 // distributions for continuous noise need this reserve. Subtract the result from delta before you compute
-// epsilon. The number of values drawn is draws, and epsilon is about the epsilon to be computed.
+// epsilon. draws is the number of drawn values. epsilon approximates the epsilon to be computed.
 //
 // The result is (1 + e^epsilon) times a bound on the total variation distance between all draws and the
 // continuous distribution rounded to the grid. The bound is 1/(24 s^2) per draw, where s is the standard
@@ -161,11 +161,11 @@ func roundDown24(v float64) float64 {
 // the values (d-2k)/b, for k = 0..d. At epsilon = (d-2k)/b the divergence of the discrete pair is 1 - x^k.
 // The continuous pair with the same d has the same value, 1 - exp((epsilon - d/b)/2).
 //
-// Between two such values of epsilon the discrete divergence is linear in e^epsilon. So it is at most its
-// value 1 - x^(k+1) at the left end. The continuous divergence for d + 2 is at least its value at the right
-// end. That value is 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). Above d/b the discrete divergence is 0.
-// Below -d/b it is 1 - e^epsilon, and no divergence is smaller. By symmetry the reverse pair has the same
-// divergences. Both sides are monotone in d, so the result holds for smaller d.
+// Between two such values of epsilon the discrete divergence is linear in e^epsilon. So the discrete
+// divergence is at most 1 - x^(k+1), its value at the left end. The continuous divergence for d + 2 is at
+// least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). Above d/b the discrete
+// divergence is 0. Below -d/b it is 1 - e^epsilon, and no divergence is smaller. By symmetry the reverse pair
+// has the same divergences. Both sides are monotone in d, so the result holds for smaller d.
 func laplaceScale(noiseMultiplier float64, g grid) float64 {
 	return math.Ceil(noiseMultiplier * (g.sensitivity + 2) * (1 + 0x1p-40))
 }

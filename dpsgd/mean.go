@@ -24,7 +24,7 @@ func groupsOf(m Model) []int {
 //     whatever its rounding.
 //   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
 //     2^-30. An element of the contribution is rounded once, by at most 2^-24.
-//   - Obligation 3: a record passes through at most 32 additions in its run and 8 more.
+//   - Obligation 3: a contribution passes through at most 32 additions in its run and 8 of runs.
 type meanWorker struct {
 	inner    Worker
 	groups   []int
@@ -37,7 +37,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. The function of returns a record's data and rows.
+// addMeans adds the contributions of records to sum. The function "of" returns a record's data and rows.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {

@@ -49,9 +49,9 @@ type setting struct {
 	// countMultiplier, if positive, is the standard deviation of noise on the count of unclipped records.
 	//
 	// The count is one more coordinate of the discrete Gaussian mechanism, with the same sigma S. Each record
-	// adds the largest whole number of units for which S is at least countMultiplier records. Neighbours then
-	// differ by at most S/noiseMultiplier in the sum and S/countMultiplier in the count. Together they differ
-	// by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm. So the proof at type grid
+	// counts as k units, where k is the largest integer with k countMultiplier <= S. Neighbours then differ
+	// by at most S/noiseMultiplier in the sum and S/countMultiplier in the count. Together they differ by at
+	// most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm. So the proof at type grid
 	// applies with one more coordinate, and jointMultiplier returns the noise multiplier. The count is an
 	// exact integer and adds no rounding.
 	countMultiplier float64
@@ -224,9 +224,9 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use with parts of the noisy sum divided by divisor. A part starts at parameter low. The parts of
-// span i come in order. Concurrent calls of use are for different spans. The function use must not keep the
-// part. Noise from the span's own stream is added just before use, while the part is in caches.
+// read passes parts of the noisy sum, divided by divisor, to the function use. A part starts at parameter
+// low. The parts of span i come in order. Concurrent calls of use are for different spans. use must not keep
+// the part. Noise from the span's own stream is added just before use, while the part is in caches.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -315,9 +315,9 @@ const hashSize = 32
 //
 // The inner additions are modulo 2^64. For uniform k and two different sequences m of equal length, the NH
 // values are equal with probability at most 2^-64. The second hash uses k moved by two words, and the same
-// bound holds independently. A hash without a key would also resist sums chosen to collide, at four times the
-// cost. This is not needed. Outputs depend on the secret words only through equality of hashes, so they do
-// not help an adversary to choose sums.
+// bound holds independently. A hash without a key would also resist sums chosen to collide, which is not
+// needed, and cost four times as much. Outputs depend on the secret words only through equality of hashes, so
+// they do not help an adversary to choose sums.
 type hasher struct{ words [spanLength + 2]uint64 }
 
 func newHasher(s *rng.Stream) *hasher {
@@ -344,7 +344,7 @@ func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 
 type uint128 struct{ low, high uint64 }
 
-// addPairs adds the products of both NH hashes: with keys k to sums[0], with k moved by two to sums[1].
+// addPairs adds the products of an NH hash with keys k to sums[0], and of one with keys k[2:] to sums[1].
 func addPairs(sums *[2]uint128, m []int64, k []uint64) {
 	a, b := sums[0], sums[1]
 	for i := 0; i+1 < len(m) && i+3 < len(k); i += 2 {

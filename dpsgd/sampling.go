@@ -80,8 +80,7 @@ func (s Sampling) scheme() scheme {
 	return poisson{}
 }
 
-// Probability returns the expected batch size of the first phase over the number of records. It is the
-// probability that a record is in a given batch.
+// Probability returns the probability that a record is in a given batch of the first phase.
 func (c Config) Probability() float64 { return c.Sampling.scheme().probability(c.phases()[0]) }
 
 func (c Config) validateSampling() error {

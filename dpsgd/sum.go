@@ -46,8 +46,8 @@ type SumResult struct {
 }
 
 // Sum releases the clipped sum of all records' contributions, with Gaussian noise. It equals one step of
-// [Train] with every record in the batch, but the model does not change. For a private mean, second moment
-// matrix or histogram, pass a model whose workers add a row, its outer product or a cell.
+// [Train] with every record in the batch, but the model does not change. A suitable model makes the sum a
+// private mean (its workers add rows), second moment matrix (outer products) or histogram (cells).
 //
 // The reservation must be unused and made for cfg.Event(). Sum consumes it at the start, even if Sum fails
 // later. Equal keys, data, configurations and models give the same sum.

@@ -53,7 +53,7 @@ func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[f
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
 // convPass copies the windows of an image into rows of a matrix. The convolution is then the product of this
-// matrix and the kernels. The gradient of an example is a sum over positions, for which there is a buffer.
+// matrix and the kernels. The gradient of an example is a sum over positions, computed in a buffer.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -99,7 +99,7 @@ func (p *convPass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, positions, p.out)
 }
 
-// spread copies the windows of image x into the rows of windows, a matrix of positions x taps.
+// spread copies the windows of image x into a matrix with a row per position and a column per tap.
 func (p *convPass[T]) spread(windows, x []T) {
 	if p.window.padding > 0 {
 		line, pad := p.in.Cols*p.in.Channels, p.window.padding

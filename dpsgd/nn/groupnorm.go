@@ -9,8 +9,8 @@ import (
 )
 
 // GroupNorm normalises groups of consecutive channels over all positions of one example, to mean zero and
-// variance one. Then it scales and shifts every channel (Wu and He 2018). Unlike batch normalisation, it does
-// not mix examples, which DP-SGD requires. Its tensors are the scales and the shifts.
+// variance one. Then it scales and shifts every channel (Wu and He 2018). DP-SGD forbids layers that mix
+// examples, such as batch normalisation. Its tensors are the scales and the shifts.
 type GroupNorm struct {
 	Groups int // must divide the number of channels
 }
@@ -70,7 +70,8 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f(at, first, n) for each position of row i: group g has n channels from first, at offset at.
+// each calls f(at, first, n) for every position of row i. Group g has n channels from "first" on, and their
+// values begin at offset "at".
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n

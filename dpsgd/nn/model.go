@@ -259,8 +259,8 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst to the model's outputs at row i of x. The size of dst must be x.Rows by outputs.
-// Logits uses all processors. If ctx ends, it returns ctx's error, and dst is incomplete.
+// Logits sets row i of dst to the model's outputs at row i of x. The size of dst must be x.Rows by the number
+// of outputs. Logits uses all processors. If ctx ends, it returns ctx's error, and dst is incomplete.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err

@@ -160,7 +160,7 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 // count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the window's first value, for every place of the window. There is no padding.
+// origins returns the offset of the window's first value, for every place of the window. Padding must be 0.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {

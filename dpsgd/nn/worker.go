@@ -113,9 +113,9 @@ func (w *worker[T]) Start(parameters []T) {
 // [dpsgd.Worker] in the precision T. There is one clip norm, or one for every layer with parameters.
 //
 // The architecture determines the size of the groups of rows that are computed together. A row's contribution
-// does not depend on its group (see row exactness at [Pass]). A term passes through at most 56 additions.
-// These are the additions in its run, of at most 48 rows, and one addition for each run of all groups. Groups
-// have 8 to 256 rows, a power of two. The maximum 48 + 8 occurs in groups of 64.
+// does not depend on its group (see row exactness at [Pass]). A group is summed in runs of at most 48 rows. A
+// term passes through the additions of its run, and through one addition per run of all groups. The size of a
+// group is a power of two from 8 to 256. The maximum of 48 + 8 additions occurs with groups of 64.
 //
 // Norms are gradient norms or upper bounds. Scales are rounded towards zero. A scaled gradient may round up
 // by two parts in 2^24. So the norm is below the clip norm times 1 + 2^-20.
@@ -184,8 +184,8 @@ func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.
 	}
 }
 
-// AppendNorms appends the norm of each row's contribution to AddClipped. It computes no sum. A row whose
-// gradient is not finite has norm 0.
+// AppendNorms appends to dst the norm that each row's contribution would have in AddClipped. It computes no
+// sum. A row whose gradient is not finite has norm 0.
 func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {

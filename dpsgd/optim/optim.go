@@ -152,7 +152,7 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step makes one step against gradient at rate. It reports whether all parameters are finite.
+// Step makes one step against the gradient at a learning rate. It reports whether all parameters are finite.
 func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)

@@ -100,7 +100,7 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the statistics' configurations, in order. Clip norms that depend on images are 1.
+// releases returns the statistics' configurations, in order. A clip norm that depends on images is set to 1.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {

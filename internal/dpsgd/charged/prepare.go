@@ -28,10 +28,10 @@ type Features struct {
 }
 
 // Prepare computes the features of train and test. Both must have images of the same shape, but test may be
-// empty. A record is a row of train, or all rows of a unit, with ends as in [dpsgd.Data]. To each statistic,
-// a record contributes the mean contribution of its rows, clipped as a whole. Config.Records is the number of
-// records. Prepare consumes one unused reservation for every event of cfg.Events(), in order. Equal keys,
-// data and configurations give equal features.
+// empty. A record is a row of train, or all rows of a unit if ends is set, as in [dpsgd.Data]. The
+// contribution of a record to a statistic is the mean over its rows, clipped as a whole. Config.Records is
+// the number of records. Prepare consumes one unused reservation for every event of cfg.Events(), in order.
+// Equal keys, data and configurations give equal features.
 func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {

@@ -104,7 +104,7 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean releases the mean of the rows of data, clipped to cfg.ClipNorm. A row that is not finite
+// EstimateMean clips the rows of data to cfg.ClipNorm and releases their mean. A row that is not finite
 // counts as zero. A record of several rows contributes their mean, clipped as a whole.
 func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	_, cols := data.Dims()

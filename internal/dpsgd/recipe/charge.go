@@ -146,8 +146,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run on data with this hash, and its settings, or nil. The function asked gets
-// recorded settings, and returns the settings that they must equal.
+// Recorded returns a recorded run on data with this hash, and its settings, or nil. The settings must equal
+// what the function "asked" returns for them.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -210,8 +210,8 @@ func wrapped(err error) error {
 // If a ledger's remaining epsilon is below leastLeft, noise would dominate a model.
 const leastLeft = 1e-3
 
-// chooseNoise returns the noise multiplier of a plan. It is given, or the least value for the plan's epsilon
-// or for the remaining budget of the ledger shared. Without a shared ledger, shared is nil.
+// chooseNoise returns the noise multiplier of a plan. It is the plan's own, or the least one for the plan's
+// epsilon or for the remaining budget of the ledger shared. Without a shared ledger, shared is nil.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {

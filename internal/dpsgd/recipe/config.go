@@ -24,8 +24,8 @@ type Config struct {
 	Plans []Plan  // one row of the result for each plan
 	Seeds int     // number of independent runs of each plan; default 1
 	Unit  string  // name of the protected unit; default "record"
-	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped. It is public, at most
-	// dpsgd.MaxRows, and by default 1, the first row. If a unit has more rows, it keeps the rows with the
+	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped. It is public and at most
+	// dpsgd.MaxRows. The default, 1, keeps a unit's first row. A larger bound keeps the rows with the
 	// smallest hashes under Key. A unit contributes one clipped vector to a step (see [dpsgd.Data]).
 	RowsPerUnit int
 	// Records is the public number of units, which determines sampling, noise and steps. The default is the

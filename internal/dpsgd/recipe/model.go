@@ -26,7 +26,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// These are the names of models whose names have no layer widths.
+// These are the models that are named without layer widths.
 const (
 	Linear = "linear" // softmax regression
 	CNN    = "cnn"    // the small network of DP-SGD tutorials, on pixels
@@ -127,8 +127,8 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 }
 
 // modelMagic starts a model file. The lengths of three parts follow, 8 bytes each, little-endian. Then come
-// the parts, and the SHA-256 of all bytes up to there. The parts are a [Card] in JSON, the transform of
-// package charged (empty for features without statistics), and the network in the format of package nn.
+// the parts, and the SHA-256 of all bytes before it. The parts are a [Card] in JSON, the transform of package
+// charged (empty for features without statistics), and the network in the format of package nn.
 const (
 	modelMagic = "pate model 1\n"
 	modelParts = 3

@@ -19,8 +19,8 @@ import (
 // Recipe defines a model and its training except for the noise. It is fixed before the data are read.
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
-	// Statistics configures the statistics that features learn from private rows, and oriented gradients.
-	// Features selects the parts. Records, Workers, Cache and Progress are ignored.
+	// Statistics configures oriented gradients, and statistics that features learn from private rows.
+	// Features selects which of them are used. Records, Workers, Cache and Progress are ignored.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
 	// Views, if above 1, is the number of randomly shifted views per image, whose gradients are averaged.
@@ -255,11 +255,11 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// tableRate returns the learning rate for a table, at which the noise of a logit has standard deviation 2. A
-// row has this squared norm, its number of columns. A higher rate hides small signals. At a lower rate the
-// weights of a large table stay too small. At a delta near 1e-5 the noise of all steps together is about that
-// of this many records over 0.27 epsilon^0.87. The constants were fitted on the tables FIT of
-// experiments/peers/tables.py.
+// tableRate returns the learning rate for a table, at which the noise of a logit has standard deviation 2.
+// The argument norm is the squared norm of a row. A higher rate hides small signals. At a lower rate the
+// weights of a large table stay too small. At a delta near 1e-5 and clip norm 1, the noise of all steps
+// together has a standard deviation of about Steps/(0.27 epsilon^0.87 records). The constants were fitted on
+// the tables FIT of experiments/peers/tables.py.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)
@@ -268,7 +268,7 @@ func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 }
 
 // unprotected returns the training without privacy for columns of standard deviation 1. Images have long rows
-// and use an eighth of the batch size. Without noise, twice the steps of half the length learn as much.
+// and use an eighth of the batch size. Without noise, twice as many steps, each half as long, learn as much.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

@@ -312,7 +312,7 @@ const curvePoints = 8
 func checkpointEvery(total int) int { return max(2, total/20) }
 
 // onCurve reports whether the training adds a Point after a step before the last. It never does so after a
-// step with a checkpoint: Train writes it before Observe, so a resumed run would not observe the step.
+// step with a checkpoint. Train writes checkpoints before Observe, so a resumed run would not observe it.
 func onCurve(step, total int) bool {
 	for k := 1; k < curvePoints; k++ {
 		at := k * total / curvePoints

@@ -158,7 +158,7 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for j.Epsilon. If that is 0, it is for the remaining budget of the ledger left.
+// priceOn returns the price for j.Epsilon or, if that is 0, for the remaining budget of the ledger "left".
 func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)

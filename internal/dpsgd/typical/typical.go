@@ -115,7 +115,7 @@ type Figures struct {
 // Rows holds the figures of all rows of a result. It is nil if no row has figures.
 type Rows [][]bayes.Figure
 
-// Of returns the figures of each row, by the function of.
+// Of returns the figures that the function "of" finds in each row.
 func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 	some := false
 	for _, row := range rows {
@@ -145,7 +145,7 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, or nil. The expected number of rows is rows.
+// Read returns the figures that Write stored in dir, or nil. The file must have this number of rows.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
