@@ -29,8 +29,8 @@ type Description struct {
 	// Fit sets thresholds, and the noise that the function least finds. delta is the allowed probability of
 	// releasing an answer that must be refused. If Fit is nil, Least and WithNoise choose the noise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Chances returns probabilities for queries with the given number of classes. It is nil if they depend on
-	// more than the votes of the query. If rough is set, the probabilities are accurate to 1e-2.
+	// Chances returns probabilities for queries with the given number of classes. Chances is nil if they
+	// depend on more than the votes of the query. If rough is set, the probabilities are accurate to 1e-2.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
 	// Ahead returns the probability that a class wins against the given number of rivals under continuous
 	// noise. The count of each rival is x noise scales lower. Ahead is nil if there are several parameters.
@@ -113,7 +113,7 @@ func answersCap() Parameter {
 }
 
 // CheckValues reports an invalid value of s. A value is invalid if the parameter is unknown, if the value is
-// out of range, or if s also has the alternative parameter.
+// out of range, or if s also has a value for the alternative parameter.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)

@@ -48,10 +48,10 @@
 //
 // between any two neighbours, for queries chosen adaptively. Here pure(e) is the divergence of randomised
 // response with log-ratio e. range(e) is the largest divergence of two distributions whose log-ratios lie in
-// an interval of length e. Both approach e at large orders. Sources: Papernot et al. 2018, Proposition 8 and
-// Algorithms 1 and 2 (integer noise: Canonne, Kamath, Steinke 2020, Proposition 5); Papernot et al. 2017;
-// McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare these bounds with the
-// exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds the
+// an interval of length e. Both curves approach e at large orders. Sources: Papernot et al. 2018, Proposition
+// 8 and Algorithms 1 and 2 (integer noise: Canonne, Kamath, Steinke 2020, Proposition 5); Papernot et al.
+// 2017; McSherry, Talwar 2007 and Durfee, Rogers 2019; McKenna, Sheldon 2020. Tests compare these bounds with
+// the exact divergences of all histograms of up to six teachers and three classes. No divergence exceeds the
 // bound. The tests also detect wrong charges. Examples are LNMax at 1/Scale, GNMax with sensitivity 1 (1.8
 // times too low) and PermuteAndFlip with the curve of Exponential (3.6 times too low).
 //

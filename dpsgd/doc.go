@@ -32,11 +32,11 @@
 // the ledger must be one record. A record is one row, or with Data.Ends all rows of the unit.
 //
 // The guarantee holds for the floating-point computation, not only for real numbers. The comment on type grid
-// bounds the effect of floating point on the sum. The noise is enlarged to cover this effect. It grows by at
-// most 0.2 %, or 0.3 % above 65,536 parameters. Sampling compares random integers with the exact binary value
-// of the sampling probability. The noise comes from an exact sampler. At integer orders the Rényi divergences
-// equal the divergences of the continuous Gaussian, sampled or not. At other orders the difference is below
-// 2^-1000. For accountants that use privacy loss distributions, see Caveats.
+// bounds the effect of floating point on the sum. The noise is enlarged to cover this effect. The noise grows
+// by at most 0.2 % (above 65,536 parameters: 0.3 %). Sampling compares random integers with the exact binary
+// value of the sampling probability. The noise comes from an exact sampler. At integer orders the Rényi
+// divergences equal those of the continuous Gaussian, with and without sampling. At other orders the
+// difference is below 2^-1000. For accountants that use privacy loss distributions, see Caveats.
 //
 // # Sampling
 //
@@ -53,8 +53,8 @@
 // clipped as a whole. The contribution has norm at most C for any number of rows, so the event is the same as
 // for single rows. No cheaper event exists, because a unit of equal rows behaves like a single row. Sampling
 // and clipping k rows one by one would be worse. The unit would be in a batch with probability 1-(1-q)^k and
-// could move the sum by k C. Clipping rows to C/k would give the same event but shorter sums. The mean costs
-// two more passes over the parameters for each unit.
+// could move the sum by k C. Clipping rows to C/k would give the same event, but shorter contributions. The
+// mean costs two more passes over the parameters for each unit.
 //
 // If Data.Ends is nil, a unit of k rows has only the weaker guarantee for groups of k records.
 //

@@ -26,9 +26,9 @@
 // before the first answer. Rows.Units holds the unit of each row.
 //
 // KNearest. Let S be the sample without unit u. Adding u inserts one element into the ordered list of S and
-// pushes at most one element out of the first K. So the counts h(S) change by v(S), which is 0, e_b (if S has
-// fewer than K units) or e_b - e_a. At most two counts change, each by one. So the L2 sensitivity is at most
-// sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
+// pushes at most one element out of the first K. So the counts h(S) change by v(S), which is 0 or e_b - e_a,
+// or e_b if S has fewer than K units. At most two counts change, each by one. So the L2 sensitivity is at
+// most sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
 //
 //	distribution with u     = E_S[ (1-q) M(h(S)) + q M(h(S)+v(S)) ]
 //	distribution without u  = E_S[ M(h(S)) ]

@@ -12,8 +12,8 @@ func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the k nearest of all offered candidates. They must be offered in ascending order of index.
-// nearest stores up to 2k candidates before it drops all but k, so the cost of offer does not depend on k.
+// nearest keeps the k nearest of all offered candidates, which must come in ascending order of index. nearest
+// stores up to 2k candidates before it drops all but k, so the cost of offer does not depend on k.
 type nearest struct {
 	k    int
 	kept []near

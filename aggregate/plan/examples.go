@@ -41,7 +41,7 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 // query is uniform. Each query has its own probability x that a teacher is right. x has a Beta distribution
 // with mean Accuracy, such that Correlation is the correlation of two teachers being right. Given x, the
 // teachers are independent. With probability Confusion, a wrong vote is for one wrong class, which is drawn
-// once per query. Otherwise it is for a uniform wrong class. All teachers vote and are equally good.
+// once per query, and otherwise for a uniform wrong class. All teachers vote and are equally good.
 //
 // The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each. These teachers have
 // accuracy 0.85 and correlation 0.43. Of the wrong votes 72 % are for one class, and 91.5 % of pluralities

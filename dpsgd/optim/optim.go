@@ -32,8 +32,8 @@ type Config struct {
 	// Nesterov selects Nesterov momentum. It needs SGD and Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
 	// WeightDecay pulls parameters towards zero. The product of WeightDecay and a parameter is added to the
-	// gradient. With AdamW the parameter shrinks by learning rate times WeightDecay instead. The default is
-	// 0.
+	// gradient. With AdamW, the parameter is multiplied by 1 - (learning rate) WeightDecay instead. The
+	// default is 0.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
 	// Beta1 and Beta2 are Adam's decay rates for the mean gradient and the mean squared gradient. They are in
 	// [0, 1), with defaults 0.9 and 0.999.

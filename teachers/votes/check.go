@@ -31,9 +31,9 @@ type Report struct {
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
-	// ChanceDuplicates is how many pairs of teachers would have equal votes by chance. It assumes that
-	// teachers vote independently, with the ensemble's class frequencies on each query. If it is above
-	// MaxChance, equal teachers do not indicate a fault.
+	// ChanceDuplicates is the expected number of pairs of teachers with equal votes, if teachers vote
+	// independently with the ensemble's class frequencies on each query. Above MaxChance, equal teachers do
+	// not indicate a fault.
 	ChanceDuplicates float64
 }
 

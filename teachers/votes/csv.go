@@ -32,7 +32,7 @@ type csvPosition struct {
 	col  int
 }
 
-// numberedCells is the least number of cells for which a first line 0, 1, 2, ... is a header.
+// numberedCells is the least number of cells at which a first line "0,1,2,..." counts as a header.
 const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"

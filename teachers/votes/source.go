@@ -22,7 +22,7 @@ type Header string
 
 const (
 	// headerAuto decides by the first line: text or empty cells make it a header. It refuses a first line
-	// with both text and numbers, and a long first line 0, 1, 2, ...
+	// with both text and numbers, and a long first line "0,1,2,...".
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -53,7 +53,7 @@ type Options struct {
 	Header Header
 	// IndexColumn skips column 1 of a CSV file, which is a row index, as from pandas.
 	IndexColumn bool
-	// Spool is read for the path [Stdin]. If Spool is nil, Stdin is a file name.
+	// The path [Stdin] stands for Spool. If Spool is nil, Stdin is a file name.
 	Spool *Spool
 	// From and To select the queries From <= q < To. If To is 0, the last query is the last of the file.
 	From, To int

@@ -178,7 +178,7 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is how many contributions are summed before this partial sum is added to the total. A call has at
+// runRows is the number of contributions in a partial sum, which is then added to the total. A call has at
 // most 256 rows, so a term passes through at most 32 + 8 additions.
 const runRows = 32
 

@@ -255,8 +255,8 @@ type Row struct {
 	Accuracy   float64   `json:"accuracy"`
 	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
 	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs; absent for one seed
-	// Recall is the mean recall of each class on the test rows, or 0 for a class without test rows. It is
-	// absent in results of earlier versions.
+	// Recall is the recall of each class on the test rows, averaged over seeds, or 0 for a class without test
+	// rows. It is absent in results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
 	// AUROCSD is the standard deviation of AUROC over seeds. Both are absent in results of earlier versions.
