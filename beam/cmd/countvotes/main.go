@@ -15,6 +15,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/extworker"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
@@ -72,7 +73,8 @@ func main() {
 		return nil
 	})
 	flag.Parse()
-	beam.Init() // does not return in a worker that the engine started
+	log.LogLevel = "warn" // not each stage of a job
+	beam.Init()           // does not return in a worker that the engine started
 	if err := f.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "countvotes:", err)
 		os.Exit(1)
