@@ -354,12 +354,6 @@ func (w *worst) divergences() spent {
 	return d
 }
 
-func renyi(laws []outcome, a float64) float64 {
-	w := newWorst([]float64{a})
-	w.add(laws)
-	return w.divergences()[0]
-}
-
 // smallExcess returns e^{a u} - 1 - a (e^u - 1), the sum of (a^k - a) u^k / k! for k >= 2, if |a u| < 0.1.
 func smallExcess(a, u float64) float64 {
 	total, au, uu, factorial := 0.0, a*u, u, 1.0

@@ -291,3 +291,9 @@ func TestOrdersDoNotDependOnEachOther(t *testing.T) {
 		}
 	})
 }
+
+func renyi(laws []outcome, a float64) float64 {
+	w := newWorst([]float64{a})
+	w.add(laws)
+	return w.divergences()[0]
+}

@@ -77,15 +77,12 @@ func (c Config) Validate() error {
 	return err
 }
 
-func (c Config) withDefaults() (Config, error) {
-	full, err := c.complete()
-	if err != nil {
-		return c, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return full, nil
-}
-
-func (c Config) complete() (Config, error) {
+func (c Config) withDefaults() (full Config, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}()
 	if c.Task.Private.Len() == 0 {
 		return c, errors.New("no private records in Task")
 	}

@@ -84,15 +84,12 @@ func (c Config) Validate() error {
 	return err
 }
 
-func (c Config) newJob() (*job, error) {
-	j, err := c.complete()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return j, nil
-}
-
-func (c Config) complete() (*job, error) {
+func (c Config) newJob() (_ *job, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}()
 	c.Unit = cmp.Or(c.Unit, "record")
 	found := recipe.ShapeOf(c.Task).Records
 	switch p := c.Private; {
