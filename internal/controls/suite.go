@@ -55,7 +55,7 @@ func Default() []Target {
 
 // Broken returns the positive controls.
 func Broken() []Target {
-	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts())
+	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees())
 }
 
 // Names returns the distinct names of targets in order.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/accountant/audit"
@@ -98,6 +99,9 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 	right := []Target{
 		runs("gap", "", 100_000, stated(1, 0.01), gapRelease(1), gapRelease(0)), // floor((lead-1)/2) of leads 3 and 1
 		runs("votes", "", 100_000, stated(1, 0), halfNoiseOf([]int{8, 2}), halfNoiseOf([]int{9, 1})),
+		byLaw("edge", "", pure(accountant.ExponentialMechanism{Epsilon: 2}), onePair(treeEdge(12, 12), treeEdge(13, 12))),
+		byLaw("tables", "", profile(accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, Count: 2}, accountant.AddRemove),
+			onePair(twoTables(1), twoTables(0))),
 		canaries("dpsgd-again", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier),
 	}
 	for _, r := range testkit.Must(Run(context.Background(), right, testOptions())) {
