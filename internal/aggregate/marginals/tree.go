@@ -7,6 +7,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
@@ -39,7 +40,8 @@ const scoreUnit = 1024
 // NewTree returns the release for cfg.
 func NewTree(cfg TreeConfig) (*Tree, error) {
 	if len(cfg.Bins) < 2 || len(cfg.Bins) > maxTree {
-		return nil, fmt.Errorf("marginals: a tree of %d columns, want 2 to %d", len(cfg.Bins), maxTree)
+		return nil, &fault.Error{What: fmt.Sprintf("a tree of %d columns cannot be made", len(cfg.Bins)),
+			Why: fmt.Sprintf("a tree pairs 2 to %d columns; nothing was charged", maxTree), Fix: "choose --pool marginals"}
 	}
 	columns, err := New(Config{Bins: cfg.Bins, Sigma: cfg.Sigma, Relation: cfg.Relation})
 	if err != nil {
