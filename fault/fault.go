@@ -14,7 +14,7 @@ type Error struct {
 	What string // text after the file and the row, such as "has 14 cells, ..."
 	Why  string // reason or expected value; may be empty
 	Fix  string // advice; may be empty
-	// Check is set if a file changed after its creation. Otherwise a request cannot be met.
+	// Check means that a file changed after its creation. Without Check, a request cannot be met.
 	Check bool
 	Err   error // cause; may be nil
 }

@@ -25,9 +25,8 @@
 //
 // # Places
 //
-// Several runs may share a ledger. The ledger records the identity of each run as JSON. This contains only a
-// keyed hash of the private inputs, with the secret in LEDGER.id. The key of an unfinished run is in
-// LEDGER.TAG.key.
+// Several runs may share a ledger. The ledger records the identity of each run as JSON. The private inputs
+// appear only as a hash, keyed by the secret in LEDGER.id. The key of an unfinished run is in LEDGER.TAG.key.
 //
 // A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers for
 // this run alone ([ledger.Config].Run, from [ID]). Run.Key is the folder's key. [Folder.Finish] destroys the
@@ -69,10 +68,10 @@
 //
 // # Caveats
 //
-// Files cannot protect themselves. A ledger that is restored with all files next to it and the user's state
-// folder can release twice for one charge. So can a ledger that is copied to two machines, and a second
-// ledger for the same people. For certainty, store the head that the commands print where nobody can change
-// it. Give it to `pate ledger verify --head`.
+// Files cannot protect themselves. A ledger can release twice for one charge if it is restored together with
+// all files next to it and with the user's state folder. So can a ledger on two machines, or a second ledger
+// for the same people. For certainty, store the printed head where nobody can change it. Pass the head to
+// `pate ledger verify --head`.
 //
 // Destroying a key overwrites and removes its file, but not its copies on a disk, in a snapshot or backup.
 package run

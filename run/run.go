@@ -76,7 +76,7 @@ type Stage struct {
 	Mode os.FileMode
 	// Key derives the key of the stage from the key of the run. nil means the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw repeats the draw of a complete stage, if later work needs the outcome. The key must still exist.
+	// Redraw draws a complete stage again, for work that needs the outcome. The key must still exist.
 	Redraw bool
 	// Draw writes the file. It gets one reservation for each event of the stage. Equal keys and reservations
 	// must give equal bytes.

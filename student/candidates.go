@@ -21,10 +21,10 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students to compare on a table: logistic regression with a ridge of 1 over the
-// number of labels, two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added,
-// and x must be the rows of the pool. Trees suit columns of different kinds. Label spreading suits pools in
-// which neighbouring rows share a class.
+// TableCandidates returns the students to compare on a table: logistic regression (with n labels, the ridge
+// is 1/n), two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added, and x must
+// be the rows of the pool. Trees suit columns of different kinds. Label spreading suits pools in which
+// neighbouring rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -236,7 +236,7 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 }
 
 // Plain returns the model as data. In a kernel model, the projection is included. A linear model has weights
-// of the original features. It lacks the limit on features that are far from the pool.
+// of the original features. The data lack the model's limit on features that are far from the pool.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {

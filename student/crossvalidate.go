@@ -50,8 +50,8 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of labels that every candidate predicted. After an early stop, labels of the
-	// remaining folds do not count.
+	// Labels is the number of labels that every candidate predicted. If cross-validation stops early, labels
+	// of folds that were not tried do not count.
 	Labels int
 	// For each candidate, Right is how many of these labels it predicted correctly. Mean is this number for
 	// the mean of the candidates. Right and Mean divided by Labels estimate the accuracy on released labels,
@@ -252,7 +252,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 }
 
 // keep stores the results in choice. It returns the kept candidates with their powers (see temper) and
-// weights. The mean replaces a favourite only if it leads by errors standard errors and by the fraction lead.
+// weights. The mean replaces a favourite only if it is better by more than errors (in standard errors) and by
+// at least lead (a fraction of the labels).
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -324,7 +325,7 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 }
 
 // ahead reports whether a is right more often than b by more than this number of standard errors. The
-// standard error is √n, where n is the number of labels for which exactly one is right.
+// standard error is √n, where n is the number of labels for which exactly one of a and b is right.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

@@ -14,7 +14,7 @@ const denoiseFrom = MaxSpread / 2
 // denoiseHeldBack is the fraction of labels that are held out to select the ridge.
 const denoiseHeldBack = .2
 
-// denoiseRidges returns ridge parameters for labels of which none (the first) to half (the last) are wrong.
+// denoiseRidges returns ridge parameters. The first suits correct labels, the last half wrong labels.
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
 // fitDenoised trains on many noisy labels, of which half may be wrong. A kernel ridge on all labels predicts

@@ -26,7 +26,7 @@ func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error)
 }
 
 // Select returns m different rows of x as queries in random order, so that every prefix covers x. Like
-// [Pool.Select] it clusters rows, but only a random part of [MaxSpread] rows. Further queries are random.
+// [Pool.Select] it clusters rows, but at most [MaxSpread] random rows. If m is larger, queries are random.
 func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the first row with a sum of weights above at. If all weights are 0, the row is random.
+// draw returns the first row where the cumulative weight exceeds at. If all weights are 0, the row is random.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {

@@ -31,7 +31,7 @@ type Lines struct {
 }
 
 // Votes parses a collection of lines, as textio returns them. The pipeline fails at a line that is not a
-// vote. The checks of the poll find votes for unknown classes.
+// vote. [CheckVotes] finds votes for unknown classes.
 func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
 	if l.Form != CSV && l.Form != JSONLines {
 		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))

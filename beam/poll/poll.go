@@ -34,8 +34,8 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// blockBytes is the approximate size of the counts of a block of minBlock to maxBlock queries. A worker that
-// reads votes holds the counts of about 2000 blocks.
+// A block has minBlock to maxBlock queries. Its counts take about blockBytes bytes. A worker that reads votes
+// holds the counts of about 2000 blocks.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
@@ -50,7 +50,7 @@ func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that contains a query. each must equal blockQueries().
+// block returns the key of the block that contains a query. The argument each must equal blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
@@ -65,7 +65,7 @@ func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
 
-// shardBlocks returns the range from <= block < to of the blocks in a shard.
+// shardBlocks returns the blocks of a shard as the range from <= block < to.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	all := p.blocks()
 	return cut(all, shard, shards), cut(all, shard+1, shards)

@@ -10,7 +10,7 @@ import (
 
 // Workers find the functions of a pipeline by names that are registered in init. The functions that run for
 // every vote are registered so that Beam calls them without reflection. The generic functions of package
-// register would do this for all functions, but each takes the compiler some 20 seconds.
+// register would do this for all functions, but compiling each of them takes about 20 seconds.
 func init() {
 	beam.RegisterType(reflect.TypeFor[Vote]())
 	beam.RegisterType(reflect.TypeFor[piece]())

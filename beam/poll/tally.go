@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// tally is the accumulator of a block of queries. It holds counts, one bit for each teacher and query, and
-// problems. Tallies of parts of the votes may be merged in any order. A struct of one pointer fits into an
+// tally is the accumulator of a block of queries. It holds counts, problems, and one bit for each teacher and
+// query. Tallies of parts of the votes may be merged in any order. A struct of one pointer fits into an
 // interface without an allocation, which saves time for every vote.
 type tally struct{ s *state }
 
@@ -26,11 +26,11 @@ type state struct {
 	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
 	voters   []voter  // one per teacher; nil before the first vote
 	problems [problems]problem
-	// logChance is the log of the probability that two independent teachers always agree. It is 0 in blocks.
+	// logChance is the log probability that two independent teachers always agree. 0 before reportFn.
 	logChance float64
 }
 
-// voter summarises the votes of a teacher without abstentions. It is used to find teachers with equal votes.
+// voter summarises a teacher's votes, except abstentions. It is used to find teachers with equal votes.
 type voter struct {
 	hash      uint64 // sum of the hashes of all votes, modulo 2^64
 	votes     int64
@@ -84,7 +84,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds the tally of other votes on the same block. It keeps no memory of from.
+// merge adds from, a tally of other votes on the same block. It does not retain slices of from.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -143,8 +143,8 @@ const (
 	problems // number of kinds
 )
 
-// problem counts invalid votes of one kind. It holds the invalid vote with the lowest query and then the
-// lowest teacher, so a message does not depend on the order of votes.
+// problem counts invalid votes of one kind. It holds the first of these votes in the order of query and
+// teacher, so a message does not depend on the order of reading.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -240,8 +240,8 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 
 // CheckVotes makes the pipeline fail if votes are invalid. A vote is invalid if its teacher, class or query
 // is not in the poll, or if the teacher already voted on the query. The pipeline also fails if two teachers
-// have equal votes on all queries. The message contains the number of invalid votes, a teacher and a query,
-// so it is as secret as the votes. [WriteCounts] includes these checks.
+// have equal votes on all queries. The error message contains a teacher, a query and the number of invalid
+// votes, so it is as secret as the votes. [WriteCounts] includes these checks.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
@@ -272,7 +272,7 @@ func (f *mergeFn) CreateAccumulator() tally { return newTally(f.Poll) }
 
 func (f *mergeFn) MergeAccumulators(a, b tally) tally { return merged(a, b) }
 
-// reportFn reduces the tally of a block to the part for the checks.
+// reportFn reduces the tally of a block to the fields that the checks need.
 func reportFn(_ int64, t tally) tally {
 	s := *t.s
 	for row := range len(s.voted) / s.poll.words() {

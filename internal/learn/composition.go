@@ -83,12 +83,13 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns epsilon by advanced composition as some notes print it, without a factor epsilon.
+// misprintedDrift returns the epsilon of advanced composition with a misprint: the drift lacks a factor
+// epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the epsilon of advanced composition without the drift, the mean of the total loss.
+// noDrift returns the epsilon of advanced composition without the drift (the mean total loss).
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
 // Paid reserves an event on a new ledger with a huge budget. Mechanisms need a reservation, although a trace

@@ -39,11 +39,10 @@
 //
 // Go code finds a section by the name between {# and }, and adds the table of numbers. It finds "What is
 // released" and "What it cost" by heading. The heading of a mistake begins with If, and a mistake has no
-// formula. Values are inserted by name between braces. A value is an input that is a single number, or a
-// value that Go code adds with method let. The template language is a part of text/template: {{if .passed}}
-// ... {{else}} ... {{end}}, and {{template "verdict" .}} for the paragraph of another section. The file
-// text/shared.md has sections for several mechanisms. A section of the same name in a mechanism's file has
-// priority.
+// formula. Values are inserted by name between braces. A value is a numeric input, or a value that Go code
+// adds with the method let. The template language is a part of text/template: {{if .passed}} ... {{else}} ...
+// {{end}}, and {{template "verdict" .}} for the paragraph of another section. The file text/shared.md has
+// sections for several mechanisms. A section of the same name in a mechanism's file has priority.
 //
 // The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME belong to the course (see
 // package page).

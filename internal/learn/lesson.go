@@ -98,7 +98,7 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 // step adds a section and its numbers as the next step. Each vector has a value for each class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver is step for vectors with a value for each value of index, such as a record, instead of each class.
+// stepOver is like step, but each vector has a value for each index (such as a record), not for each class.
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})

@@ -62,8 +62,8 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. Class 0 has all
-// votes, except that on one of the two inputs one vote is for class 1.
+// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. On one input, class
+// 0 has all votes. On the other, one of these votes is for class 1.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {

@@ -56,7 +56,7 @@ func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) i
 	return c
 }
 
-// compare is Compare with noise from the same samplers as in package svt.
+// compare calls Compare with noise from the samplers of package svt.
 func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	return Compare(law, values, func(n svt.Noise, question int) int64 {
 		label := "threshold"
@@ -158,7 +158,7 @@ func allBelow(law svt.Law, value float64, k int) float64 {
 	return valid(p, err)
 }
 
-// Broken is an incorrect sparse vector mechanism. Inputs Here and There refute the epsilon Claimed.
+// Broken is an incorrect sparse vector mechanism. The inputs Here and There refute the claimed epsilon.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64

@@ -134,7 +134,7 @@ func setOut(body string) (words string, f *Formula, err error) {
 // times as large.
 type phrases map[string][]phrase
 
-// phrase is a text, a value, another phrase, or a list of cases. The first case that applies counts.
+// phrase is a text, a value, another phrase, or a list of cases. The first case that applies is used.
 type phrase struct {
 	words, value, other string
 	cases               []phraseCase

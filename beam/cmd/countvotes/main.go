@@ -24,7 +24,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// The flags of this program are printed between the two parts of help.
+// help has two parts. The list of this program's flags is printed between the parts.
 //
 //go:embed help.txt
 var help string

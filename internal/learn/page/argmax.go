@@ -141,8 +141,8 @@ func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair for a release of the counts too. The output on each input is then certain, and
-// the two outputs differ.
+// withCounts returns the pair if the counts are released too. Then each input has one certain output, and the
+// two outputs differ.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,

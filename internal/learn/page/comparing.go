@@ -158,7 +158,7 @@ func scoreOf(w, x []float32) float64 {
 	return s
 }
 
-// noiseFor returns noise for which the event costs at most epsilon, at most 1 % above the least such noise.
+// noiseFor returns the least noise for which the event costs at most epsilon, or at most 1 % more noise.
 func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float64 {
 	low, high := 0.3, 400.0
 	for high/low > 1.01 {
@@ -256,7 +256,7 @@ func drawComparing(r *reader) (v View) {
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
 // against compares the lower edge of an attack's confidence band with the certified maximum. Comparing the
-// points suffices: the maximum is concave, so lines between points below it are below it too.
+// points suffices: the maximum is concave, so a line between two points below the maximum is below it too.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {

@@ -117,8 +117,8 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes a legend entry: a short sample of the curve and its name. If place >= 0, it is the line from the
-// top, otherwise the line from the bottom.
+// key writes a legend entry: a short sample of the curve and its name. A place >= 0 counts lines from the
+// top, a place < 0 from the bottom.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {
@@ -155,7 +155,7 @@ func at(x float64) string {
 	return sign + strconv.Itoa(tenths/10) + "." + strconv.Itoa(tenths%10)
 }
 
-// element writes an SVG element. The names of the attributes in values are in names, separated by blanks.
+// element writes an SVG element. The argument names lists the attributes of values, separated by blanks.
 func (c *canvas) element(name, class string, more []string, names string, values ...float64) {
 	c.WriteString("<" + name + ` class="` + class + `"`)
 	for _, x := range values {

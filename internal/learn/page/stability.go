@@ -88,8 +88,8 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge reports whether the pair violates the claim. If a broken variant does not, the text has the task of
-// finding inputs that do.
+// judge reports whether the pair violates the claim. If the pair of a broken variant does not, the text ends
+// with task.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():

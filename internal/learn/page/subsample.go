@@ -50,7 +50,7 @@ func voteOf(part []item) bool {
 	return 2*n > len(part)
 }
 
-// deal splits the data into blocks with votes. Package stability does it, except for split "sorted".
+// deal splits the data into blocks with votes. Package stability splits data, except for split "sorted".
 func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
 		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })

@@ -25,7 +25,7 @@ type Report struct {
 	// Shared is the number of units that occur in more than one silo.
 	Shared int64
 	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units. Pairs with more common units
-	// come first. Equal pairs are in the order of Silos.
+	// come first. Pairs with equally many are in the order of Silos.
 	Overlaps []Overlap
 }
 
@@ -212,9 +212,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes several manifests, which [Check] must have accepted, as one manifest. It records the number of
-// teachers and classes from checked, and a hash of the votes, keyed by the salt. With the zero Salt it
-// records no hash, because a hash without a key would reveal small votes.
+// Join writes several manifests, which [Check] must have accepted, as one manifest. It records the numbers of
+// teachers and classes in checked, and a hash of the votes keyed by the salt. With the zero Salt it records
+// no hash, because a hash without a key would reveal a small vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""

@@ -89,8 +89,8 @@ func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
 
-// Votes returns the HMAC of a votes hash under the salt, in hexadecimal. A hash without a key would reveal
-// small votes, because a reader could try all small matrices.
+// Votes returns the HMAC of a votes hash under the salt, in hexadecimal. A hash without a key would reveal a
+// small vote matrix, because a reader could try all small matrices.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }

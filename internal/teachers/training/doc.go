@@ -14,8 +14,8 @@
 // # Caveats
 //
 // The votes, the secrets folder and all errors about a private file are as secret as the private rows. The
-// training time depends on private rows. Learners of golearn break ties at random. After an interruption, the
-// remaining teachers of golearn may vote differently.
+// training time depends on private rows. Learners of golearn break ties at random. If a job is interrupted,
+// golearn teachers that are trained later may vote differently.
 //
 // # Use
 //

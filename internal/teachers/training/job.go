@@ -28,8 +28,8 @@ type Job struct {
 	Features        string // one of features.Names(); "" means the default for the kind of data
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
-	// Silo is the name of the silo that owns the rows of Private, if each part is trained by another silo. It
-	// requires Parts > 1 and a unit for each row. If Silo is "", Private holds the rows of all teachers.
+	// If each silo trains one part, Silo is the name of the silo that owns the rows of Private. It requires
+	// Parts > 1 and a unit for each row. If Silo is "", Private holds the rows of all teachers.
 	Silo string
 	Out  string // path of the votes
 	// PartsFolder is the folder for votes files of parts, with mode 0700. "" means Out with suffix ".parts".

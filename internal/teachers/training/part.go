@@ -237,8 +237,8 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns how two parts differ that must belong to one job, or "". It compares rows, keys and
-// programs only when it merges parts that were trained on one file, not on silos.
+// differs returns a difference between parts of one job, or "". It compares rows, keys and programs only if
+// merging is set and the parts are not from silos.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

@@ -159,7 +159,7 @@ func (r *accountReport) warn(g *shell.Globals) {
 	}
 }
 
-// maxEventsFile bounds the input in bytes, like package accountant.
+// maxEventsFile is the largest input in bytes, as in package accountant.
 const maxEventsFile = 16 << 20
 
 func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {

@@ -83,7 +83,8 @@ func explainVariants() []explainVariant {
 //go:embed explain.txt
 var explanations string
 
-// explanation returns explanations for a schedule. Without sampling, it omits the paragraph on samplers.
+// explanation returns explanations for a schedule. If no event is sampled, it omits the paragraph on
+// samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {

@@ -18,8 +18,8 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon against the number of runs. Each point has the same fraction of every repeated
-// event's runs.
+// plotAccount draws epsilon against the number of runs. At each point, every repeated event has the same
+// fraction of its runs.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -66,7 +66,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with this fraction of each event's repetitions, and their total number.
+// partOf returns the schedule with this fraction of each event's repetitions, and the sum of all repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)
@@ -109,8 +109,8 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 const riskPlotPoints = 80
 
 // plotRisk draws an attacker's least false negative rate against the false positive rate. One curve is
-// computed from the accountant's trade-off curve, the other from (epsilon, delta) alone. The accountant is
-// pld or rdp if names has exactly one of the two, otherwise the tightest accountant.
+// computed from the accountant's trade-off curve, the other from (epsilon, delta) alone. If names has exactly
+// one of "pld" and "rdp", this accountant is used, otherwise the tightest.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
@@ -161,7 +161,7 @@ type riskReport struct {
 	chances   []chances
 }
 
-// chances bounds an attacker's success for several values of a prior, false positive rate or base rate.
+// chances bounds an attacker's success for several priors, false positive rates or base rates.
 type chances struct {
 	name, of, words string
 	at              []float64

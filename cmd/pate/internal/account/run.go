@@ -195,7 +195,7 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 	return nil
 }
 
-// reasonsBelow moves the last column, which holds reasons, to a second table if the format is Text.
+// In format Text, reasonsBelow moves the last column (the reasons) to a second table.
 func reasonsBelow(t table.Table, format table.Format) []table.Table {
 	if format != table.Text {
 		return []table.Table{t}

@@ -168,8 +168,8 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
 
-// costs returns JSON fields. The data-independent epsilon is c.Claim, the epsilon that a ledger of mode
-// reserved reports, if it is set. The other epsilons are computed from Rényi divergences, as in publications.
+// costs returns JSON fields. If c.Claim is set, it is the data-independent epsilon, which a ledger in mode
+// "reserved" would report. The other epsilons are computed from Rényi divergences, as in publications.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -185,7 +185,7 @@ func costs(c analysis.Costs) []any {
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
 // reportOf returns the JSON of `pate votes analyze`. If the report has no sanitized epsilon, unsanitized is
-// the reason. For mechanism confident the top-level epsilons are expected values, not bounds.
+// the reason. For the mechanism "confident", the top-level epsilons are expected values, not bounds.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

@@ -181,7 +181,7 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	return report, nil
 }
 
-// plan plans a new release, or repeats the recorded release of the same name and identity.
+// plan returns the plan of the release. If the ledger has the same release already, the plan repeats it.
 func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
 	hash := r.votes.Hash()
@@ -213,7 +213,7 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	return p, nil
 }
 
-// refused converts an error of a release. If recorded is set, the ledger had the release already.
+// refused converts an error of a release. If recorded is set, the release was on the ledger before.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
 	var refused *fault.Error
@@ -265,9 +265,9 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON of a release. Both cost and release_cost are Rényi divergences at order. With
-// probability too_low, the released cost is below the cost of the votes. At delta, epsilon covers cost and
-// release_cost together. The field queries is a half-open range.
+// report returns the JSON of a release. The fields cost and release_cost are Rényi divergences of the order
+// in the field order. With the probability in too_low, the field cost is below the cost of the votes. The
+// field epsilon covers cost and release_cost together, at delta. The field queries is a half-open range.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

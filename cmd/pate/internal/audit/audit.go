@@ -140,7 +140,7 @@ func resultOf(t controls.Target, further ...any) shell.Object {
 	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
 }
 
-// writeAudit prints the results. The probability alpha of a false alarm is for all results together.
+// writeAudit prints the results. The probability of any false alarm is alpha.
 func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
 	format := g.ParsedFormat()
 	exact, wide := format == table.CSV, format != table.Text

@@ -150,8 +150,8 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// schedule gives sampling probability and number of steps in the words of training: the expected size of a
-// batch, the number of private records and the number of epochs.
+// schedule determines the sampling probability and the number of steps by three other numbers: the expected
+// batch size, the number of private records and the number of epochs.
 type schedule struct {
 	records       int64
 	batch, epochs float64

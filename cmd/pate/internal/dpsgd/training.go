@@ -49,8 +49,8 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 }
 
 // setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it chooses
-// the number of steps per epoch whose batch size is closest to the recipe's. It rounds the recipe's steps to
-// whole epochs, but keeps the value of --steps.
+// the number of steps per epoch whose batch size is closest to the recipe's batch size. It rounds the
+// recipe's steps to whole epochs. It does not round --steps.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {

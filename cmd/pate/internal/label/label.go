@@ -89,7 +89,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle sets unit and relation from a manifest beside the votes. It refuses flags that differ from it.
+// settle sets unit and relation from a manifest beside the votes. It refuses flags that contradict it.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err

@@ -133,7 +133,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the `pate label` command for plan a on a ledger of the same mode. The queries begin at
+// command returns the `pate label` command for plan a on a ledger of the same mode. The first query has index
 // first.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
@@ -144,7 +144,7 @@ func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string,
 		shell.Given, nil)
 }
 
-// tellPilot prints the cost of a pilot release before the charge, or its result if released is set.
+// tellPilot prints the result of a pilot if released is set. Otherwise it prints the cost, before the charge.
 func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
 	teachers := c.Votes.Teachers()
 	if released {
@@ -193,7 +193,7 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	return f.refuse(g, why, would)
 }
 
-// confirm asks before budget is spent, which cannot be undone.
+// confirm asks the user before budget is spent, because spending cannot be undone.
 func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	if f.yes {
 		return nil
@@ -259,8 +259,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates how many queries leave the mechanism accurate enough. Noise for a fixed budget is
-// proportional to the square root of the number of queries.
+// wouldWork estimates for how many queries the mechanism would be accurate enough. Noise for a fixed budget
+// is proportional to the square root of the number of queries.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {
@@ -284,9 +284,8 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// A waiver of --force permits a run that would be refused for one reason. --force without a value waives only
-// noise. After waivers of duplicates, checks or calibration, epsilon may be wrong, so no result may be
-// released.
+// Each value of --force waives one reason for refusing a run. The flag without a value means "noise". With
+// "duplicates", "checks" or "calibration", epsilon may be wrong, so no result may be released.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right
 	waiveFew         = "few"         // the budget carries too few labels
@@ -328,7 +327,7 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns the waivers that forbid a release, sorted and distinct: all except noise and few.
+// withheld returns the waivers that forbid a release, sorted and distinct: all except "noise" and "few".
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -338,7 +337,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced refuses `--force duplicates` without "=", because duplicates would be read as a votes file.
+// misplaced refuses `--force duplicates` without "=", because "duplicates" would be read as a votes file.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

@@ -67,8 +67,8 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 	})
 }
 
-// checkVotes handles failed checks of the votes. A failed check stops the run unless --force waives it. Votes
-// with invalid values are refused elsewhere, when they are read.
+// checkVotes handles failed checks of the votes. A failed check stops the run unless --force waives it.
+// Invalid values are refused earlier, when the votes are read.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
@@ -97,13 +97,13 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// For more than countedQueries queries, tellMode does not compute the queries in mode reserved. The search by
-// privacy loss distributions would take up to forty seconds, but labelling two million queries takes only
-// two.
+// For more than countedQueries queries, tellMode does not compute how many queries would fit in mode
+// "reserved". This search by privacy loss distributions takes up to 40 seconds. Labelling two million queries
+// takes 2 seconds.
 const countedQueries = 100_000
 
-// tellMode prints for a new ledger in mode filter how many queries with this noise fit the budget. It also
-// prints how many would fit in mode reserved.
+// For a new ledger in mode "filter", tellMode prints how many queries with this noise fit the budget. It also
+// prints how many would fit in mode "reserved".
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {

@@ -70,8 +70,8 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 }
 
 // writeLaw prints a distribution. A probability that underflows is 0, but log_probabilities has its
-// logarithm. The logarithm of an impossible outcome is null. Only mechanisms that may decline have the field
-// answered. Only stability mechanisms have the fields distance and released.
+// logarithm. The logarithm of an impossible outcome is null. The field answered exists only for mechanisms
+// that may decline, the fields distance and released only for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -125,8 +125,8 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats the probability with this natural logarithm, in full if exact is set. It also
-// formats probabilities below the smallest float64.
+// formatProbability formats e^log, in full if exact is set. It also formats values below the smallest
+// float64.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -145,7 +145,7 @@ func formatProbability(log float64, exact bool) string {
 	return fmt.Sprintf("%se%.0f", mantissa, exponent)
 }
 
-// bar draws a fraction of width blocks, in eighths of a block.
+// bar draws a bar of share·width blocks, rounded to eighths of a block.
 func bar(share float64, width int) string {
 	eighths := int(math.Round(share * float64(width) * 8))
 	text := strings.Repeat("█", eighths/8)
@@ -188,8 +188,8 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution. Without a text file, the examples use the
-// counts in d.Neighbours.
+// help returns the description and the examples of a distribution. If the distribution has no text file, the
+// examples use the counts in d.Neighbours.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

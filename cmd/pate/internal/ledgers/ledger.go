@@ -47,11 +47,11 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 	return report{path, s, claim, checked}, err
 }
 
-// object returns the JSON of a ledger. In mode filter, spent is compared with the budget, but is not a
-// privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. The field
-// accountant is the accountant that computed claim. The field recomputed appears if this version computes
-// another epsilon than the version that sealed the ledger. It has the sealed epsilon and the new interval,
-// and claim is then the larger of the sealed epsilon and the interval's upper end.
+// object returns the JSON of a ledger. In mode "filter", the field spent is compared with the budget, but is
+// not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. The field
+// accountant is the accountant that computed claim. If this version computes another epsilon than the version
+// that sealed the ledger, the field recomputed has the sealed epsilon and the new interval. Then claim is the
+// larger of the sealed epsilon and the interval's upper end.
 func (r report) object(schema string, further ...any) shell.Object {
 	c := r.Config
 	var again, releasable any
@@ -214,8 +214,8 @@ func entryTable(r report, entries []ledgerEntry, format table.Format) table.Tabl
 	return t
 }
 
-// entryLines returns the table for a terminal of 80 columns. Parameters and runs are below the mechanism. The
-// remaining budget is printed elsewhere, because epsilons do not add up.
+// entryLines returns the table for a terminal of 80 columns. The lines below a mechanism show its parameters
+// and its run. The budget left is not a column, because epsilons do not add up.
 func entryLines(entries []ledgerEntry) table.Table {
 	t := shell.TableOf("entry", "<mechanism", "times", "epsilon so far", "<out")
 	for _, e := range entries {

@@ -141,8 +141,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes refuses invalid flags about the votes of a plan, and returns the first error in rules. Without
-// votes, given or simulated, it returns an error with the text without.
+// checkVotes refuses invalid flags about the votes of a plan, and returns the first error in rules. If votes
+// are neither given nor simulated, the error has the text in the argument without.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -160,7 +160,7 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 // simulatedQueries is the least number of simulated queries. Results of fewer queries vary by chance.
 const simulatedQueries = 1000
 
-// examples returns the votes for planning. If it simulates votes, the number of queries is at least least.
+// examples returns the votes for planning. The argument least is the least number of queries to simulate.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number
@@ -216,8 +216,8 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON of a plan. The claim of the command's ledger is epsilon, computed by accountant.
-// The field noise has all parameters. Fields such as sigma repeat them for an earlier format.
+// object returns the JSON of a plan. The field epsilon is the claim of the command's ledger. The field noise
+// has all parameters. Fields such as sigma repeat parameters for an earlier format.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
@@ -226,7 +226,7 @@ func (a alternative) object() shell.Object {
 		"epsilon", a.Epsilon, "accountant", a.By, "filter_queries", a.filter, "command", a.command}
 }
 
-// filterCost describes how many queries the first plan could have in mode filter.
+// filterCost describes how many queries the first plan could have in mode "filter".
 func (a alternative) filterCost() string {
 	const others = "With --mode filter others may charge the ledger later, by what they have seen.\n"
 	if a.filter == a.Queries {

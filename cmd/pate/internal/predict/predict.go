@@ -63,7 +63,7 @@ type report struct {
 	columns                     []string // names of the probability columns
 }
 
-// object returns the JSON. The field for answers is predictions for a student, labels for a DP-SGD model.
+// object returns the JSON. Answers are "predictions" of a student or "labels" of a DP-SGD model.
 func (r report) object(answers []answer) shell.Object {
 	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
 		"unit?", r.unit, "releasable", r.releasable)
@@ -170,7 +170,7 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table for a file. Every line repeats whether it is releasable, because
+// written returns the predictions as a table for a file. Every line has the value of releasable, because
 // readers of the file do not see the warning on the terminal.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}

@@ -97,7 +97,7 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// Remedy is the exit code and the text for the user for an error of a library.
+// Remedy holds the exit code and the user's text for an error of a library.
 type Remedy struct {
 	Of              error
 	Code            int
@@ -166,7 +166,7 @@ var trainings = []Remedy{
 // TrainingError adds a remedy to an error of training.
 func TrainingError(err error) error { return Remedied(err, trainings) }
 
-// Remedied returns err with the first matching remedy, unless none matches or err has a remedy.
+// Remedied adds the first matching remedy to err. It does not change an err that has a remedy.
 func Remedied(err error, of []Remedy) error {
 	i := slices.IndexFunc(of, func(r Remedy) bool { return errors.Is(err, r.Of) })
 	if i < 0 || errors.As(err, new(*CommandError)) {
@@ -226,10 +226,11 @@ var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
 	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
 
-// calls matches the system call in an error about a file, and the path after a flag that names the file too.
+// calls matches the system call in an error about a file. After a flag with the path, it also matches the
+// path.
 var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 
-// fields are the flags for the fields of configurations.
+// fields replaces fields of configurations by flags.
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
 	"Config.Momentum", "--momentum", "Config.SamplingProbability", "the sampling probability of --batch", "Config.FailureDelta", "--failure-delta",
 	"Accuracy must lie strictly", "the accuracy of a teacher must lie strictly",
@@ -241,7 +242,7 @@ func plain(text string) string {
 	return fields.Replace(unnamed.ReplaceAllString(calls.ReplaceAllString(text, "$1$2"), "$1"))
 }
 
-// onWindows reports whether err is one of these Windows errors. Elsewhere the numbers have other meanings.
+// onWindows reports whether err is one of these Windows errors. Other systems use the numbers differently.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }

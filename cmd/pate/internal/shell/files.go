@@ -35,7 +35,8 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the paths, also through links. Errors describe them by what.
+// CheckDistinct refuses a target that is one of the paths, also through links. The argument what describes
+// the path in errors.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)

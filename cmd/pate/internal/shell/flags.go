@@ -67,9 +67,9 @@ func list(name string) []string {
 // To maps flag names to the variables for their values.
 type To map[string]any
 
-// Declare adds the flags of a section in flagTexts whose variable is in to. The default is the section's
-// default, else the value of the variable. If a flag exists already, Declare only sets the permitted values.
-// It panics if a variable has no flag in the section or an unsupported type.
+// Declare adds those flags of a section in flagTexts whose names are keys of to. If the section has no
+// default for a flag, the default is the variable's value. If a flag exists already, Declare only sets the
+// permitted values. It panics if a variable has no flag in the section or an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")

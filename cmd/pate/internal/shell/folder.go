@@ -43,7 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try, which checks the budget, unless the run in folder out has begun and is charged already.
+// Fits calls try, which checks the budget, unless the folder out has a run, which is charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {

@@ -103,7 +103,7 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes report as JSON. In other formats it writes the table of(format).
+// Print writes report as JSON. In other formats it writes the table that of(format) returns.
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -113,7 +113,7 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 }
 
 // PrintRun writes the result of a run. It writes report as JSON, and the table records as CSV. In other
-// formats it writes the table people, and then the text below. Format Text begins with heading.
+// formats it writes the table people, then the text "below". Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -136,7 +136,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below wraps a text to the width of the output format, for the argument below of PrintRun.
+// Below wraps a text to the width of the output format, for the last argument of PrintRun.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {

@@ -93,8 +93,8 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// Help returns the help of a command. For --help, it has two examples, a line for each frequent flag, and the
-// names of all other flags. If full is set, for `pate help COMMAND`, it has everything.
+// Help returns the help of a command. The text for --help has two examples, a line for each frequent flag,
+// and the names of all other flags. If full is set, the text is complete, as for `pate help COMMAND`.
 func Help(cmd *cobra.Command, full bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))
@@ -168,8 +168,8 @@ type section struct {
 	flags *pflag.FlagSet
 }
 
-// sectionTexts lists the sections of a help page with their flags. The section without flags gets all
-// remaining flags. The last section lists rare flags, for which --help prints only the names.
+// sectionTexts lists the sections of a help page with their flags. The section without a list gets all flags
+// that are in no list. The last section lists rare flags, for which --help prints only the names.
 //
 //go:embed sections.txt
 var sectionTexts string

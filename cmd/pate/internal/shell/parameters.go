@@ -177,7 +177,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats as flags the parameters of a setting for which wanted returns true.
+// FlagsOf formats the parameters for which wanted returns true as flags.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {

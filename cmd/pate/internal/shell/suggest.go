@@ -133,7 +133,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("usage: %s; %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
-// UseOwnHelpCommand adds a help command for commands and topics to root.
+// UseOwnHelpCommand adds a help command to root. It prints the help of commands and of topics.
 func UseOwnHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",
@@ -207,7 +207,7 @@ func missingError(cmd *cobra.Command, absent ...string) error {
 	return e
 }
 
-// shortUsage returns the usage of a flag up to the first remark.
+// shortUsage returns the usage of a flag up to the first parenthesis or semicolon.
 func shortUsage(usage string) string {
 	if i := strings.IndexAny(usage, "(;"); i > 0 {
 		usage = usage[:i]

@@ -103,7 +103,7 @@ func FeatureCache(tell func(text string)) *features.Cache {
 	}}
 }
 
-// manyPixels is the size of pixels in bytes from which SpareMemory changes the garbage collection.
+// SpareMemory changes the garbage collection for images of at least manyPixels bytes.
 const manyPixels = 64 << 20
 
 // SpareMemory makes garbage collection more frequent for a task with many images, to save memory. Images are

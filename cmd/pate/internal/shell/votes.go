@@ -148,7 +148,7 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 	return s, r, toldVotes(err, paths)
 }
 
-// toldVotes converts an error of reading votes. It reports a file of another kind as such.
+// toldVotes converts an error of reading votes. If a file is of another kind, the new error names the kind.
 func toldVotes(err error, paths []string) error {
 	if err == nil {
 		return nil
@@ -197,7 +197,7 @@ type lazyStdin struct{ cmd *cobra.Command }
 
 func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }
 
-// parseQueries parses FROM:TO. Either end may be missing. to = 0 means all queries.
+// parseQueries parses FROM:TO. Either end may be missing. The result to is 0 if TO is missing.
 func parseQueries(text string) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -236,7 +236,7 @@ func FailedVotes(finding votes.Finding, fix string) error {
 }
 
 // CountedTeachers compares the number of teachers in votes with the manifest. It requires --teachers if the
-// votes lack the number. It also requires it if the file may be transposed and confirmed is false.
+// votes do not contain the number, or if the file may be transposed and confirmed is false.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {

@@ -133,7 +133,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is a range of teachers that share one 62-bit integer, a bit for each. End is exclusive.
+// mask is a range of teachers with one bit each in a 62-bit integer. End is exclusive.
 type mask struct{ First, End int }
 
 const (
@@ -169,7 +169,7 @@ type dialect struct {
 	backslash bool   // \ escapes in literals
 	inNames   bool   // \ escapes in names too
 	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
-	// Materialized is the keyword that makes a common table expression be computed only once, if it exists.
+	// Materialized is the keyword for computing a common table expression once, or "" if none exists.
 	Materialized string
 	// An error text between Raise and RaiseEnd is an SQL expression that fails with this text.
 	Raise, RaiseEnd string
@@ -222,8 +222,8 @@ func quoted(text, quote string, backslash bool) string {
 	return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
 }
 
-// fileName matches names that need no quotes in any dialect or shell. Method writes also excludes comment
-// signs.
+// fileName matches names that need no quotes in any dialect or shell. The method named writes also excludes
+// comment signs.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
 
 func (d dialect) writes(file string) bool {

@@ -87,7 +87,7 @@ func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	return r
 }
 
-// private returns how settings are scored on private rows, or nil if public rows score them.
+// private returns how settings are scored on private rows, or nil if settings are scored on public rows.
 func (f *flags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
