@@ -122,14 +122,14 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	}
 	switch n := v.Teachers(); {
 	case n < 2:
-		return &fault.Error{What: fmt.Sprintf("there are %d teachers, as far as the votes show", n),
+		return &fault.Error{What: fmt.Sprintf("the number of teachers is %d, as far as the votes show", n),
 			Why: "a plan needs their number", Fix: "open counts with votes.Options.Teachers"}
 	case o.Teachers != 0 && o.Teachers != n:
-		return &fault.Error{What: fmt.Sprintf("the votes are those of %d teachers, LabelOptions.Teachers says %d", n, o.Teachers),
-			Fix: "look whether the file is transposed"}
+		return &fault.Error{What: fmt.Sprintf("the votes are of %d teachers, but LabelOptions.Teachers is %d", n, o.Teachers),
+			Fix: "check whether the file is transposed"}
 	case !v.Counts() && n > v.Total() && o.Teachers == 0:
 		return &fault.Error{What: fmt.Sprintf("%d teachers vote on %d queries", n, v.Total()),
-			Why: "if the file is transposed, epsilon is not what it says",
+			Why: "if the file is transposed, epsilon is wrong",
 			Fix: "open it with votes.Options.Transpose, or confirm with LabelOptions.Teachers"}
 	}
 	report, err := v.Check(ctx)
@@ -138,10 +138,10 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	}
 	for _, f := range report.Findings() {
 		if f.Level == votes.LevelFail {
-			return &fault.Error{What: fmt.Sprintf("the votes fail a check, %s: %s", f.Check, f.Detail),
-				Why: "one teacher must be one share of the private data, or epsilon is not what it says",
-				Fix: "mend the votes, or charge them nevertheless with package label, " +
-					"on a ledger whose Config.Waived names the check, and release nothing of it"}
+			return &fault.Error{What: fmt.Sprintf("the votes fail the check %s: %s", f.Check, f.Detail),
+				Why: "epsilon holds only if each teacher has its own part of the private data",
+				Fix: "correct the votes, or charge them nevertheless with package label, " +
+					"on a ledger whose Config.Waived names the check, and release no result"}
 		}
 	}
 	return nil
@@ -154,21 +154,21 @@ func explain(err error, spent *label.Pilot) error {
 	if !errors.As(err, &none) || errors.As(err, &refused) {
 		return err
 	}
-	fix := "have more teachers, or raise Epsilon"
+	fix := "use more teachers, or raise Epsilon"
 	if none.Teachers > 0 {
-		fix = fmt.Sprintf("have %d teachers as good as these, or raise Epsilon", none.Teachers)
+		fix = fmt.Sprintf("use %d teachers as accurate as these, or raise Epsilon", none.Teachers)
 	}
 	if none.Epsilon > 0 && none.Epsilon < 1000 {
 		fix += " to " + number.DigitsUp(none.Epsilon, 3)
 	}
 	what := fmt.Sprintf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon)
 	if none.Best.Queries > 0 {
-		what = fmt.Sprintf("epsilon %g carries %.1f labels that are right %.0f %% of the time, fewer than %d for each class",
+		what = fmt.Sprintf("epsilon %g is enough for only %.1f labels that are right %.0f %% of the time, fewer than %d for each class",
 			none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
 	}
 	why := "nothing was charged"
 	if spent != nil {
-		why = fmt.Sprintf("only the pilot is spent, epsilon %s alone: of %.0f %% of the teachers, at least, one class has the votes",
+		why = fmt.Sprintf("only the pilot was charged (epsilon %s); it found that on average at least %.0f %% of the teachers agree",
 			number.DigitsUp(spent.Epsilon, 3), 100*spent.LeastShare)
 	}
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: err}
@@ -192,9 +192,9 @@ type Budget struct {
 func (b Budget) file(out string) (run.File, error) {
 	switch {
 	case b.Ledger == "":
-		return run.File{}, errors.New("pate: Budget.Ledger is empty: a release is charged to a file")
+		return run.File{}, errors.New("pate: Budget.Ledger is empty: a release must be charged to a ledger file")
 	case out == "":
-		return run.File{}, errors.New("pate: Out is empty: what is released is written there")
+		return run.File{}, errors.New("pate: Out is empty: it must name the file of the release")
 	}
 	if b.Unit == "" {
 		b.Unit = "record"

@@ -108,7 +108,7 @@ func TestLabelRefuses(t *testing.T) {
 		want  string
 	}{
 		"transposed":     {ensemble(20, 100), votes.Options{Classes: 3}, nil, "transposed"},
-		"other teachers": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Teachers = 30 }, "LabelOptions.Teachers says 30"},
+		"other teachers": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Teachers = 30 }, "LabelOptions.Teachers is 30"},
 		"duplicates":     {"", votes.Options{Classes: 3}, nil, ""},
 		"a wasted one":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Epsilon, o.NoPilot = 1, true }, "or raise Epsilon to"},
 		"few teachers":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.LabelOptions) { o.Epsilon = 1 }, "declare how often a teacher is right"},
@@ -355,7 +355,7 @@ func TestLabelsAndAModelOnOneLedger(t *testing.T) {
 	require.Equal(t, o.Epsilon, testkit.Must(pate.Train(t.Context(), softmax(t), records(500), config(), o)).Epsilon)
 	require.EqualValues(t, 2, summary(t, o.Ledger).Commits)
 	spent.Out += "3"
-	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), softmax(t), records(400), config(), spent)), "nothing left for a model")
+	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), softmax(t), records(400), config(), spent)), "too little left for a model")
 	require.NoFileExists(t, spent.Out)
 }
 
@@ -365,7 +365,7 @@ func TestTrainRefuses(t *testing.T) {
 		edit func(*dpsgd.Config, *pate.TrainOptions)
 		want string
 	}{
-		"noise":     {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.NoiseMultiplier = 1 }, "finds the noise"},
+		"noise":     {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.NoiseMultiplier = 1 }, "chooses the noise"},
 		"delta":     {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Delta = 0.01 }, "must be below 1/500"},
 		"no steps":  {func(c *dpsgd.Config, _ *pate.TrainOptions) { c.Steps = 0 }, "Config.Steps"},
 		"no ledger": {func(_ *dpsgd.Config, o *pate.TrainOptions) { o.Ledger = "" }, "Budget.Ledger"},

@@ -79,9 +79,9 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 		Out: o.Out, DestroySecrets: o.DestroySecrets, Command: "pate.Publish", Progress: o.Progress, Say: o.Say, Warn: o.Warn}
 	switch {
 	case o.Ledger != "" || o.Shared:
-		return Published{}, errors.New("pate: a publication has a ledger of its own, in PublishOptions.Out: leave Ledger and Shared out")
+		return Published{}, errors.New("pate: a publication has its own ledger in PublishOptions.Out: leave Ledger and Shared empty")
 	case o.Pool != "" && o.Ranges == "":
-		return Published{}, errors.New("pate: PublishOptions.Pool is drawn from declared columns: give Ranges")
+		return Published{}, errors.New("pate: PublishOptions.Pool needs Ranges, because rows are drawn from declared columns")
 	case o.Ranges != "":
 		c.Pool = cmp.Or(o.Pool, publish.PoolNone)
 	}

@@ -55,7 +55,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 		return trained, err
 	}
 	if cfg.NoiseMultiplier != 0 || len(cfg.Phases) > 0 || cfg.NonPrivate {
-		return trained, errors.New("pate: Train finds the noise: leave Config.NoiseMultiplier, Phases and NonPrivate out, or call dpsgd.Train")
+		return trained, errors.New("pate: Train chooses the noise: leave Config.NoiseMultiplier, Phases and NonPrivate empty, or call dpsgd.Train")
 	}
 	cfg.NoiseMultiplier = 1 // any positive value, to find other mistakes before a ledger is created
 	if err := errors.Join(cfg.Validate(), model.Check(data)); err != nil {
@@ -107,13 +107,13 @@ func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dp
 	left := before.Left().Epsilon
 	switch {
 	case errors.Is(err, ledger.ErrSealed):
-		return 0, &fault.Error{What: o.Ledger + " allows no further charge", Why: "the ledger was made for one run, which is complete",
+		return 0, &fault.Error{What: o.Ledger + " allows no further charge", Why: "the ledger was made for a single run, which is complete",
 			Fix: "choose another ledger; one with Budget.Shared can be charged again"}
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:
 		return 0, &fault.Error{
-			What: fmt.Sprintf("%s has nothing left for a model: a release of epsilon %.2g would still fit",
-				o.Ledger, left), Why: "earlier runs have spent it; nothing more was charged",
-			Fix: "choose another ledger, and add up the two budgets"}
+			What: fmt.Sprintf("%s has too little left for a model: the largest release that fits has epsilon %.2g",
+				o.Ledger, left), Why: "earlier runs have spent the budget; nothing more was charged",
+			Fix: "choose another ledger and add up both budgets"}
 	case err != nil:
 		return 0, fmt.Errorf("pate: noise: %w", err)
 	}

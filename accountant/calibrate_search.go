@@ -42,7 +42,7 @@ func (e *NoBracketError) Error() string {
 	if e.Epsilon <= e.Target.Epsilon {
 		relation = "only"
 	}
-	return fmt.Sprintf("accountant: no %[1]s in the search range has epsilon %[5]g at delta %[6]g: with %[1]s %[2]g, epsilon is %[4]s %.6[3]g",
+	return fmt.Sprintf("accountant: no %[1]s was found for epsilon %[5]g at delta %[6]g: at %[1]s %[2]g, the last tried, epsilon is %[4]s %.6[3]g",
 		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
 }
 

@@ -20,7 +20,7 @@ type Law struct {
 const maxLawPoints = 1 << 22
 
 func errLawTooWide(points float64) error {
-	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, the limit is %d", points, maxLawPoints)
+	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, but the limit is %d", points, maxLawPoints)
 }
 
 // logSum accumulates the logarithm of a sum. Each term is given as a logarithm.

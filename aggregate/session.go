@@ -110,11 +110,11 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	}
 	switch {
 	case s.classes != 0 && classes != s.classes:
-		err = fmt.Errorf("aggregate: query %d has %d classes, the session has %d", query, classes, s.classes)
+		err = fmt.Errorf("aggregate: query %d has %d classes, but the session has %d", query, classes, s.classes)
 	case s.answersGiven.n == s.queries:
-		err = fmt.Errorf("%w: all %d questions charged for were asked", ErrExhausted, s.queries)
+		err = fmt.Errorf("%w: all %d charged queries were asked", ErrExhausted, s.queries)
 	case s.answered == s.answers:
-		err = fmt.Errorf("%w: all %d answers charged for were given", ErrExhausted, s.answers)
+		err = fmt.Errorf("%w: all %d charged answers were given", ErrExhausted, s.answers)
 	}
 	if err != nil {
 		return Answer{Label: NoLabel}, false, err
@@ -225,7 +225,7 @@ func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 			return nil, fmt.Errorf("%w (query %d)", err, first+uint64(i))
 		}
 		if h.Classes() != classes {
-			return nil, fmt.Errorf("aggregate: query %d has %d classes, the first of the batch has %d", first+uint64(i), h.Classes(), classes)
+			return nil, fmt.Errorf("aggregate: query %d has %d classes, but the first of the batch has %d", first+uint64(i), h.Classes(), classes)
 		}
 		if s.predict != nil {
 			questions = append(questions[:i], q)
@@ -233,7 +233,7 @@ func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	}
 	question := func(i int) question { return questions[min(i, len(questions)-1)] }
 	if uint64(len(votes)) > math.MaxUint64-first {
-		return nil, fmt.Errorf("aggregate: %d queries from %d go beyond the last number", len(votes), first)
+		return nil, fmt.Errorf("aggregate: %d queries from %d exceed the largest query number", len(votes), first)
 	}
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(votes)/fewQueries))
 	drawn := make([]*noises, workers)

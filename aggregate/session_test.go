@@ -354,7 +354,7 @@ func TestBatchRefusals(t *testing.T) {
 	}
 	m := interactive(t, 100, 20, 4, 4, []float64{1, 1}, 9, 9)
 	require.ErrorContains(t, testkit.Err(begin(t, m, rng.SeedKey(1)).AskBatch(9, []Histogram{h})), "query 9")
-	require.ErrorContains(t, testkit.Err(s.AskBatch(math.MaxUint64, []Histogram{h, h})), "last number")
+	require.ErrorContains(t, testkit.Err(s.AskBatch(math.MaxUint64, []Histogram{h, h})), "largest query number")
 	require.Empty(t, testkit.Must(s.AskBatch(4, nil)))
 }
 

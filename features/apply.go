@@ -135,7 +135,7 @@ func newExtraction(ctx context.Context, set dataset.Set, e Extractor, workers in
 		x.shape = dataset.Shape{Rows: 1, Cols: set.X.Cols}
 	}
 	if workers < 1 {
-		return nil, fmt.Errorf("features: %d workers, at least 1 needed", workers)
+		return nil, fmt.Errorf("features: at least 1 worker is needed, not %d", workers)
 	}
 	if x.shape.Pixels() != set.X.Cols {
 		return nil, fmt.Errorf("features: set %q has rows of %d for images of %dx%d", set.Name, set.X.Cols, x.shape.Rows, x.shape.Cols)

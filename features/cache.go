@@ -230,7 +230,7 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		c.warn(fmt.Errorf("features: the cache was not looked through: %w", err))
+		c.warn(fmt.Errorf("features: the cache was not searched: %w", err))
 		return true
 	}
 	var files []fs.FileInfo

@@ -160,7 +160,7 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	// Errors of the features are errors, and nothing is kept.
 	c.Dir = filepath.Join(t.TempDir(), "c")
 	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, StandardHOG(), 1)), "cannot be computed")
-	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, Raw{}, 0)), "0 workers")
+	require.ErrorContains(t, testkit.Err(c.Apply(ctx, set, Raw{}, 0)), "at least 1 worker")
 	require.ErrorIs(t, testkit.Err(c.Apply(testkit.Ended(), set, Raw{}, 1)), context.Canceled)
 	require.Empty(t, testkit.Must(filepath.Glob(filepath.Join(c.Dir, "*"))))
 }

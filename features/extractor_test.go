@@ -150,7 +150,7 @@ func TestApplyIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 func TestApplyRefuses(t *testing.T) {
 	ctx := context.Background()
 	set := randomSet(70, dataset.Shape{Rows: 8, Cols: 8})
-	assert.ErrorContains(t, testkit.Err(Apply(ctx, set, Raw{}, 0)), "0 workers")
+	assert.ErrorContains(t, testkit.Err(Apply(ctx, set, Raw{}, 0)), "at least 1 worker")
 	assert.ErrorContains(t, testkit.Err(Apply(ctx, set, HOG{}, 1)), "cannot be computed")
 	x, err := Apply(testkit.Ended(), set, Raw{}, 2)
 	assert.ErrorIs(t, err, context.Canceled)

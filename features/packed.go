@@ -44,7 +44,7 @@ func (p *Packed) Unpack(dst []float32, i int) {
 // Fetch loads the columns j of row i with from <= j < to into caches, without waiting.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
-var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
+var errNotFinite = errors.New("features: a row to pack is not finite, or would not be finite after rounding")
 
 // Pack sets row i to src, rounded. If a value is not finite or rounds to 2^128, it only returns an error.
 func (p *Packed) Pack(i int, src []float32) error {

@@ -50,7 +50,7 @@ func (f File) warn(format string, args ...any) {
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
-			Why: "the head, the secret and the keys of a ledger must lie beside the file itself", Fix: "give " + is}
+			Why: "the head, the secret and the keys of a ledger must lie beside the ledger, not beside a link", Fix: "give " + is}
 	}
 	// Call traces before reading the ledger. Every trace is created after the ledger is complete.
 	traces, err := f.traces()
@@ -85,7 +85,7 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 
 func (f File) unreadable(err error) error {
 	return &fault.Error{What: "the ledger cannot be read",
-		Why: "the ledger must be charged before anything is released", Fix: "check its name", Err: err}
+		Why: "releases must be charged to the ledger first", Fix: "check its name", Err: err}
 }
 
 // agrees returns an error if the settings of a ledger differ from Expect.
@@ -116,8 +116,8 @@ func (f File) agrees(is ledger.Config) error {
 	if want.Unit != "" && is.Unit != want.Unit {
 		fix += fmt.Sprintf("; if both units mean the same, give %q as --unit, or as --unit-name if --unit is a column", is.Unit)
 	}
-	return &fault.Error{What: f.Path + " has other settings: its " + strings.Join(differ, ", "),
-		Why: "the budget, the unit and whether results may be released are fixed when a ledger is created", Fix: fix}
+	return &fault.Error{What: f.Path + " does not have the given settings: its " + strings.Join(differ, ", "),
+		Why: "a ledger keeps the budget, the unit and the other settings with which it was created", Fix: fix}
 }
 
 // traces returns existing files beside the ledger, which prove that the ledger existed.
@@ -145,8 +145,8 @@ func (f File) lost(traces []string) error {
 		return nil
 	}
 	return &fault.Error{What: f.Path + " is missing or cut off, but " + traces[0] + " shows that it existed",
-		Why: "its charges stay spent, and without the ledger it is unknown what was released",
-		Fix: "restore the newest copy of the ledger; if nothing was ever charged, remove the other file too", Check: true}
+		Why: "its charges stay, but only the ledger shows what was released",
+		Fix: "restore the newest copy of the ledger; if nothing was ever charged, remove the other file", Check: true}
 }
 
 // Book is an open ledger with its files.
@@ -195,8 +195,8 @@ func (b *Book) accept(s ledger.State) error {
 			return err
 		}
 		if b.shared && replaces(f.Path) {
-			f.warn("another ledger with this name, %s, was charged and is missing: "+
-				"its releases remain, and the new ledger begins with a full budget", f.Path)
+			f.warn("an older ledger of this name, %s, was charged and is missing: "+
+				"its releases stay public, but the new ledger begins with a full budget", f.Path)
 		}
 		return f.lost(traces)
 	}
@@ -211,17 +211,17 @@ func (b *Book) accept(s ledger.State) error {
 	b.lacks = s.Entries > 0 && !hasID
 	switch {
 	case b.shared && s.ID == "":
-		return &fault.Error{What: f.Path + " has no id", Why: "a second copy of its head is found by the id",
-			Fix: "choose a ledger that was created here", Check: true}
+		return &fault.Error{What: f.Path + " has no id", Why: "without an id, no second copy of the head of the ledger can be found",
+			Fix: "choose a ledger that was created on this machine", Check: true}
 	case s.Commits == 0:
 		return nil
 	case !hasHead:
 		return &fault.Error{What: HeadFile(f.Path) + " is missing",
-			Why: "without this file, the ledger might be an older copy, under which outcomes would be released twice",
-			Fix: "restore the file, or use the name under which the ledger was created", Check: true}
+			Why: "without this file, the ledger may be an older copy, and outcomes could be released twice",
+			Fix: "restore the file, or give the ledger the name with which it was created", Check: true}
 	case b.shared && !hasID:
 		return &fault.Error{What: IDFile(f.Path) + " is missing",
-			Why: "without this file it is unknown whether an input was answered before",
+			Why: "only this file shows whether an input was answered before",
 			Fix: "restore the file", Check: true}
 	}
 	return nil
@@ -248,9 +248,9 @@ func (b *Book) begin(known Heads) error {
 		return b.keep()
 	case b.shared && known.Mark == none:
 		if b.Ledger.State().Commits > 0 {
-			f.warn("%s was last used from another machine or state folder, or the state folder was emptied: "+
-				"it may be an older copy, restored with the files beside it, "+
-				"under which outcomes would be released twice", f.Path)
+			f.warn("%s was last used on another machine or with another state folder, or the state folder was emptied: "+
+				"the ledger may be an older copy, restored together with the files beside it, "+
+				"and then outcomes could be released twice", f.Path)
 		}
 		b.mark(b.Ledger.Head())
 	}
@@ -263,7 +263,7 @@ func (f File) warnOfMode() {
 		return // Open has reported this error
 	}
 	if err := errors.Join(durable.Exposed(f.Path, info), durable.Readable(f.Path, info)); err != nil {
-		f.warn("%s %v: until its outcomes are released, the ledger is secret (chmod 600)", f.Path, err)
+		f.warn("%s %v: the ledger is secret until its outcomes are released (chmod 600)", f.Path, err)
 	}
 }
 
@@ -289,8 +289,8 @@ func (b *Book) secret(used bool) (rng.Key, error) {
 	}
 	secret, ok, err := keyfile.Read(path)
 	if err == nil && !ok {
-		err = &fault.Error{What: path + " is missing", Why: "without this file it is unknown whether this input was answered before",
-			Fix: "restore the file; without it nothing more is released under this ledger", Check: true}
+		err = &fault.Error{What: path + " is missing", Why: "only this file shows whether this input was answered before",
+			Fix: "restore the file; until then nothing more is released under this ledger", Check: true}
 	}
 	return secret, err
 }

@@ -84,7 +84,7 @@ func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	case err != nil:
 		return fmt.Errorf("run: %s: %w", finishedName, err)
 	case sum != salted(salt, data):
-		return OtherRun(another+what+" is complete, but the data have changed since", nil, mixes, "choose another --out")
+		return OtherRun(another+what+" is complete, but the data have changed since then", nil, mixes, "choose another --out")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 		case err != nil:
 			return key, fmt.Errorf("run: %w", err)
 		case !ok:
-			return key, fmt.Errorf("run: the run in %s has lost its key: %s: %w", path, keyFile, fs.ErrNotExist)
+			return key, fmt.Errorf("run: the key of the run in %s is missing: %s: %w", path, keyFile, fs.ErrNotExist)
 		}
 		return key, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -161,7 +161,7 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	case err != nil:
 		return key, fmt.Errorf("run: %w", err)
 	case ok && kept.Releasable() && !key.Releasable():
-		return key, fmt.Errorf("run: %s is a key that is not of this run: %w", keyFile, fs.ErrExist)
+		return key, fmt.Errorf("run: %s is the key of another run: %w", keyFile, fs.ErrExist)
 	case ok && kept.Releasable(): // from a process that was killed before it wrote the configuration
 		key = kept
 	default:
@@ -198,13 +198,13 @@ func Settings(path string, into any) (bool, error) {
 
 // another is the start of the message for a folder of another run. mixes is the reason.
 const another = "the folder holds another run: "
-const mixes = "its key, ledger and checkpoints belong to that run; a mix of two runs would spend budget unnoticed"
+const mixes = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"
 
 // isRun returns an error if the configuration in the folder belongs to another run.
 func isRun(path string, config []byte, asked identity) error {
 	var held identity
 	if err := strictly(config, &held); err != nil {
-		return OtherRun(another+path+" has what this version cannot read: "+err.Error(), nil, mixes,
+		return OtherRun(another+path+" has a file that this version cannot read: "+err.Error(), nil, mixes,
 			"choose another --out")
 	}
 	is, err := held.tag()
@@ -234,7 +234,7 @@ func ReadState(path, id string, state any) error {
 		err = json.Unmarshal(text, &of)
 	}
 	if err == nil && of.ID != id {
-		return OtherRun(path+" holds another run, on other data or with other settings", nil, mixes,
+		return OtherRun(path+" holds a run on other data or with other settings", nil, mixes,
 			"choose another folder, or repeat that command")
 	}
 	if err == nil {

@@ -109,7 +109,7 @@ func readHead(path string) (ledger.Head, error) {
 	head, err := ParseHead(line)
 	if err != nil {
 		return head, &fault.Error{What: path + " is not the head of a ledger",
-			Why: "the head shows whether lines were cut off the ledger", Fix: "restore it", Check: true}
+			Why: "the head shows whether lines at the end of the ledger are missing", Fix: "restore it", Check: true}
 	}
 	return head, nil
 }
@@ -183,7 +183,7 @@ func (b *Book) mark(head ledger.Head) {
 		}
 	}
 	if err != nil {
-		b.file.warn("the head of %s is kept only beside the ledger, where a copy of the whole folder would restore an old head too: %v",
+		b.file.warn("the head of %s is kept only beside the ledger, so an old copy of the whole folder would have a matching old head: %v",
 			b.file.Path, err)
 	}
 }

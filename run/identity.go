@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOtherRun matches every error about a file, folder or ledger that belongs to another run.
-var ErrOtherRun = errors.New("run: it belongs to another run")
+var ErrOtherRun = errors.New("run: the ledger belongs to another run")
 
 // OtherRun returns an error that matches [ErrOtherRun]. differ lists the differences.
 func OtherRun(what string, differ []string, why, fix string) error {

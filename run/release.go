@@ -138,7 +138,7 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	case !c.hasKey && committed:
 		return &fault.Error{What: stage.Out + " is missing, and the run that released it is complete",
 			Why: "the key of the run is destroyed, and with another key the noise would be drawn a second time",
-			Fix: "give the file that the run wrote, or a copy of the file, as --out", Check: true}
+			Fix: "give as --out the file that the run wrote, or its copy", Check: true}
 	case !c.hasKey:
 		return &fault.Error{What: "the key of the unfinished run is missing: " + s.keyFile(),
 			Why: "noise may have been drawn already, and another key would draw it a second time",
@@ -212,12 +212,12 @@ func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err err
 		return sum, &fault.Error{What: stage.Out + " cannot be read", Err: err}
 	}
 	if err := s.commit(c.reservations, sum); err != nil {
-		fix := "restore the file; the key is destroyed, so the file cannot be drawn again"
+		fix := "restore the file; it cannot be drawn again, because its key is destroyed"
 		if c.hasKey {
-			fix = "move the file away and run the command again, which repeats the release"
+			fix = "move the file away and run the command again, which writes the same release"
 		}
 		return sum, &fault.Error{What: stage.Out + " is not the file that was released",
-			Why: "its hash differs from the hash in the ledger", Fix: fix, Check: true, Err: err}
+			Why: "the hash of the file differs from the hash in the ledger", Fix: fix, Check: true, Err: err}
 	}
 	return sum, nil
 }

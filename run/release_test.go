@@ -231,7 +231,7 @@ func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 		testkit.Must(do(t.Context(), one(f, name)))
 		require.Len(t, *warned, 1)
 	}
-	require.Contains(t, (*warned)[0], "used from another machine")
+	require.Contains(t, (*warned)[0], "used on another machine")
 	require.Contains(t, (*warned)[0], "older copy")
 }
 
@@ -351,7 +351,7 @@ func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	require.ErrorContains(t, err, "pate compare")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "private", "run.key")))
-	require.ErrorContains(t, testkit.Err(run.OpenFolder(context.Background(), dir, id, rng.NewKey)), "lost its key")
+	require.ErrorContains(t, testkit.Err(run.OpenFolder(context.Background(), dir, id, rng.NewKey)), "is missing")
 }
 
 func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {

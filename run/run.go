@@ -46,7 +46,7 @@ func (u Units) Check(delta float64) error {
 		return nil
 	}
 	return &fault.Error{What: fmt.Sprintf("delta %g must be below 1/%d, where %[2]d is the number of %s", delta, u.N, u.Noun),
-		Why: fmt.Sprintf("a method that publishes all data of one of the %s would meet such a guarantee", u.Noun),
+		Why: fmt.Sprintf("even a method that publishes the data of one of the %s, drawn at random, would have such a delta", u.Noun),
 		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 
@@ -302,7 +302,7 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	if same := s.plan.Same; same != nil {
 		if len(same.Differs) > 0 {
 			return OtherRun("a run on "+s.run.Path+" was another one", same.Differs,
-				"what was released is never drawn again with fresh noise", "repeat that run as it was")
+				"a release is never drawn again with fresh noise", "repeat that run without changes")
 		}
 		s.id, s.Recorded = same.id, true
 	} else {

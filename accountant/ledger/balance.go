@@ -60,7 +60,7 @@ func newBalance(h header) (*balance, error) {
 		held = held || b.penalty[i] < b.cfg.Epsilon
 	}
 	if !held {
-		return nil, fmt.Errorf("ledger: none of Config.Orders holds anything at epsilon %g and delta %g", b.cfg.Epsilon, b.cfg.Delta)
+		return nil, fmt.Errorf("ledger: no event fits epsilon %g and delta %g at any order of Config.Orders", b.cfg.Epsilon, b.cfg.Delta)
 	}
 	return b, nil
 }

@@ -98,11 +98,11 @@ func (c *chain) append(text []byte) {
 func (c *chain) link(l line) error {
 	switch {
 	case l.number != c.lines+1:
-		return fmt.Errorf("it says it is line %d: lines were removed, repeated or moved", l.number)
+		return fmt.Errorf("the line has number %d, so lines were removed, repeated or moved", l.number)
 	case l.prev != c.prev:
-		return errors.New("it does not follow the line before it")
+		return errors.New("the line does not follow the line before")
 	case (l.kind == headerLine) != (c.lines == 0):
-		return errors.New("the first line, and no other, says what the ledger is")
+		return errors.New("only the first line may hold the settings of the ledger")
 	}
 	return nil
 }
@@ -145,9 +145,9 @@ func (r *run) take(first, n int64) {
 func (c *chain) declare(number int64, id string) error {
 	switch {
 	case number != int64(len(c.runs))+1:
-		return fmt.Errorf("it declares run %d after %d runs", number, len(c.runs))
+		return fmt.Errorf("the line declares run %d after %d runs", number, len(c.runs))
 	case id == "" || c.byID[id] != 0:
-		return fmt.Errorf("it declares run %q, which is empty or there already", id)
+		return fmt.Errorf("the line declares run %q, which is empty or declared already", id)
 	}
 	c.runs = append(c.runs, run{id: id})
 	c.byID[id] = number
@@ -178,7 +178,7 @@ func (c *chain) reserve(l line) error {
 		return err
 	}
 	if l.entry != c.entries+1 || l.run > int64(len(c.runs)) {
-		return fmt.Errorf("it is entry %d of run %d, after %d entries and %d runs", l.entry, l.run, c.entries, len(c.runs))
+		return fmt.Errorf("the line is entry %d of run %d, after %d entries and %d runs", l.entry, l.run, c.entries, len(c.runs))
 	}
 	more, err := c.balance.chargeOf(l.text)
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *chain) charge(l line, more *charge) error {
 func (c *chain) sameEpsilon(says float64, more *charge) error {
 	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
-		return fmt.Errorf("it brings epsilon to %v, above the budget of %v", says, c.balance.cfg.Epsilon)
+		return fmt.Errorf("the line raises epsilon to %v, above the budget of %v", says, c.balance.cfg.Epsilon)
 	}
 	is, err := c.balance.onOrders(more)
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it says epsilon %v, the events make %v", says, is)
+	return fmt.Errorf("the line has epsilon %v, but its events give %v", says, is)
 }
 
 // near reports whether a and b are equal up to rounding differences between machines.
@@ -236,11 +236,11 @@ func near(a, b float64) bool {
 func (c *chain) seal(l line) error {
 	switch {
 	case c.header.Mode != Reserved:
-		return errors.New("it seals a filter, whose costs are chosen as it goes")
+		return errors.New("the line seals a ledger of mode filter, which cannot be sealed")
 	case c.sealed:
-		return errors.New("it seals what is sealed")
+		return errors.New("the line seals a ledger that is already sealed")
 	case l.entry != c.entries || c.entries == 0:
-		return fmt.Errorf("it seals %d entries, there are %d", l.entry, c.entries)
+		return fmt.Errorf("the line seals %d entries, but there are %d", l.entry, c.entries)
 	}
 	claim, err := c.claimOfSeal(l.epsilon, l.by)
 	if err != nil {
@@ -253,11 +253,11 @@ func (c *chain) seal(l line) error {
 func (c *chain) commit(entry int64) error {
 	switch {
 	case entry < 1 || entry > c.entries:
-		return fmt.Errorf("it commits entry %d of %d", entry, c.entries)
+		return fmt.Errorf("the line commits entry %d of %d", entry, c.entries)
 	case c.commits.has(entry):
-		return fmt.Errorf("it commits entry %d a second time", entry)
+		return fmt.Errorf("the line commits entry %d a second time", entry)
 	case c.header.Mode == Reserved && !c.sealed:
-		return errors.New("it commits an outcome before the charges were sealed")
+		return errors.New("the line commits an outcome before the charges were sealed")
 	}
 	c.commits.add(entry)
 	return nil
@@ -297,7 +297,7 @@ func (r *lineReader) nextOf(k kind) (line, error) {
 	}
 }
 
-var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
+var errLongLine = fmt.Errorf("the line is longer than %d bytes", maxLine)
 
 // next returns a line without its newline. The line is valid until the next call. At the end it returns
 // io.EOF and the bytes after the last newline.

@@ -147,7 +147,7 @@ func (c *chain) within() error {
 // them.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
-	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
+	reason := fmt.Sprintf("the events give epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
 	again, err := c.balance.claim(cfg.Method(), cfg.Delta)
 	if err != nil || !plausible(cfg.Epsilon, accountant.Bound{Lower: math.Min(again.Floor, epsilon), Upper: epsilon}) {
 		return reason
@@ -164,14 +164,14 @@ func (c *chain) tooMuch(epsilon float64) string {
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
-		return Claim{}, fmt.Errorf("it names accountant %q, on a ledger of accountant %q", by, cfg.Method())
+		return Claim{}, fmt.Errorf("the line has accountant %q, but the ledger has accountant %q", by, cfg.Method())
 	}
 	if by == "" {
 		if err := c.within(); err != nil {
 			return Claim{}, err
 		}
 	} else if !(seal <= cfg.Epsilon) {
-		return Claim{}, fmt.Errorf("it says epsilon %v, above the budget of %v", seal, cfg.Epsilon)
+		return Claim{}, fmt.Errorf("the line has epsilon %v, above the budget of %v", seal, cfg.Epsilon)
 	}
 	claim, err := c.total()
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	if claim.Epsilon = math.Max(seal, proven); near(seal, proven) {
 		return claim, nil
 	}
-	wrong := fmt.Errorf("it says epsilon %v, the events make %v", seal, proven)
+	wrong := fmt.Errorf("the line has epsilon %v, but its events give %v", seal, proven)
 	if by == "" {
 		return Claim{}, wrong
 	}

@@ -154,7 +154,7 @@ func TestAFilterIsRenyi(t *testing.T) {
 	t.Parallel()
 	cfg := filterConfig()
 	cfg.Accountant = accountant.ByPLD
-	require.ErrorContains(t, testkit.Err(New(cfg)), "no filter")
+	require.ErrorContains(t, testkit.Err(New(cfg)), "do not bound a filter")
 	cfg.Accountant = accountant.ByAuto
 	l, m := fileOf(t, cfg)
 	require.Contains(t, string(m.data), `"accountant":"rdp"`)

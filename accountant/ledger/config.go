@@ -115,10 +115,10 @@ func (c Config) Withheld() string {
 func checkWaived(names []string) error {
 	for i, name := range names {
 		if name == "" || len(name) > maxWaiver || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
-			return fmt.Errorf("%.40q is no name of small letters", name)
+			return fmt.Errorf("%.40q is not a name of small letters", name)
 		}
 		if i > 0 && name <= names[i-1] {
-			return errors.New("the names must go up, each once")
+			return errors.New("the names must be sorted and distinct")
 		}
 	}
 	return nil
@@ -144,10 +144,10 @@ func (c Config) validate() error {
 	}
 	switch {
 	case c.Mode == Filter && c.Accountant == accountant.ByPLD:
-		return errors.New("ledger: Config.Accountant: privacy loss distributions are no filter: " +
-			"costs that are chosen while looking at answers are accounted in mode Filter by Rényi divergences")
+		return errors.New("ledger: Config.Accountant: privacy loss distributions do not bound a filter: " +
+			"mode Filter, whose costs are chosen after seeing answers, needs Rényi divergences")
 	case c.Unit == "":
-		return errors.New("ledger: Config.Unit is empty: say whose data one change is, such as record or user")
+		return errors.New("ledger: Config.Unit is empty: give the protected unit, such as record or user")
 	case c.Relation != accountant.AddRemove && c.Relation != accountant.ReplaceOne:
 		return errors.New("ledger: Config.Relation must be AddRemove or ReplaceOne")
 	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
@@ -157,13 +157,13 @@ func (c Config) validate() error {
 	case c.Mode != Reserved && c.Mode != Filter:
 		return fmt.Errorf("ledger: Config.Mode %v must be Reserved or Filter", c.Mode)
 	case c.Mode == Reserved && c.FailureDelta != 0:
-		return errors.New("ledger: Config.FailureDelta is for mode Filter: in mode Reserved events take what they need")
+		return errors.New("ledger: Config.FailureDelta is only for mode Filter")
 	case !(c.FailureDelta >= 0 && c.FailureDelta < c.Delta):
 		return fmt.Errorf("ledger: Config.FailureDelta %v must be at least 0 and below Delta", c.FailureDelta)
 	case c.Noise != "" && c.Noise != SecretNoise && c.Noise != SeededNoise:
-		return fmt.Errorf("ledger: Config.Noise %q must be SecretNoise, SeededNoise or left out", string(c.Noise))
+		return fmt.Errorf("ledger: Config.Noise %q must be SecretNoise, SeededNoise or empty", string(c.Noise))
 	case len(c.Orders) > maxOrders:
-		return fmt.Errorf("ledger: Config.Orders has %d orders, at most %d are taken", len(c.Orders), maxOrders)
+		return fmt.Errorf("ledger: Config.Orders has %d orders, but at most %d are allowed", len(c.Orders), maxOrders)
 	}
 	for _, field := range []struct{ name, value string }{{"Unit", c.Unit}, {"Run", c.Run}, {"Data", c.Data}} {
 		if err := checkText(field.value); err != nil {
@@ -178,7 +178,7 @@ func (c Config) validate() error {
 			return fmt.Errorf("ledger: Config.Orders: order %v is not above 1", a)
 		}
 		if i > 0 && !(a > c.Orders[i-1]) {
-			return errors.New("ledger: Config.Orders must go up, each order once")
+			return errors.New("ledger: Config.Orders must be sorted and distinct")
 		}
 	}
 	return nil
@@ -187,9 +187,9 @@ func (c Config) validate() error {
 func checkText(s string) error {
 	switch {
 	case len(s) > maxText:
-		return fmt.Errorf("%d bytes, at most %d are taken", len(s), maxText)
+		return fmt.Errorf("%d bytes, but at most %d are allowed", len(s), maxText)
 	case !utf8.ValidString(s):
-		return errors.New("it is not UTF-8")
+		return errors.New("the text is not UTF-8")
 	}
 	return nil
 }

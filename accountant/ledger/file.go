@@ -16,7 +16,7 @@ import (
 
 // ErrBroken matches the error of every Reserve, Begin and Commit after a failed write or sync. The contents
 // of the disk are then unknown. Open the file again to read them.
-var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
+var ErrBroken = errors.New("ledger: a write failed, so nothing may be released")
 
 // store is the locked file of a ledger.
 type store interface {
@@ -196,7 +196,7 @@ func (f *file) mend(c *chain, fragment []byte) error {
 			return corrupt(err)
 		}
 		if _, err := f.store.WriteAt(repair.write, f.size); err != nil {
-			return fmt.Errorf("ledger: line %d was cut off, and cannot be mended: %w", c.lines, err)
+			return fmt.Errorf("ledger: line %d was cut off and cannot be repaired: %w", c.lines, err)
 		}
 		f.size += int64(len(repair.write))
 	}
@@ -220,7 +220,7 @@ func (f *file) append(c *chain, lines ...line) error {
 		start := len(buf)
 		buf = l.encode(buf)
 		if n := len(buf) - start; n > maxLine {
-			f.broken = fmt.Errorf("%w: a line of %d bytes, at most %d are read back", ErrBroken, n, maxLine)
+			f.broken = fmt.Errorf("%w: a line has %d bytes, but at most %d can be read", ErrBroken, n, maxLine)
 			return f.broken
 		}
 		c.append(buf[start:])
@@ -235,7 +235,7 @@ func (f *file) append(c *chain, lines ...line) error {
 }
 
 // errShared reports that the lock did not exclude other writers.
-var errShared = errors.New("somebody else has written to the file while it was locked: its file system does not keep locks")
+var errShared = errors.New("another process wrote to the locked file, so locks do not work on this file system")
 
 // write appends lines to the file and syncs them. It checks that the size has not changed since the last
 // append, and reads the lines back.
@@ -258,7 +258,7 @@ func (f *file) write(lines []byte) error {
 	}
 	is := make([]byte, len(lines))
 	if n, err := f.store.ReadAt(is, f.size); err != nil && !(err == io.EOF && n == len(is)) {
-		return fmt.Errorf("reading back what was written: %w", err)
+		return fmt.Errorf("reading the written lines: %w", err)
 	}
 	size, err = f.store.Size()
 	if err == nil && (!bytes.Equal(is, lines) || size != f.size+int64(len(lines))) {
@@ -291,7 +291,7 @@ type repair struct {
 func (c *chain) mend(fragment []byte) (repair, error) {
 	l, err := decode(fragment)
 	if err == nil {
-		return repair{append(bytes.Clone(fragment), '\n'), "it lacked its newline"}, nil
+		return repair{append(bytes.Clone(fragment), '\n'), "the line lacked its newline"}, nil
 	}
 	// half means that the fragment is the start of a tornLine. Lines of other kinds begin differently.
 	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
@@ -299,13 +299,13 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		return repair{}, err
 	}
 	if l.number != 0 && l.number != c.lines+1 { // 0 if the number was cut off
-		return repair{}, errors.New("it is cut off, and not the next line either")
+		return repair{}, errors.New("the line is cut off and does not follow the line before")
 	}
 	own := l.kind == reserveLine && l.run == 0 // belongs to no named run
 	resumes := c.header.Run != "" || l.run != 0 || !own && len(c.runs) > 0 && c.named() == c.entries
 	switch {
 	case c.lines == 0:
-		return repair{what: "it never became a ledger"}, nil
+		return repair{what: "the file never became a ledger"}, nil
 	case half: // below
 	case l.kind == reserveLine && l.text != nil && l.run <= int64(len(c.runs)) && c.mayReserve() == nil && l.entry == c.entries+1:
 		more, err := c.balance.chargeOf(l.text)
@@ -320,7 +320,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		return repair{append(whole.encode(nil), '\n'), "a reservation, cut off after its event: charged"}, nil
 	case l.kind == sealLine && c.header.Mode == Reserved && !c.sealed && c.entries > 0:
 		if l.entry != 0 && l.entry != c.entries {
-			return repair{}, fmt.Errorf("it is cut off and seals %d entries, there are %d", l.entry, c.entries)
+			return repair{}, fmt.Errorf("the line is cut off and seals %d entries, but there are %d", l.entry, c.entries)
 		}
 		whole := c.next(sealLine)
 		whole.entry = c.entries
@@ -332,7 +332,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		return repair{append(whole.encode(nil), '\n'), "a seal: nothing more can be reserved"}, nil
 	case c.exhausted || c.sealed,
 		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine:
-		return repair{what: "it charged nothing: dropped"}, nil
+		return repair{what: "the line charged nothing: dropped"}, nil
 	case resumes:
 		return repair{what: "a reservation of a run that will repeat it: dropped"}, nil
 	}
@@ -341,5 +341,5 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if err != nil {
 		return repair{}, err
 	}
-	return repair{append(torn.encode(nil), '\n'), "a reservation of unknown cost: taken to be all that was left"}, nil
+	return repair{append(torn.encode(nil), '\n'), "a reservation of unknown cost: charged as the whole rest of the budget"}, nil
 }

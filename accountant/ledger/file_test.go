@@ -287,7 +287,7 @@ func TestATornCommitLeavesTheReservation(t *testing.T) {
 	for cut := 1; cut < header; cut++ {
 		m := &memory{data: bytes.Clone(whole[:cut])}
 		if cut < header-1 {
-			require.ErrorContains(t, testkit.Err(verify(m.data)), "holds no ledger")
+			require.ErrorContains(t, testkit.Err(verify(m.data)), "has no ledger")
 		}
 		testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 		made := testkit.Must(verify(m.data))

@@ -48,7 +48,7 @@ const idBytes = 16
 
 func checkID(id string) error {
 	if b, err := hex.DecodeString(id); err != nil || len(b) != idBytes || hex.EncodeToString(b) != id {
-		return fmt.Errorf("its id is not %d hexadecimal digits", 2*idBytes)
+		return fmt.Errorf("the id is not %d hexadecimal digits", 2*idBytes)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func defaultOrders(c Config) ([]float64, error) {
 		}
 	}
 	if best == 0 {
-		return nil, errors.New("ledger: no finite order holds anything at this Epsilon and Delta: set Config.Orders to +Inf for pure events")
+		return nil, errors.New("ledger: no event fits Epsilon and Delta at a finite order: for pure events set Config.Orders to +Inf")
 	}
 	return []float64{best}, nil
 }
@@ -161,13 +161,13 @@ func parseHeader(text []byte) (header, error) {
 	}
 	_, err := accountant.ParseMethod(string(h.Accountant))
 	if err != nil || h.Mode == Filter && h.Accountant != accountant.ByRDP {
-		return h, fmt.Errorf("accountant %q is not known to this version, or not in mode %v", h.Accountant, h.Mode)
+		return h, fmt.Errorf("this version has no accountant %q for mode %v", h.Accountant, h.Mode)
 	}
 	if h.Conversion != accountant.Improved {
 		return h, fmt.Errorf("conversion %v is not used by ledgers", h.Conversion)
 	}
 	if len(h.Orders) == 0 {
-		return h, errors.New("it names no orders")
+		return h, errors.New("the header has no orders")
 	}
 	c := h.config()
 	c.Orders = h.orders()

@@ -43,7 +43,7 @@ func TestHeadsThatWereKept(t *testing.T) {
 		"an earlier one":       {m.data, []Head{first}, ""},
 		"both":                 {m.data, []Head{first, last}, ""},
 		"none":                 {m.data, []Head{{}}, ""},
-		"another hash":         {m.data, []Head{{first.Lines, last.Hash}}, "is not that of the head"},
+		"another hash":         {m.data, []Head{{first.Lines, last.Hash}}, "differs from the hash of the head"},
 		"an older copy":        {older.data, []Head{first, last}, "the file once had"},
 		"the very first state": {lines[0], []Head{last}, "the file once had"},
 	} {
@@ -217,8 +217,8 @@ func TestASignatureByAnotherKeyOrOfAnotherLedgerDoesNotHold(t *testing.T) {
 
 	_, err := verifySigned(sample(t, filterConfig()), signed(t, file, mine), publicOf(mine)) // of another ledger
 	require.ErrorIs(t, err, ErrSignature)
-	require.ErrorContains(t, err, "it is of ledger "+s.ID)
-	require.ErrorContains(t, testkit.Err(Sign(newID(), Head{}, mine)), "is no head")
+	require.ErrorContains(t, err, "the signature is for ledger "+s.ID)
+	require.ErrorContains(t, testkit.Err(Sign(newID(), Head{}, mine)), "is not the head")
 	require.ErrorContains(t, testkit.Err(Sign(newID(), Head{Lines: 1, Hash: strings.Repeat("0", 64)}, nil)), "private key")
 }
 
@@ -277,7 +277,7 @@ func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {
 	require.NoError(t, l.Close())
 	_, err := verifySigned(m.data, s, publicOf(key))
 	require.ErrorIs(t, err, ErrCorrupt)
-	require.ErrorContains(t, err, "is not that of the head")
+	require.ErrorContains(t, err, "differs from the hash of the head")
 }
 
 // Heads that were kept are compared as without a signature.

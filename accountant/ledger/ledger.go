@@ -14,8 +14,8 @@ import (
 )
 
 // ErrSealed matches the error of Reserve in mode Reserved after the first use of a reservation.
-var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; " +
-	"costs chosen later need mode Filter")
+var ErrSealed = errors.New("ledger: sealed: in mode Reserved all reservations come before the first use; " +
+	"later reservations need mode Filter")
 
 // Ledger charges events to one budget. It is safe for concurrent use.
 type Ledger struct {
@@ -58,7 +58,7 @@ func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Led
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return durable.Wait(ctx, "ledger: waiting for another holder of "+path, func() (*Ledger, error) {
+	return durable.Wait(ctx, "ledger: waiting for another process to close "+path, func() (*Ledger, error) {
 		s, err := openDisk(path)
 		if err != nil {
 			return nil, err

@@ -217,8 +217,8 @@ func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
 	}{
 		"either, secret":           {accountant.AddRemove, ledger.SecretNoise, ledger.Use{Secret: true}, ""},
 		"the same":                 {accountant.ReplaceOne, ledger.SecretNoise, ledger.Use{Relation: accountant.ReplaceOne, Secret: true}, ""},
-		"add_remove only":          {accountant.ReplaceOne, ledger.SecretNoise, ledger.Use{Relation: accountant.AddRemove, Secret: true}, "add_remove only, and the ledger's is replace_one"},
-		"replace_one only":         {accountant.AddRemove, "", ledger.Use{Relation: accountant.ReplaceOne}, "replace_one only"},
+		"add_remove only":          {accountant.ReplaceOne, ledger.SecretNoise, ledger.Use{Relation: accountant.AddRemove, Secret: true}, "only for relation add_remove, not for replace_one"},
+		"replace_one only":         {accountant.AddRemove, "", ledger.Use{Relation: accountant.ReplaceOne}, "only for relation replace_one"},
 		"seed, secret ledger":      {accountant.AddRemove, ledger.SecretNoise, ledger.Use{}, "from a seed"},
 		"seed, seeded ledger":      {accountant.AddRemove, ledger.SeededNoise, ledger.Use{}, ""},
 		"secret, seeded ledger":    {accountant.AddRemove, ledger.SeededNoise, ledger.Use{Secret: true}, ""},

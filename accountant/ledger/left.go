@@ -172,7 +172,7 @@ func (e *BudgetError) Error() string {
 			"because delta, or Config.FailureDelta, does not cover its probability of failure",
 			e.Budget, e.Delta, e.Spent)
 	}
-	text := fmt.Sprintf("ledger: this charge would raise epsilon from %.6g to %.6g; the budget is epsilon %.6g at delta %g",
+	text := fmt.Sprintf("ledger: this charge would raise epsilon from %.6g to %.6g, but the budget is epsilon %.6g at delta %g",
 		e.Spent, e.Epsilon, e.Budget, e.Delta)
 	if e.Left > 0 {
 		text += fmt.Sprintf("; a release of epsilon %.6g still fits", e.Left)
@@ -200,7 +200,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	for i, e := range events {
 		text, err := accountant.MarshalEvent(e)
 		if err == nil && len(text) > maxLine/2 {
-			err = fmt.Errorf("an event of %d bytes, at most %d are taken", len(text), maxLine/2)
+			err = fmt.Errorf("an event has %d bytes, but at most %d are allowed", len(text), maxLine/2)
 		}
 		if err == nil {
 			charges[i], epsilons[i], err = l.afford(text, together)

@@ -97,8 +97,8 @@ func (l *line) claim(total Claim, h header) {
 }
 
 var (
-	errShort = errors.New("it is cut off")               // the text is the start of a valid line
-	errMore  = errors.New("something follows the entry") // the text is a valid line followed by other bytes
+	errShort = errors.New("the line is cut off")           // the text is the start of a valid line
+	errMore  = errors.New("there is text after the entry") // the text is a valid line followed by other bytes
 )
 
 // decode parses one line without its newline. The slices of the result point into text. If the error is
@@ -120,7 +120,7 @@ func decode(text []byte) (line, error) {
 	case "schema":
 		l.kind = headerLine
 		if s.quoted(); s.err == nil && string(s.last) != `"`+schema+`"` {
-			return l, fmt.Errorf("its schema is %s, this version reads %q", s.last, schema)
+			return l, fmt.Errorf("the schema is %s, but this version reads %q", s.last, schema)
 		}
 		s.literal(`,"header":`)
 		l.text = s.extent('{')
@@ -169,7 +169,7 @@ func decode(text []byte) (line, error) {
 		return l, errMore
 	}
 	if binary.BigEndian.Uint32(sum[:]) != crc32.Checksum(checked, castagnoli) {
-		return l, errors.New("its checksum does not match, so the line was changed")
+		return l, errors.New("the checksum does not match, so the line was changed")
 	}
 	return l, nil
 }
@@ -216,7 +216,7 @@ func (s *scanner) key(names ...string) string {
 			return ""
 		}
 	}
-	s.fail(fmt.Errorf("it is no known kind of line: %.20q", s.rest))
+	s.fail(fmt.Errorf("the line has an unknown kind: %.20q", s.rest))
 	return ""
 }
 

@@ -33,13 +33,13 @@ type Use struct {
 func (u Use) fits(c Config) error {
 	switch {
 	case u.Relation != 0 && u.Relation != c.Relation:
-		return fmt.Errorf("%w: its cost holds for relation %v only, and the ledger's is %v", ErrUnfit, u.Relation, c.Relation)
+		return fmt.Errorf("%w: the cost of the mechanism holds only for relation %v, not for %v", ErrUnfit, u.Relation, c.Relation)
 	case u.Renyi && c.Method() != accountant.ByRDP:
-		return fmt.Errorf("%w: its event bounds Rényi divergences only, and the ledger's accountant is %s: "+
-			"make the ledger with accountant rdp", ErrUnfit, c.Accountant)
+		return fmt.Errorf("%w: the event bounds only Rényi divergences, but the ledger has accountant %s: "+
+			"create the ledger with accountant rdp", ErrUnfit, c.Accountant)
 	case !u.Secret && c.Noise == SecretNoise:
-		return fmt.Errorf("%w: its noise comes from a seed, and the ledger says that noise is secret "+
-			"and outcomes may be released", ErrUnfit)
+		return fmt.Errorf("%w: the noise comes from a seed, but the ledger requires secret noise "+
+			"so that outcomes may be released", ErrUnfit)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 		}
 		entry := o.Of.index
 		if inBatch[entry] {
-			return fmt.Errorf("ledger: entry %d is twice in one batch", entry)
+			return fmt.Errorf("ledger: entry %d occurs twice in one batch", entry)
 		}
 		inBatch[entry] = true
 		if !l.chain.commits.has(entry) {
@@ -150,7 +150,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 			return err
 		}
 		if before != sum {
-			return fmt.Errorf("ledger: entry %d was committed with another outcome; releasing this one would be a second answer", entry)
+			return fmt.Errorf("ledger: entry %d was committed with another outcome; a release of this outcome would be a second answer", entry)
 		}
 	}
 	if len(lines) == 0 {

@@ -206,7 +206,7 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 	text := testkit.Must(h.encode())
 	first := line{number: 1, kind: headerLine, text: text}
 	other := bytes.Replace(first.encode(nil), []byte(schema), []byte("pate.ledger/1"), 1)
-	require.ErrorContains(t, testkit.Err(verify(append(other, '\n'))), `its schema is "pate.ledger/1"`)
+	require.ErrorContains(t, testkit.Err(verify(append(other, '\n'))), `the schema is "pate.ledger/1"`)
 	require.ErrorIs(t, testkit.Err(verify(nil)), ErrCorrupt)
 }
 

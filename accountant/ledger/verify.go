@@ -67,7 +67,7 @@ func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 			}
 		}
 		if err == nil && c.lines == 0 {
-			err = errors.New("the file holds no ledger")
+			err = errors.New("the file has no ledger")
 		}
 		if err != nil {
 			return Summary{}, &CorruptError{c.lines + 1, err.Error()}
@@ -162,7 +162,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {
-		return Config{}, &CorruptError{1, "it is cut off or too long"}
+		return Config{}, &CorruptError{1, "the line is cut off or too long"}
 	}
 	c := newChain()
 	if _, err := c.follow(text); err != nil {
@@ -250,7 +250,7 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	}
 	for _, h := range r.heads {
 		if h.Lines > r.lines {
-			return nil, &CorruptError{r.lines + 1, fmt.Sprintf("it is missing: the file once had %d lines", h.Lines)}
+			return nil, &CorruptError{r.lines + 1, fmt.Sprintf("the line is missing: the file once had %d lines", h.Lines)}
 		}
 	}
 	if err := r.within(); err != nil {
@@ -271,7 +271,7 @@ func (r *reading) line(l line) error {
 	}
 	for _, h := range r.heads {
 		if h.Lines == r.lines && h.Hash != hex.EncodeToString(r.prev[:]) {
-			return &CorruptError{h.Lines, "its hash is not that of the head that was kept"}
+			return &CorruptError{h.Lines, "the hash of the line differs from the hash of the head that was kept"}
 		}
 	}
 	if l.kind == commitLine && r.Outcome != nil {
@@ -297,7 +297,7 @@ func (r *reading) first() (err error) {
 	}
 	if s := r.Signature; s != nil {
 		if s.ID != r.id {
-			return fmt.Errorf("%w: it is of ledger %s, this is ledger %q", ErrSignature, s.ID, r.id)
+			return fmt.Errorf("%w: the signature is for ledger %s, but this is ledger %q", ErrSignature, s.ID, r.id)
 		}
 		r.heads = append([]Head{s.Head}, r.heads...)
 	}
@@ -305,7 +305,7 @@ func (r *reading) first() (err error) {
 }
 
 // ErrSignature matches every error about an invalid signature.
-var ErrSignature = errors.New("ledger: signature does not hold")
+var ErrSignature = errors.New("ledger: the signature is invalid")
 
 const signatureSchema = "pate.ledger-signature/1"
 
@@ -346,24 +346,24 @@ func (s Signature) check(key ed25519.PublicKey) error {
 		return err
 	}
 	if !bytes.Equal(s.PublicKey, key) {
-		return errors.New("it names another public key")
+		return errors.New("the signature names another public key")
 	}
 	if !ed25519.Verify(key, s.text(), s.Signature) {
-		return errors.New("the holder of the key did not sign this")
+		return errors.New("the holder of the key did not sign this head")
 	}
 	return nil
 }
 
 func (s Signature) wellFormed() error {
 	if s.Schema != signatureSchema {
-		return fmt.Errorf("its schema is %q, not %s", s.Schema, signatureSchema)
+		return fmt.Errorf("the schema is %q, not %s", s.Schema, signatureSchema)
 	}
 	if err := checkID(s.ID); err != nil {
 		return err
 	}
 	hash, err := hex.DecodeString(s.Hash)
 	if err != nil || len(hash) != sha256.Size || hex.EncodeToString(hash) != s.Hash || s.Lines < 1 {
-		return fmt.Errorf("%d:%s is no head of a ledger", s.Lines, s.Hash)
+		return fmt.Errorf("%d:%s is not the head of a ledger", s.Lines, s.Hash)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	case err != nil:
 		return bad("%v", err)
 	case string(digest(text, at)) != r.Digest:
-		return bad("the statement was changed after it was written: its digest does not match")
+		return bad("the digest of the statement is wrong, so the statement was changed after it was written")
 	}
 	for _, l := range r.Ledgers {
 		again, err := r.again(l, open)
@@ -150,7 +150,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 		}
 		return r.compare(text, l, again)
 	}
-	return bad("the statement is about another ledger: line %d of this ledger is different", r.Ledgers[0].Head.Lines)
+	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another one", r.Ledgers[0].Head.Lines)
 }
 
 // again makes a new statement of the first lines of a ledger, up to the head on the page.
@@ -198,10 +198,10 @@ func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked,
 	}
 	switch {
 	case r.Program == thisProgram():
-		return out, fmt.Errorf("%w: it does not say what the ledger says: written again it has other words or numbers "+
-			"(or another build called %s wrote it)", ErrPage, Plain(r.Program.String()))
+		return out, fmt.Errorf("%w: the page differs from the statement that this program writes for the ledger "+
+			"(or another build named %s wrote the page)", ErrPage, Plain(r.Program.String()))
 	case r.Delta != again.Claims[0].Delta || !(claimed == is || math.Abs(claimed-is) <= 1e-9*is):
-		return out, fmt.Errorf("%w: it claims epsilon %v at delta %v, and the ledger says %v at %v",
+		return out, fmt.Errorf("%w: the page claims epsilon %v at delta %v, but the ledger gives %v at %v",
 			ErrPage, claimed, r.Delta, is, again.Claims[0].Delta)
 	}
 	return out, nil
@@ -235,7 +235,7 @@ func readRecord(page []byte) (record, int, error) {
 	}
 	at := digestAt(page)
 	if at < 0 {
-		return r, 0, errors.New("the file is not a statement, or an earlier version wrote the statement without a digest")
+		return r, 0, errors.New("the file is not a statement, or is a statement of an earlier version, without a digest")
 	}
 	text, whole := page, struct{ Record *record }{&r}
 	into := any(&whole)
@@ -243,14 +243,14 @@ func readRecord(page []byte) (record, int, error) {
 		text, into = bytes.TrimSuffix(bytes.TrimSpace(page[start+len("<!-- "):]), []byte("-->")), &r
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return r, 0, errors.New("its last line cannot be read")
+		return r, 0, errors.New("the last line of the file cannot be read")
 	}
 	noHead := func(l recordLedger) bool { return l.Head.Lines < 1 }
 	switch {
 	case r.Schema != recordSchema:
-		return r, 0, fmt.Errorf("its record is %q, this version reads %q", r.Schema, recordSchema)
+		return r, 0, fmt.Errorf("the record of the statement is %q, but this version reads %q", r.Schema, recordSchema)
 	case len(r.Ledgers) == 0 || len(r.Ledgers) > maxLedgers || slices.ContainsFunc(r.Ledgers, noHead):
-		return r, 0, errors.New("it does not say of which ledger it is")
+		return r, 0, errors.New("the statement does not name its ledger")
 	}
 	return r, at, nil
 }

@@ -138,9 +138,9 @@ func ParseAbout(text []byte) (About, error) {
 	}
 	switch {
 	case len(text) > maxAbout:
-		return About{}, fmt.Errorf("statement: it is longer than %d bytes", maxAbout)
+		return About{}, fmt.Errorf("statement: the file is longer than %d bytes", maxAbout)
 	case !utf8.Valid(text):
-		return About{}, errors.New("statement: it is not text in UTF-8")
+		return About{}, errors.New("statement: the file is not text in UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -152,15 +152,15 @@ func ParseAbout(text []byte) (About, error) {
 		if errors.As(err, &kind) && kind.Field == "" {
 			return About{}, errors.New("statement: not a JSON object")
 		} else if errors.As(err, &kind) {
-			return About{}, fmt.Errorf("statement: %s is no text", kind.Field)
+			return About{}, fmt.Errorf("statement: the field %s is not a string", kind.Field)
 		}
-		return About{}, fmt.Errorf("statement: it is no JSON: %w", err)
+		return About{}, fmt.Errorf("statement: the file is not JSON: %w", err)
 	}
 	if _, end := d.Token(); end != io.EOF {
-		return About{}, errors.New("statement: something follows the object")
+		return About{}, errors.New("statement: there is text after the object")
 	}
 	if in.Schema != nil && *in.Schema != aboutSchema {
-		return About{}, fmt.Errorf("statement: its schema is %q, this version reads %q", Plain(*in.Schema), aboutSchema)
+		return About{}, fmt.Errorf("statement: the schema is %q, but this version reads %q", Plain(*in.Schema), aboutSchema)
 	}
 	a := in.About
 	for _, f := range a.fields() {
@@ -171,7 +171,7 @@ func ParseAbout(text []byte) (About, error) {
 	}
 	if a.Date != "" {
 		if _, err := time.Parse(time.DateOnly, a.Date); err != nil {
-			return About{}, fmt.Errorf("statement: date %q is not a day as 2026-03-01", a.Date)
+			return About{}, fmt.Errorf("statement: date %q is not a day such as 2026-03-01", a.Date)
 		}
 	}
 	return a, nil

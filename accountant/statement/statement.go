@@ -183,8 +183,8 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
 			return nil, &fault.Error{What: "no ledger entry released " + f.Name,
-				Why: "a statement lists what was charged, and no given ledger contains the hash of this file",
-				Fix: "give the released file, or the ledger that was charged for it", Check: true, Err: errNotReleased}
+				Why: "a statement lists only charged files, and no given ledger contains the hash of this file",
+				Fix: "give the file as it was released, or the ledger that was charged for this file", Check: true, Err: errNotReleased}
 		}
 	}
 	s := all[0]
@@ -330,9 +330,8 @@ func Warning(epsilon float64) string {
 		return ""
 	}
 	if math.IsInf(epsilon, 1) {
-		return "no epsilon is known: nothing is promised"
+		return "no epsilon is known, so nothing is guaranteed"
 	}
-	return fmt.Sprintf("epsilon %s is above %d, which gives almost no protection: "+
-		"odds of 1 to 1 may become 10^%.6g to 1; budgets are usually at most 10",
-		most(epsilon), absurd, math.Floor(epsilon/math.Ln10))
+	return fmt.Sprintf("epsilon %s gives almost no protection: an attacker's odds of 1 to 1 may become more than 10^%g to 1; "+
+		"budgets are usually at most 10", most(epsilon), math.Floor(math.Min(epsilon/math.Ln10, 300)))
 }

@@ -111,16 +111,15 @@ func sumUp(xs []float64) float64 {
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),
-			Why: "a statement has one total, and these ledgers have no common total", Fix: "write a statement for each ledger"}
+			Why: "a statement adds up the costs of its ledgers, and these costs cannot be added up", Fix: "write a statement for each ledger"}
 	}
 	switch {
 	case a.ID != "" && a.ID == b.ID, a.Head.Lines > 0 && a.Head == b.Head:
-		return mix("these are the same ledger, or copies of one ledger, so the charges count only once")
+		return mix("both files are the same ledger, or copies of it")
 	case a.Unit != b.Unit:
-		return mix("the first protects one %s, the second protects one %s; costs for different units cannot be added up",
-			Plain(a.Unit), Plain(b.Unit))
+		return mix("the first ledger protects one %s, but the second protects one %s", Plain(a.Unit), Plain(b.Unit))
 	case a.Relation != b.Relation:
-		return mix("the first has relation %v, the second %v; epsilons for different relations cannot be added up", a.Relation, b.Relation)
+		return mix("the first ledger has relation %v, but the second has relation %v", a.Relation, b.Relation)
 	}
 	return nil
 }

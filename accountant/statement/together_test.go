@@ -75,9 +75,9 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	replace.Relation = accountant.ReplaceOne
 	file := ledgerFile(t, reserved("patient"), e)
 	for why, other := range map[string][]byte{
-		"the same ledger, or copies":                                    file,
-		"the first protects one patient, the second protects one visit": ledgerFile(t, reserved("visit"), e),
-		"the first has relation add_remove, the second replac":          ledgerFile(t, replace, e),
+		"the same ledger, or copies": file,
+		"the first ledger protects one patient, but the second protects one visit": ledgerFile(t, reserved("visit"), e),
+		"the first ledger has relation add_remove, but the second has":             ledgerFile(t, replace, e),
 	} {
 		require.ErrorContains(t, testkit.Err(New(Options{}, source("a", file), source("b", other))), why)
 	}
@@ -145,7 +145,7 @@ func TestPagesAreChecked(t *testing.T) {
 		forged = seal(bytes.ReplaceAll(bytes.Clone(page), []byte("Protect"), []byte("protect")))
 		forged = seal(bytes.ReplaceAll(forged, []byte("secret"), []byte("public")))
 		_, err = Check(bytes.NewReader(forged), of(file))
-		require.ErrorContains(t, err, "does not say what the ledger says", name)
+		require.ErrorContains(t, err, "differs from the statement that this program writes", name)
 		// Another version's words may differ; its numbers may not.
 		elsewhere := bytes.ReplaceAll(page, []byte(`"version":"`+s.Program.Version), []byte(`"version":"v9`))
 		elsewhere = bytes.ReplaceAll(elsewhere, []byte(`"version": "`+s.Program.Version), []byte(`"version": "v9`))
@@ -170,7 +170,7 @@ func TestAbout(t *testing.T) {
 		`{"owner":"x"}`:                "unknown field \"owner\"",
 		`{"date":"1.3.2026"}`:          "is not a day",
 		`{"purpose":3}`:                "purpose",
-		`{} {}`:                        "something follows",
+		`{} {}`:                        "text after the object",
 		`{"schema":"pate.about/2"}`:    "this version reads",
 		`{"purpose":"` + "\xff" + `"}`: "UTF-8",
 		`{"contact":"` + strings.Repeat("x", 501) + `"}`: "more than 500",
@@ -206,7 +206,7 @@ func FuzzCheck(f *testing.F) {
 
 func TestAbsurdClaims(t *testing.T) {
 	require.Empty(t, Warning(20))
-	require.Contains(t, Warning(138.56), "odds of 1 to 1 may become 10^60 to 1")
+	require.Contains(t, Warning(138.56), "odds of 1 to 1 may become more than 10^60 to 1")
 	require.NotEmpty(t, Warning(math.Inf(1)))
 	require.Empty(t, Warning(math.NaN()))
 }

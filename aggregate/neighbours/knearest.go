@@ -69,7 +69,7 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 		return nil, err
 	}
 	if questions.Rows != m.cfg.Questions {
-		return nil, fmt.Errorf("neighbours: %d questions, and %d are charged", questions.Rows, m.cfg.Questions)
+		return nil, fmt.Errorf("neighbours: %d questions were given, but %d were charged", questions.Rows, m.cfg.Questions)
 	}
 	key, err := begin(r, key, m.Event(), "k nearest", uint64(m.cfg.Neighbours), math.Float64bits(m.cfg.SamplingProbability),
 		math.Float64bits(m.noise.Sigma()), uint64(m.cfg.Questions))

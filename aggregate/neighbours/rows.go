@@ -25,7 +25,7 @@ func (r Rows) check(questions dense.Matrix) error {
 	case len(r.Y) != r.X.Rows || len(r.Units) != r.X.Rows:
 		return fmt.Errorf("neighbours: rows, classes and units differ in number")
 	case r.X.Cols != questions.Cols:
-		return fmt.Errorf("neighbours: private rows have %d columns, questions %d", r.X.Cols, questions.Cols)
+		return fmt.Errorf("neighbours: private rows have %d columns, but questions have %d", r.X.Cols, questions.Cols)
 	}
 	for _, m := range []dense.Matrix{r.X, questions} {
 		if err := dense.Check(m); err != nil {

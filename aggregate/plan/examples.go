@@ -198,13 +198,13 @@ func newCases(examples []Example) (cases, error) {
 		return cases{}, errors.New("plan: example 0 has a zero Histogram")
 	}
 	if len(examples) > MaxExamples(classes) {
-		return cases{}, fmt.Errorf("plan: %d examples of %d classes are too many, the limit is %d: plan on a part",
+		return cases{}, fmt.Errorf("plan: %d examples of %d classes exceed the limit %d: plan on fewer examples",
 			len(examples), classes, MaxExamples(classes))
 	}
 	var c cases
 	for i, e := range examples {
 		if e.Votes.Classes() != classes {
-			return cases{}, fmt.Errorf("plan: example %d has %d classes, the first has %d", i, e.Votes.Classes(), classes)
+			return cases{}, fmt.Errorf("plan: example %d has %d classes, but the first has %d", i, e.Votes.Classes(), classes)
 		}
 		if e.Label < 0 || e.Label >= classes {
 			return cases{}, fmt.Errorf("plan: label %d of example %d is outside [0, %d)", e.Label, i, classes)
@@ -215,7 +215,7 @@ func newCases(examples []Example) (cases, error) {
 			votes += n
 		}
 		if votes > maxTeachers {
-			return cases{}, fmt.Errorf("plan: example %d has %d votes, the limit is %d", i, votes, maxTeachers)
+			return cases{}, fmt.Errorf("plan: example %d has %d votes, but the limit is %d", i, votes, maxTeachers)
 		}
 		c.counts = append(c.counts, counts)
 		c.labels = append(c.labels, e.Label)
@@ -250,7 +250,7 @@ const UsualAccuracy = 0.88
 // leastCalibration is the least number of labelled queries for a useful estimate of agreement.
 const leastCalibration = 30
 
-var errFewExamples = errors.New("plan: fewer than 30 labelled queries with two votes each tell little about teachers")
+var errFewExamples = errors.New("plan: at least 30 labelled queries with two votes each are needed")
 
 // Calibrate estimates the agreement of teachers from their votes on queries with known labels. Let r_i of n_i
 // votes on query i be right, and let p be the fraction of right votes. The correlation of two teachers is

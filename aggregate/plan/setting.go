@@ -66,7 +66,7 @@ func described(mechanism string) (aggregate.Description, error) {
 		return d, fmt.Errorf("plan: %w", err)
 	}
 	if !Plannable(d) {
-		return d, fmt.Errorf("plan: what %s answers does not follow from votes on single queries: see Advise and Outcomes", mechanism)
+		return d, fmt.Errorf("plan: the answers of %s do not follow from votes on single queries: see Advise and Outcomes", mechanism)
 	}
 	return d, nil
 }
@@ -262,7 +262,7 @@ func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alte
 			break
 		}
 		if tries == most || math.IsNaN(miss) {
-			return Alternative{}, fmt.Errorf("plan: %s costs epsilon %g, the goal is %g", s.Mechanism, a.Epsilon, goal.Epsilon)
+			return Alternative{}, fmt.Errorf("plan: %s costs epsilon %g, but the goal is %g", s.Mechanism, a.Epsilon, goal.Epsilon)
 		}
 		if tries > 0 && at != lastAt {
 			slope = min(max((miss-lastMiss)/(at-lastAt), -4), -0.5)

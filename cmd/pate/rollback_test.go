@@ -238,7 +238,7 @@ func TestANewLedgerInThePlaceOfAnother(t *testing.T) {
 	preparedFolder(t)
 	for n, c := range releasingCommands()[:3] {
 		_, said := command(t.Context(), c.args(0))
-		require.Equal(t, n > 0, strings.Contains(said, "another ledger with this name"), said)
+		require.Equal(t, n > 0, strings.Contains(said, "an older ledger of this name"), said)
 		all := testkit.Must(filepath.Glob("run.jsonl*"))
 		for _, path := range append(all, c.out(0)) {
 			require.NoError(t, os.RemoveAll(path))

@@ -40,7 +40,7 @@ const (
 	Head      Kind = "the head of a ledger"
 	Key       Kind = "a secret key of a run"
 	Model     Kind = "a model of pate"
-	Labels    Kind = "a file of labels from pate label"
+	Labels    Kind = "a file of labels"
 	Statement Kind = "a privacy statement"
 	Manifest  Kind = "a manifest of record-id hashes"
 	Signature Kind = "a signature of a ledger"

@@ -74,7 +74,7 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used += length
 	switch {
 	case size > maxText:
-		return h, 0, fmt.Errorf("the header has %d bytes, at most %d are read", size, maxText)
+		return h, 0, fmt.Errorf("the header has %d bytes, but at most %d can be read", size, maxText)
 	case uint64(len(raw)-used) < size:
 		return h, 0, errors.New("the header is cut off")
 	}
@@ -166,7 +166,7 @@ func (s *scanner) quoted() string {
 			}
 		}
 	}
-	s.fail("no string where one belongs")
+	s.fail("a string is missing")
 	return ""
 }
 
@@ -181,7 +181,7 @@ func (s *scanner) number() int {
 	}
 	n, err := strconv.Atoi(s.rest[:end])
 	if err != nil {
-		s.fail("no number where one belongs, or one that is too large")
+		s.fail("a number is missing or too large")
 		return 0
 	}
 	s.rest = s.rest[end:]

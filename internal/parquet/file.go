@@ -44,11 +44,11 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	case string(tail[4:]) == "PARE":
 		return nil, &fault.Error{File: name, What: "is encrypted", Fix: "write it without encryption"}
 	case string(tail[4:]) != Magic:
-		return nil, f.damaged("begins as Parquet and does not end so: it was cut off", nil)
+		return nil, f.damaged("begins as a Parquet file but does not end as one, so it was cut off", nil)
 	case length > size-int64(ends):
 		return nil, f.damaged(fmt.Sprintf("should end in a footer of %d bytes, but the whole file has %d bytes", length, size), nil)
 	case length > maxFooter:
-		return nil, &fault.Error{File: name, What: fmt.Sprintf("has a footer of %d bytes, at most %d are read", length, maxFooter),
+		return nil, &fault.Error{File: name, What: fmt.Sprintf("has a footer of %d bytes, but at most %d can be read", length, maxFooter),
 			Why: "the footer lists every column of every row group", Fix: "write fewer columns or larger row groups"}
 	}
 	raw := make([]byte, length)
@@ -94,7 +94,7 @@ func (f *File) check(end int64) error {
 		case g.Rows < 0:
 			return f.damaged("has a damaged footer", errForeign)
 		case len(g.Chunks) != f.leaves:
-			return f.inGroup(i, fmt.Sprintf("has %d columns, the file has %d", len(g.Chunks), f.leaves))
+			return f.inGroup(i, fmt.Sprintf("has %d columns, but the file has %d", len(g.Chunks), f.leaves))
 		case g.Rows > 1<<40 || total > 1<<50:
 			return f.inGroup(i, fmt.Sprintf("claims %d rows", g.Rows))
 		}
@@ -110,14 +110,14 @@ func (f *File) check(end int64) error {
 			}
 			switch from, to := d.span(); {
 			case from < int64(len(Magic)) || to > end:
-				return f.inColumn(i, col, fmt.Sprintf("claims bytes %d to %d, and pages end at %d", from, to, end))
+				return f.inColumn(i, col, fmt.Sprintf("claims bytes %d to %d, but pages end at %d", from, to, end))
 			case d.Values != g.Rows:
 				return f.inColumn(i, col, fmt.Sprintf("has %d values in %d rows", d.Values, g.Rows))
 			}
 		}
 	}
 	if total != f.rows {
-		return f.damaged(fmt.Sprintf("claims %d rows, and its row groups have %d", f.rows, total), nil)
+		return f.damaged(fmt.Sprintf("claims %d rows, but its row groups have %d", f.rows, total), nil)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (r *Rows) Next() ([]string, error) {
 		for i := range r.cursors {
 			k := g.Chunks[r.cursors[i].c.leaf]
 			if !k.there() {
-				return nil, r.f.inColumn(r.group, r.cursors[i].c, "is encrypted, or lies in another file")
+				return nil, r.f.inColumn(r.group, r.cursors[i].c, "is encrypted or stored in another file")
 			}
 			r.cursors[i].start(k.Data)
 		}

@@ -58,7 +58,7 @@ func TestRefusedColumns(t *testing.T) {
 	want := map[string][2]string{
 		"timestamps": {"timestamps", "astype(str)"}, "times": {"times of day", "astype(str)"}, "decimals": {"decimals", "float64"},
 		"lists": {"lists or structures", "columns of its parts"}, "structures": {"lists or structures", "columns of its parts"},
-		"bytes": {"bytes of which the file does not say", "decode('utf-8')"}, "half": {"floats of 16 bits", "float64"},
+		"bytes": {"bytes that are not declared as text", "decode('utf-8')"}, "half": {"floats of 16 bits", "float64"},
 	}
 	for i, c := range f.Columns() {
 		r, err := f.Rows([]int{i})

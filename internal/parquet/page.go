@@ -104,7 +104,7 @@ func (c *cursor) page(f *File, u *unpacker) error {
 
 func (c *cursor) begin(n int32) error {
 	if n < 0 || int64(n) > c.unread {
-		return complain("has a page of %d values where %d are left", n, c.unread)
+		return complain("has a page of %d values, but only %d values are left", n, c.unread)
 	}
 	c.unread, c.left, c.all = c.unread-int64(n), int64(n), !c.c.optional
 	return nil
@@ -113,7 +113,7 @@ func (c *cursor) begin(n int32) error {
 func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	encoding := format.Encoding(h.Dictionary.Encoding)
 	if c.dict != nil || encoding != format.Plain && encoding != plainDictionary {
-		return complain("has a second dictionary, or one that is not read")
+		return complain("has a second dictionary, or a dictionary of an unknown kind")
 	}
 	if c.dictRoom, err = c.unpack(u, c.dictRoom, body, c.codec, h.Full); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.CompressionCodec, size int32) ([]byte, error) {
 	full := int64(size)
 	if full > maxPage {
-		return room, complain("claims a page of %d bytes, at most %d are read", full, maxPage)
+		return room, complain("claims a page of %d bytes, but at most %d can be read", full, maxPage)
 	}
 	*c.live -= int64(cap(room))
 	if *c.live+full > maxLive {
@@ -161,7 +161,7 @@ func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.Compression
 	var err error
 	if codec == format.Uncompressed {
 		if int64(len(body)) != full {
-			err = complain("has a page of %d bytes that claims %d", len(body), full)
+			err = complain("has a page of %d bytes that claims %d bytes", len(body), full)
 		}
 		room = append(room[:0], body...)
 	} else {
@@ -190,7 +190,7 @@ func (c *cursor) read(f *File, u *unpacker) (h pageHead, body []byte, err error)
 	}
 	packed := int64(h.Packed)
 	if h.Full < 0 || packed < 0 || packed > c.to-c.at || packed > maxPage {
-		return h, nil, complain("claims a page of %d bytes, packed in %d, where %d are left", h.Full, packed, c.to-c.at)
+		return h, nil, complain("claims a page of %d bytes, packed in %d bytes, but only %d bytes are left", h.Full, packed, c.to-c.at)
 	}
 	if body, err = u.readAt(f, c.at, packed); err != nil {
 		return h, nil, err
@@ -265,11 +265,11 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 		if !known {
 			name = fmt.Sprintf("codec %d", codec)
 		}
-		return nil, complain("is compressed by %s; Snappy, gzip, Zstandard and LZ4_RAW are read: "+
+		return nil, complain("is compressed by %s; only Snappy, gzip, Zstandard and LZ4_RAW can be read: "+
 			"in Python, df.to_parquet(FILE, compression='zstd')", name)
 	}
 	if err == nil && len(dst) != want {
-		err = complain("unpacks to %d bytes or more and claims %d", len(dst), want)
+		err = complain("unpacks to at least %d bytes but claims %d", len(dst), want)
 	}
 	return dst, err
 }

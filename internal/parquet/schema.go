@@ -75,8 +75,8 @@ const (
 	meansUUID     = "UUIDs as bytes"
 	meansHalf     = "floats of 16 bits"
 	meansInterval = "intervals"
-	meansOther    = "values of a type that is not read"
-	meansBytes    = "bytes of which the file does not say that they are text"
+	meansOther    = "values of an unknown type"
+	meansBytes    = "bytes that are not declared as text"
 )
 
 // convertedMeans maps codes of the older ConvertedType, from UTF8 on, to meanings.
@@ -172,7 +172,7 @@ func (c Column) Convert() string {
 	case c.Refused == "":
 		return ""
 	case call == "":
-		return "make columns of its parts, or leave it out"
+		return "make columns of its parts, or drop the column"
 	}
 	return fmt.Sprintf("convert the column in Python: df[%q] = df[%[1]q].%s", c.Name, call)
 }

@@ -18,8 +18,8 @@ const (
 )
 
 var (
-	errShort   = errors.New("it ends in the middle")
-	errForeign = errors.New("it is not what the format has there")
+	errShort   = errors.New("the footer ends early")
+	errForeign = errors.New("the footer has an unknown structure")
 )
 
 // reader checks the input of the Thrift library. A list has no more elements than there are remaining bytes.
@@ -107,7 +107,7 @@ func (r *reader) ReadList() (thrift.List, error) {
 		return l, r.fail(errShort)
 	case len(r.open) == 1 && in == 2 && l.Size > maxColumns+1:
 		return l, r.fail(&fault.Error{What: fmt.Sprintf("has more than %d columns", maxColumns),
-			Fix: "of numbers alone, save an NPY file"})
+			Fix: "if all values are numbers, save an NPY file"})
 	case len(r.open) == 1 && in == 4, len(r.open) == 2 && in == 4 && r.open[1].field == 1:
 		if r.parts += int(l.Size); r.parts > maxParts {
 			return l, r.fail(&fault.Error{What: fmt.Sprintf("has more than %d row groups and columns of row groups", maxParts),

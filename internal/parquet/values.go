@@ -86,7 +86,7 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 		text, err := textsByPrefix(buf)
 		return appending(text, appendText), err
 	}
-	return nil, complain("has encoding %d, which is not read", encoding)
+	return nil, complain("has encoding %d, which cannot be read", encoding)
 }
 
 // cutText removes a text, which follows its length in four bytes, from the start of buf.
@@ -193,7 +193,7 @@ func (d *dictionary) append(dst []byte, i int) ([]byte, error) {
 // picked returns a function that appends the dictionary value with the next index in buf.
 func picked(d *dictionary, buf []byte) (func(dst []byte) ([]byte, error), error) {
 	if d == nil {
-		return nil, complain("needs a dictionary and has none")
+		return nil, complain("needs a dictionary but has none")
 	}
 	var r runs
 	if len(buf) > 0 { // if empty, all values are missing

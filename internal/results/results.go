@@ -81,8 +81,8 @@ var ErrReleased = errors.New("results: something was released")
 // Released returns the error for a released file of another run. The text but gives the evidence.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
-		Why: "a second release would spend a second budget on the same people, and no ledger would add up the two",
-		Fix: "restore the private half, or choose another --out and add up the two budgets", Check: true, Err: ErrReleased}
+		Why: "a second release would spend a second budget on the same people, and no ledger would contain both",
+		Fix: "restore the private half, or choose another --out and add up both budgets", Check: true, Err: ErrReleased}
 }
 
 // Vacant refuses a folder that has files but no run. If a lost run released these files, a second release
@@ -94,11 +94,11 @@ func (f Folder) Vacant() error {
 	}
 	for _, path := range strangers {
 		if releasedFile(filepath.Base(path)) {
-			return Released(path, f.Private()+" does not have the run that released it")
+			return Released(path, f.Private()+" lacks the run that made the release")
 		}
 	}
 	return &fault.Error{What: strangers[0] + " exists already",
-		Why: "the file is not from this run, and is not overwritten; nothing was written", Fix: "move the file away, or choose another --out"}
+		Why: "the file is not from this run, so it was not overwritten; nothing was written", Fix: "move the file away, or choose another --out"}
 }
 
 // releasedFile reports whether files with this name are releases or ledgers.

@@ -17,7 +17,7 @@ import (
 
 // ErrKind reports bytes that do not begin with the magic. ErrDamaged reports bytes with a wrong hash.
 var (
-	ErrKind    = errors.New("it is of another kind or version")
+	ErrKind    = errors.New("the file has another kind or version")
 	ErrDamaged = errors.New("the file is damaged: its hash does not match")
 )
 
@@ -86,7 +86,7 @@ func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 // Bytes returns the next n bytes, without a copy.
 func (r *Reader) Bytes(n uint64) []byte {
 	if r.err == nil && n > uint64(len(r.rest)) {
-		r.err = fmt.Errorf("it ends early: %d bytes wanted, %d left", n, len(r.rest))
+		r.err = fmt.Errorf("the file ends early: %d bytes are needed, but %d are left", n, len(r.rest))
 	}
 	if r.err != nil {
 		return nil
@@ -128,7 +128,7 @@ func (r *Reader) Err() error { return r.err }
 // End returns the first error of a field, or an error if bytes are left.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.rest) > 0 {
-		return fmt.Errorf("%d bytes too many", len(r.rest))
+		return fmt.Errorf("the file has %d bytes too many", len(r.rest))
 	}
 	return r.err
 }

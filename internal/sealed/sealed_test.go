@@ -29,7 +29,7 @@ func TestFieldsComeBack(t *testing.T) {
 	require.NoError(t, r.End())
 	require.Nil(t, r.Bytes(1))
 	require.Zero(t, r.Uint(8), "after an error all is zero")
-	require.ErrorContains(t, r.End(), "ends early: 1 bytes wanted, 0 left")
+	require.ErrorContains(t, r.End(), "ends early: 1 bytes are needed, but 0 are left")
 }
 
 func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {

@@ -49,7 +49,7 @@ def test_probabilities_are_votes_for_the_largest(votes, tmp_path: Path) -> None:
     again = pate_go.label(probabilities, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False, teacher_accuracy=0.85)
     assert (first.labels == again.labels).all()  # the same votes, so the same run
     assert (tmp_path / "run.jsonl").read_bytes() == ledger
-    with pytest.raises(pate_go.InputError, match="do not add up to 1"):
+    with pytest.raises(pate_go.InputError, match="the sum differs from 1"):
         pate_go.label(probabilities / 2, classes=4, epsilon=2, ledger=tmp_path / "other.jsonl", verbose=False, teacher_accuracy=0.85)
 
 
@@ -88,7 +88,7 @@ def test_a_pilot_comes_before_a_plan_of_undeclared_teachers(votes, tmp_path: Pat
     assert 0.5 < pilot["least_share"] < pilot["share"] <= 1 and "wrong class" in pilot["cannot_see"]
     random = np.random.default_rng(1).integers(4, size=votes.shape)
     for _ in range(2):
-        with pytest.raises(pate_go.BudgetError, match="only the pilot is spent") as error:
+        with pytest.raises(pate_go.BudgetError, match="only the pilot was charged") as error:
             pate_go.label(random, classes=4, epsilon=8, ledger=tmp_path / "other.jsonl", verbose=False)
         assert 0 < error.value.spent < 3
 

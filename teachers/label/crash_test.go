@@ -276,20 +276,20 @@ func TestBadPredictionsAreFoundBeforeTheCharge(t *testing.T) {
 	good := strings.Join(lines, "\n")
 	before := testkit.Must(os.ReadDir(filepath.Dir(c.Out)))
 	for text, says := range map[string]string{
-		last + "0.4,0.4,0.4":            "line 60 is no prediction; aggregate: predicted probabilities add up to 1.2",
+		last + "0.4,0.4,0.4":            "line 60 is not a prediction; aggregate: predicted probabilities add up to 1.2",
 		last + "0.1,0.1,0.1":            "add up to 0.3",
-		last + "NaN,0.5,0.5":            "line 60 is no prediction",
-		last + "1,Inf,0":                "line 60 is no prediction",
+		last + "NaN,0.5,0.5":            "line 60 is not a prediction",
+		last + "1,Inf,0":                "line 60 is not a prediction",
 		last + "1.5,-0.5,0":             "must be in [0, 1]",
-		last + "0.5,x,0.5":              "line 60, cell 2 is no number",
+		last + "0.5,x,0.5":              "line 60, cell 2 is not a number",
 		last + "1,0":                    "line 60 has 2 cells",
 		last + "1,0,0,0":                "line 60 has 4 cells",
 		last:                            "ends before query 59",
 		"a,b,c\n" + last:                "ends before query 59",
 		"":                              "ends before query 0",
-		good + "\n1,0,0\n":              "has 1 lines more than there are queries; the votes have 60",
-		good + "\n\nx\n1,0,0":           "has 2 lines more",
-		"NA,0,1\n" + good:               "line 1, cell 1 is no number",
+		good + "\n1,0,0\n":              "has 1 lines too many; the number of queries is 60",
+		good + "\n\nx\n1,0,0":           "has 2 lines too many",
+		"NA,0,1\n" + good:               "line 1, cell 1 is not a number",
 		last + strings.Repeat("0", 3e6): "line 60 is too long",
 	} {
 		testkit.Write(t, c.Predictions, text)
@@ -308,7 +308,7 @@ func TestPredictionsOfPartOfTheVotesAreAllChecked(t *testing.T) {
 	lines[testQueries-1] = "1,1,1"
 	testkit.Write(t, c.Predictions, strings.Join(lines, "\n"))
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: 20})
-	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "line 60 is no prediction")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "line 60 is not a prediction")
 	require.NoFileExists(t, c.Ledger)
 }
 
@@ -316,7 +316,7 @@ func TestPredictionsFromAPipe(t *testing.T) {
 	c, _ := predicted(t)
 	c.Predictions = filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(c.Predictions, 0o600))
-	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "is no plain file")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "is not a regular file")
 	require.NoFileExists(t, c.Ledger)
 }
 

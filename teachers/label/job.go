@@ -119,7 +119,7 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 			return fmt.Errorf("label: %w", err)
 		}
 		if most := int64(j.Votes.Teachers()) / 2; need > most {
-			return &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs a distance of %d moved votes, and %d teachers give at most %d",
+			return &fault.Error{What: fmt.Sprintf("nothing would be released: %s needs a distance of %d moved votes, but %d teachers give at most %d",
 				j.s.s.Mechanism, need, j.Votes.Teachers(), most),
 				Why: "at this budget, noise and threshold are too large even for a unanimous vote; nothing was charged",
 				Fix: "raise epsilon, ask fewer queries, allow fewer failures, or use a noisy argmax"}
@@ -131,9 +131,9 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 // fits refuses a ledger without FailureDelta if the mechanism may fail and the ledger's mode is Filter.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
-		return &fault.Error{What: j.Ledger + " keeps none of its delta for releases that may fail",
+		return &fault.Error{What: j.Ledger + " reserves no delta for releases that may fail",
 			Why: j.Setting.Mechanism + " fails with a small probability",
-			Fix: "choose another ledger, made for this mechanism or with a failure delta"}
+			Fix: "choose a ledger that was made for this mechanism or with a failure delta"}
 	}
 	return nil
 }

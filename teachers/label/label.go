@@ -112,7 +112,7 @@ func (j *job) check() error {
 	case err != nil:
 		return &fault.Error{What: "there is no such mechanism", Err: err}
 	case s.d.Predicts != (j.Predictions != ""):
-		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
+		return errors.New("label: Config.Predictions must be set exactly for mechanisms that compare votes with predictions")
 	case s.d.Predicts && j.Votes.Teachers() == 0:
 		return &fault.Error{What: "the number of teachers is not known", Why: "predictions are converted to votes", Fix: "give the number"}
 	case s.d.Predicts:
@@ -125,21 +125,21 @@ func (j *job) check() error {
 func (c Config) checkPlaces() error {
 	switch {
 	case c.Ledger == "":
-		return errors.New("label: Config.Ledger is empty: a release is charged to a file")
+		return errors.New("label: Config.Ledger is empty: a release must be charged to a ledger file")
 	case c.Out == "":
 		return errors.New("label: Config.Out is empty")
 	case c.Pool == "":
-		return errors.New("label: Config.Pool is empty: say which public records the queries are")
+		return errors.New("label: Config.Pool is empty: it must name the public records of the queries")
 	case len(c.Pool) > maxPool || !utf8.ValidString(c.Pool):
-		return &fault.Error{What: "the name of the pool is too long or not UTF-8", Fix: "give it a shorter one"}
+		return &fault.Error{What: "the name of the pool is too long or not UTF-8", Fix: "choose a shorter name"}
 	case c.Votes == nil:
 		return errors.New("label: Config.Votes is nil")
 	case c.Votes.Queries() == 0:
-		return &fault.Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
+		return &fault.Error{What: "there is no query to answer", Fix: "choose queries for which there are votes"}
 	case (c.Seed != nil || len(c.Account.Waived) > 0) && FormOf(c.Out) == NPY:
 		return &fault.Error{What: "a .npy file cannot be marked as not releasable",
 			Why: "every output of a run with a seed or a skipped check has this mark",
-			Fix: "write .csv, .jsonl or .parquet"}
+			Fix: "end the name in .csv, .jsonl or .parquet"}
 	}
 	out, err := filepath.Abs(c.Out)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c Config) checkPlaces() error {
 		return fmt.Errorf("label: %w", err)
 	}
 	if isLedger(out, book) {
-		return &fault.Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
+		return &fault.Error{What: c.Out + " is the ledger", Fix: "choose another file for the labels"}
 	}
 	for _, path := range []string{c.Out, c.Ledger} {
 		if there, err := durable.Exists(filepath.Dir(path)); err != nil || !there {
@@ -270,9 +270,9 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 		if r.Committed {
 			state = "is complete"
 		}
-		return nil, run.OtherRun(fmt.Sprintf("queries %d:%d of pool %q were put to another run, which %s",
-			r.id.Queries[0], r.id.Queries[1], r.id.Pool, state),
-			differ, "an answered query is never answered again with fresh noise", "repeat that run as it was, or choose queries that were not asked")
+		return nil, run.OtherRun(fmt.Sprintf("another run, which %s, has asked queries %d:%d of pool %q",
+			state, r.id.Queries[0], r.id.Queries[1], r.id.Pool),
+			differ, "an answered query is never answered again with fresh noise", "repeat that run without changes, or ask other queries")
 	}
 	return nil, nil
 }

@@ -231,7 +231,7 @@ func numbersOf(names []string) []int {
 	return numbers
 }
 
-var errForm = errors.New("it is not a file of labels")
+var errForm = errors.New("the file is not a file of labels")
 
 // ReadCSV returns a reader that converts labels of any form to CSV. CSV and unrecognised content pass through
 // unchanged. It reads at most 256 MiB of other forms.
@@ -257,7 +257,7 @@ func ReadCSV(r io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	if len(raw) > maxLabels {
-		return nil, fmt.Errorf("more than %d bytes of labels that are no CSV", maxLabels)
+		return nil, fmt.Errorf("labels in a form other than CSV have more than %d bytes", maxLabels)
 	}
 	var text bytes.Buffer
 	out := csv.NewWriter(&text)

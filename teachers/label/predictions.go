@@ -45,12 +45,12 @@ func checkPredictions(path string, classes, queries int) (string, error) {
 			return "", err
 		}
 		if err := aggregate.CheckPrediction(p); err != nil {
-			return "", predictionError(path, fmt.Sprintf("line %d is no prediction", r.line), err.Error())
+			return "", predictionError(path, fmt.Sprintf("line %d is not a prediction", r.line), err.Error())
 		}
 	}
 	more, sum, err := r.rest()
 	if err == nil && more > 0 {
-		err = predictionError(path, fmt.Sprintf("has %d lines more than there are queries", more), fmt.Sprintf("the votes have %d", queries))
+		err = predictionError(path, fmt.Sprintf("has %d lines too many", more), fmt.Sprintf("the number of queries is %d", queries))
 	}
 	return sum, err
 }
@@ -65,7 +65,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 		return nil, predictionError(path, "cannot be read", err.Error())
 	}
 	if !info.Mode().IsRegular() {
-		return nil, predictionError(path, "is no plain file", "it is read twice: before anything is charged, and while labels are drawn")
+		return nil, predictionError(path, "is not a regular file", "the file is read twice: before the charge and while labels are drawn")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
 		if err == io.EOF && len(text) == 0 {
-			return nil, predictionError(r.path, fmt.Sprintf("ends before query %d", query), "it has too few lines")
+			return nil, predictionError(r.path, fmt.Sprintf("ends before query %d", query), "the file has too few lines")
 		}
 		if err == bufio.ErrBufferFull {
 			return nil, predictionError(r.path, fmt.Sprintf("line %d is too long", r.line+1), "")
@@ -106,7 +106,7 @@ func (r *predictionReader) of(query int) ([]float64, error) {
 		p := make([]float64, len(cells))
 		for i, cell := range cells {
 			if p[i], err = strconv.ParseFloat(strings.TrimSpace(cell), 64); err != nil {
-				return nil, predictionError(r.path, fmt.Sprintf("line %d, cell %d is no number", r.line, i+1), "")
+				return nil, predictionError(r.path, fmt.Sprintf("line %d, cell %d is not a number", r.line, i+1), "")
 			}
 		}
 		return p, nil
@@ -138,7 +138,7 @@ func (r *predictionReader) unchanged(sum string) error {
 	_, is, err := r.rest()
 	if err == nil && is != sum {
 		err = &fault.Error{What: r.path + " was changed while it was read",
-			Why: "the labels would belong to other predictions",
+			Why: "the labels would not belong to the predictions that were checked",
 			Fix: "restore the file and run the command again, at no further cost"}
 	}
 	return err

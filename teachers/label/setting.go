@@ -146,7 +146,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 	if n, err := book.Fits(ctx, e); err != nil || n == 0 {
 		return wideSetting, err
 	}
-	return s, &fault.Error{What: "no useful noise fits the remaining budget",
+	return s, &fault.Error{What: "no useful noise fits the rest of the budget",
 		Why: fmt.Sprintf("with such noise, %s would release nothing even if all teachers agreed", s.s.Mechanism),
 		Fix: "ask fewer queries, allow fewer failures, or use a noisy argmax"}
 }

@@ -36,9 +36,9 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*Co
 		return nil, err
 	}
 	if add && len(files) > maxAdded {
-		return nil, &fault.Error{What: fmt.Sprintf("%d files are added", len(files)),
-			Why: fmt.Sprintf("each takes room, and %d are added at a time", maxAdded),
-			Fix: "add some of them first, then the sums"}
+		return nil, &fault.Error{What: fmt.Sprintf("%d files of counts are added up", len(files)),
+			Why: fmt.Sprintf("at most %d files can be added up at a time", maxAdded),
+			Fix: "add up some of the files first, then add up the sums"}
 	}
 	c := &CountsFiles{add: add}
 	seen := map[[32]byte]string{}
@@ -50,18 +50,18 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*Co
 		if len(c.sources) > 0 {
 			first := c.sources[0]
 			if s.classes != first.classes {
-				return nil, in.refuse(fmt.Sprintf("has counts of %d classes, %s of %d", s.classes, files[0].name,
-					first.classes), "all files have a column for each class", "narrow the pattern")
+				return nil, in.refuse(fmt.Sprintf("has counts of %d classes, but %s has %d classes", s.classes, files[0].name,
+					first.classes), "every file must have a column for each class", "give a narrower pattern")
 			}
 			if add && s.Total() != first.Total() {
-				return nil, in.refuse(fmt.Sprintf("has %d queries, %s has %d", s.Total(), files[0].name,
-					first.Total()), "what is added are counts of the same queries by other teachers",
-					"say that the files are appended, if they are parts of the queries")
+				return nil, in.refuse(fmt.Sprintf("has %d queries, but %s has %d", s.Total(), files[0].name,
+					first.Total()), "only counts of the same queries can be added up",
+					"if the files are parts of the queries, give --join append")
 			}
 		}
 		if twin, there := seen[s.hash]; there && add {
 			return nil, &fault.Error{File: in.name, What: "holds the counts that " + twin + " holds",
-				Why: "a silo that is added twice has two votes", Fix: "leave one of them out", Check: true}
+				Why: "a silo that is added up twice would have two votes", Fix: "omit one of the two files", Check: true}
 		}
 		seen[s.hash] = in.name
 		c.sources = append(c.sources, s)

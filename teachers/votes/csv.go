@@ -83,22 +83,22 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	}
 	header := opt.Header == HeaderYes || opt.Header == headerAuto && first.words
 	if opt.Header == headerAuto && first.words && first.numbers {
-		e := in.refuse("row 1 has numbers and words: a header or votes",
-			"taken for a header, the first query would be lost; a missing vote is -1 or an empty cell",
-			"say --header yes or --header no")
+		e := in.refuse("row 1 has numbers and words: is it a header?",
+			"if votes were read as a header, the first query would be lost; write a missing vote as -1 or an empty cell",
+			"give --header yes or --header no")
 		if names != nil {
-			e.What, e.Fix = "row 1 has class names and other words: a header or votes", "name every public class, or say --header yes or --header no"
+			e.What, e.Fix = "row 1 has class names and other words: is it a header?", "name every public class, or give --header yes or --header no"
 		}
 		return t, e
 	}
 	if opt.Header == headerAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
-		return t, in.refuse("row 1 is 0, 1, 2, ...: column numbers or votes",
-			"a header of numbers cannot be told from votes", "say --header yes or --header no")
+		return t, in.refuse("row 1 is 0, 1, 2, ...: is it a header of column numbers?",
+			"a header of numbers looks like votes", "give --header yes or --header no")
 	}
 	if opt.Header == headerAuto && first.framed && first.cells > numberedCells {
-		return t, in.refuse("row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them",
-			"both would be taken for votes",
-			"say --header yes --index-column; or write the file without them, "+
+		return t, in.refuse("row 1 is an empty cell and 0, 1, 2, ..., so the file may have the row and column numbers that pandas writes",
+			"these numbers would be read as votes",
+			"give --header yes --index-column; or write the file without these numbers, "+
 				inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name,
 					separator(t.form.sep), beside(in.name, ".csv"))))
 	}
@@ -115,8 +115,8 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 			if first.blank {
 				return t, blankLine(in, 2)
 			}
-			return t, in.refuse(fmt.Sprintf("has %d names in its header and %d cells in row 2", columns,
-				first.cells), "every column is a column of votes", "remove the column that is none, or fix the header")
+			return t, in.refuse(fmt.Sprintf("has %d names in its header, but %d cells in row 2", columns,
+				first.cells), "every column is a column of votes", "remove the column that has no votes, or fix the header")
 		}
 	}
 	t.width, t.form.width = first.cells, first.cells
@@ -127,7 +127,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 		return t, err
 	}
 	if t.rows == 0 {
-		return t, in.refuse("has no votes", "a header alone is no matrix", "check that the right file is given")
+		return t, in.refuse("has no votes", "the file has only a header and no votes", "check that this is the right file")
 	}
 	return t, nil
 }
@@ -137,11 +137,11 @@ func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
 	}
-	return in.refuse(fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name),
+	return in.refuse(fmt.Sprintf("column 1 is named %q, which means row numbers, not votes", l.name),
 		"every column is a column of votes",
-		"say --index-column, which leaves it out; or write the file without row numbers, "+
+		"give --index-column, which skips column 1; or write the file without row numbers, "+
 			inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep),
-				beside(in.name, ".csv")))+"; or name the column otherwise")
+				beside(in.name, ".csv")))+"; or rename the column")
 }
 
 // oddFirst refuses a first row whose width differs from the next two rows.
@@ -164,20 +164,20 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 // foreignText refuses text that would be misread: lines that end with CR alone, or blanks between numbers.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
-		return in.refuse("ends its lines with CR alone", "lines end with LF, or CR LF", "write it anew, "+
+		return in.refuse("ends its lines with CR instead of LF or CR LF", "lines must end with LF or CR LF", "write the file again, "+
 			inPython(fmt.Sprintf(`open(%q, "w").write(open(%q).read())`, beside(in.name, ".csv"), in.name)))
 	}
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
 	if blanksApart(line) || blanksApart(second) {
-		return in.refuse("has blanks between its numbers",
-			"how many blanks part two numbers is not told, and an empty cell is a missing vote",
-			"save it with numpy.save, or numpy.savetxt(..., delimiter=\",\"); "+saved(in.name, "", "np.loadtxt(%q)"))
+		return in.refuse("separates numbers by blanks",
+			"blanks do not show empty cells, which are missing votes",
+			"save the votes with numpy.save or numpy.savetxt(..., delimiter=\",\"); "+saved(in.name, "", "np.loadtxt(%q)"))
 	}
 	first := bytes.TrimSpace(line)
 	if len(first) > 1 && (first[0] == '{' || first[0] == '[' && bytes.IndexByte([]byte("[-\"0123456789 "), first[1]) >= 0) {
-		return in.refuse("is JSON, or Python's print of an array", "votes are CSV or NPY",
-			"of a list of lists, "+saved(in.name, "import json; ", "np.array(json.load(open(%q)))"))
+		return in.refuse("is JSON or the printed text of a Python array", "votes are CSV or NPY",
+			"for a list of lists, "+saved(in.name, "import json; ", "np.array(json.load(open(%q)))"))
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets 
 		if offsets {
 			if lines == MaxTeachers {
 				return in.refuse(fmt.Sprintf("has more than %d rows", MaxTeachers),
-					"transposed, each row is a teacher", "do not say that the file is transposed")
+					"in a transposed file each row is a teacher", "omit --transpose")
 			}
 			t.offsets = append(t.offsets, begin)
 		}

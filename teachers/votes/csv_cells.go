@@ -108,32 +108,32 @@ func (f csvForm) noun(n int) string {
 }
 
 func (f csvForm) ragged(in *input, line, cells int) error {
-	e := in.refuse(fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
-		"each row is a query, each column a teacher; a missing vote is an empty cell", "fix the row")
+	e := in.refuse(fmt.Sprintf("row %d has %d %s, but the other rows have %d", line, cells, f.noun(cells), f.width),
+		"each row is a query and each column is a teacher; a missing vote is an empty cell", "fix the row")
 	switch {
 	case f.shares:
-		e.Why = "each row is a query, each column the probability of a class"
+		e.Why = "each row is a query and each column is the probability of a class"
 	case f.counts && f.lines:
-		e.Why = "transposed, each row is a class, each column a query"
+		e.Why = "with --transpose, each row is a class and each column is a query"
 	case f.counts:
-		e.Why = "each row is a query, each column a class"
+		e.Why = "each row is a query and each column is a class"
 	case f.lines:
-		e.Why = "transposed, each row is a teacher, each column a query; a missing vote is an empty cell"
+		e.Why = "in a transposed file each row is a teacher and each column is a query; a missing vote is an empty cell"
 	}
 	return e
 }
 
 func blankLine(in *input, line int) error {
 	return in.refuse(fmt.Sprintf("row %d is blank", line),
-		"a query on which all votes are missing has its separators, or -1 for each teacher",
-		"take blank lines out, in Python: "+
+		"if all votes on a query are missing, its row still has the separators, or -1 for each teacher",
+		"remove blank lines, in Python: "+
 			fmt.Sprintf(`open(%q, "w").writelines(line for line in open(%q) if line.strip())`, beside(in.name, ".csv"),
 				in.name))
 }
 
 func longCell(in *input) error {
 	return in.refuse(fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), "a cell is a number",
-		"check that the right file is given (a quote that is never closed?)")
+		"check that this is the right file, and that every quote is closed")
 }
 
 // cellEnd finds the end of the cell at p, which is a line break or an unquoted separator.

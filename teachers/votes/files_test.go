@@ -40,7 +40,7 @@ func TestSpool(t *testing.T) {
 		requireMeant(t, s)
 		require.Equal(t, s.Hash(), testkit.Must(votes.Check(ctx, []string{votes.Stdin}, opt)).Hash)
 	}
-	require.ErrorContains(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin, "other.csv"}, opt)), "name it alone")
+	require.ErrorContains(t, testkit.Err(votes.Open(ctx, []string{votes.Stdin, "other.csv"}, opt)), "give standard input alone")
 	_, err := votes.Open(ctx, []string{votes.Stdin}, votes.Options{Classes: 3})
 	require.ErrorContains(t, err, "no file has this name", "without a spool it is a file")
 	require.NoError(t, spool.Close())
@@ -159,7 +159,7 @@ func TestCountsOfManyFiles(t *testing.T) {
 	for k := range 65 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("small-%d.csv", k)), []byte("1,0\n"), 0o600))
 	}
-	require.ErrorContains(t, testkit.Err(votes.OpenCounts(ctx, []string{filepath.Join(dir, "small-*.csv")}, opt, true)), "65 files are added")
+	require.ErrorContains(t, testkit.Err(votes.OpenCounts(ctx, []string{filepath.Join(dir, "small-*.csv")}, opt, true)), "65 files of counts are added up")
 	require.ErrorContains(t, testkit.Err(votes.OpenCounts(ctx, []string{pattern}, votes.Options{Counts: true}, true)), "need Counts, Teachers")
 }
 
@@ -176,13 +176,13 @@ func TestIndexColumn(t *testing.T) {
 	} {
 		s := opened(t, votes.Options{Classes: 3, IndexColumn: true}, []byte(text))
 		require.Equal(t, plain.Hash(), s.Hash(), name)
-		require.Contains(t, s.Kind(), "its column 1 left out")
+		require.Contains(t, s.Kind(), "without column 1")
 	}
 	for name, text := range map[string]string{"one cell": "a\nb\n", "one cell later": "0,1\n1\n", "npy": "\x93NUMPY\x01\x00", "empty": ""} {
 		require.Error(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3, IndexColumn: true}, []byte(text))), name)
 	}
 	_, err := votes.OpenIn(votes.Options{Classes: 3}, []byte(",ann,bob\n0,1,2\n1,2,0\n"))
-	require.ErrorContains(t, err, `column 1 is named "": row numbers`)
+	require.ErrorContains(t, err, `column 1 is named "", which means row numbers`)
 }
 
 // requireSameHistograms opens labels, teachers x queries, and counts, and demands that they agree.

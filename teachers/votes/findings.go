@@ -31,15 +31,15 @@ func (r *Report) Findings() []Finding {
 		r.shape(),
 		r.balance(),
 		r.fault("range", r.OutOfRange, "outside the classes"),
-		r.fault("numbers", r.NaN+r.NotWhole+r.NotNumber, "NaN, not whole or no number"),
+		r.fault("numbers", r.NaN+r.NotWhole+r.NotNumber, "NaN, not whole, or not a number"),
 	}
 	missing := Finding{"abstentions", LevelOK, "none"}
 	if r.Abstentions > 0 {
 		missing.Level = LevelNote
-		missing.Detail = fmt.Sprintf("missing votes: %d; %d to %d votes on a query", r.Abstentions, r.LeastVotes, r.MostVotes)
+		missing.Detail = fmt.Sprintf("missing votes: %d; a query has %d to %d votes", r.Abstentions, r.LeastVotes, r.MostVotes)
 	}
 	if r.Counts {
-		return append(out, missing, r.fault("sums", r.TooMany, "rows add up to more than the teachers"),
+		return append(out, missing, r.fault("sums", r.TooMany, "rows add up to more than the number of teachers"),
 			Finding{"teachers", LevelNote, "counts do not show who voted: constant and equal teachers cannot be found"})
 	}
 	return append(out, missing, r.named("silent", r.Silent, "never vote"),
@@ -91,9 +91,9 @@ func (r *Report) balance() Finding {
 	case r.ClassNames != nil || r.Counts:
 	case r.Classes == 2 && r.ClassVotes[0] == 0 && r.Abstentions > 0:
 		f.Level = LevelFail
-		f.Detail += "; all votes are 1 or missing: if the classes are -1 and 1, say --class-names=-1,1"
+		f.Detail += "; all votes are 1 or missing: if the classes are -1 and 1, give --class-names=-1,1"
 	case never == 1 && r.ClassVotes[0] == 0 && r.Classes > 2:
-		f.Detail += fmt.Sprintf("; nobody votes for class 0: if the classes are numbered from 1, say --classes %d --first-class 1",
+		f.Detail += fmt.Sprintf("; no teacher votes for class 0: if the classes are numbered from 1, give --classes %d --first-class 1",
 			r.Classes-1)
 	}
 	return f
@@ -110,7 +110,7 @@ func (r *Report) fault(check string, n int64, what string) Finding {
 	detail := fmt.Sprintf("%d %s", n, what)
 	var first *fault.Error
 	if errors.As(r.FirstInvalid, &first) {
-		detail += "; the first invalid: " + first.What
+		detail += "; the first invalid vote: " + first.What
 	}
 	return Finding{check, LevelFail, detail}
 }
@@ -125,7 +125,7 @@ func (r *Report) named(check string, teachers []int, what string) Finding {
 func (r *Report) duplicates() Finding {
 	if left := r.Teachers - len(r.Silent) - len(r.Constant); left < 2 {
 		return Finding{"duplicates", LevelNote,
-			fmt.Sprintf("nothing was compared: %d of %d teachers vote for more than one class", left, r.Teachers)}
+			fmt.Sprintf("nothing was compared, because %d of %d teachers vote for more than one class and two are needed", left, r.Teachers)}
 	}
 	if len(r.Duplicates) == 0 {
 		return Finding{"duplicates", LevelOK, "no two teachers vote identically on every query"}
@@ -140,8 +140,7 @@ func (r *Report) duplicates() Finding {
 	detail := "groups of teachers that vote identically on every query: " + strings.Join(groups, ", ")
 	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote,
-			detail + fmt.Sprintf(" (%.2g identical pairs are expected by chance)",
-				r.ChanceDuplicates)}
+			detail + fmt.Sprintf("; %.2g identical pairs are expected by chance", r.ChanceDuplicates)}
 	}
 	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice changes two votes)"}
 }

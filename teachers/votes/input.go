@@ -38,8 +38,8 @@ type openInput interface {
 func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, err error) {
 	if slices.Contains(paths, Stdin) && spool != nil {
 		if len(paths) > 1 {
-			return nil, false, &fault.Error{File: Stdin, What: "stands beside other files",
-				Why: "standard input is one matrix of votes", Fix: "name it alone"}
+			return nil, false, &fault.Error{File: Stdin, What: "is given together with other files",
+				Why: "standard input must be the only matrix of votes", Fix: "give standard input alone"}
 		}
 		return []*input{spool.input()}, false, nil
 	}
@@ -53,7 +53,7 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 		}
 		found, err := filepath.Glob(path)
 		if err != nil {
-			return nil, false, &fault.Error{File: path, What: "is no file and no pattern", Err: err}
+			return nil, false, &fault.Error{File: path, What: "is neither a file nor a pattern", Err: err}
 		}
 		if len(found) == 0 {
 			return nil, false, &fault.Error{File: path, What: "cannot be read",
@@ -63,15 +63,15 @@ func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, 
 		names = append(names, found...)
 	}
 	if len(names) == 0 {
-		return nil, false, errors.New("votes: no votes file is named")
+		return nil, false, errors.New("votes: no votes file is given")
 	}
 	if len(names) > MaxTeachers {
-		return nil, false, fmt.Errorf("votes: %d files, at most %d teachers are possible", len(names), MaxTeachers)
+		return nil, false, fmt.Errorf("votes: %d files were given, but at most %d teachers are possible", len(names), MaxTeachers)
 	}
 	slices.Sort(names)
 	for i, name := range names {
 		if i > 0 && name == names[i-1] {
-			return nil, false, &fault.Error{File: name, What: "is named twice", Why: "each file is the votes of one teacher"}
+			return nil, false, &fault.Error{File: name, What: "is given twice", Why: "each file has the votes of one teacher"}
 		}
 		f, err := fileInput(name)
 		if err != nil {
@@ -88,8 +88,8 @@ func fileInput(path string) (*input, error) {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fault.Error{File: path, What: "is not a regular file", Why: "votes are read more than once",
-			Fix: "give - as the name, and the votes on standard input"}
+		return nil, &fault.Error{File: path, What: "is not a regular file", Why: "votes must be read more than once",
+			Fix: "give - as the name, and pipe the votes to standard input"}
 	}
 	return &input{name: path, size: info.Size(), modified: info.ModTime(),
 		open: func() (openInput, error) {
@@ -117,12 +117,12 @@ func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	return nil
 }
 
-var errChanged = errors.New("it is another file, or its size or times differ")
+var errChanged = errors.New("the name is another file now, or size or times differ")
 
 func changed(path string, err error) error {
 	return &fault.Error{File: path, What: "changed while it was in use",
-		Why: "what is released must come from one set of votes",
-		Fix: "run the command again on a file that nobody writes", Err: err}
+		Why: "a release must come from one set of votes",
+		Fix: "run the command again when nothing writes to the file", Err: err}
 }
 
 // reader reads parts of inputs. It keeps the last input open and reuses one buffer.
@@ -218,11 +218,11 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	case d := <-copied:
 		switch {
 		case d.err != nil:
-			err = &fault.Error{File: stdinName, What: "cannot be kept", Why: "votes are read more than once",
-				Fix: "set TMPDIR to a folder with room, or give a file", Err: d.err}
+			err = &fault.Error{File: stdinName, What: "cannot be kept", Why: "votes must be read more than once",
+				Fix: "set TMPDIR to a folder with more room, or give a file", Err: d.err}
 		case d.n > limit:
 			err = &fault.Error{File: stdinName, What: fmt.Sprintf("has more than %d bytes", limit),
-				Why: "it is kept in a temporary file", Fix: "give a file"}
+				Why: "standard input is kept in a temporary file", Fix: "give a file"}
 		}
 	}
 	if err == nil {
@@ -238,7 +238,7 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 func temporary() (f *os.File, named bool, err error) {
 	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
 		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file",
-			Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
+			Why: "votes must be read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
 	}
 	return f, named, nil
 }

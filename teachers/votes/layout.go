@@ -28,9 +28,9 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 			whole.rows = rows
 		}
 		if rows != whole.rows {
-			return whole, in.refuse(fmt.Sprintf("has %d labels, %s has %d", rows, files[0].name, whole.rows),
-				"each file is the votes of one teacher on the same queries; a missing vote is -1 or an empty line",
-				"fix the file, or narrow the pattern")
+			return whole, in.refuse(fmt.Sprintf("has %d labels, but %s has %d", rows, files[0].name, whole.rows),
+				"each file has the votes of one teacher on the same queries; a missing vote is -1 or an empty line",
+				"fix the file, or give a narrower pattern")
 		}
 		whole.cursors = append(whole.cursors, cur)
 	}
@@ -69,7 +69,7 @@ func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layou
 	}
 	if len(head.Shape) != 2 {
 		return layout{}, in.refuse(fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
-			"votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern",
+			"votes are a matrix of queries x teachers; for vectors give one file for each teacher, as several paths or a pattern",
 			matrixLine(in.name, head.Shape, opt.Classes))
 	}
 	lines, width := head.Shape[0], head.Shape[1]
@@ -81,7 +81,7 @@ func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layou
 	}
 	if lines > MaxTeachers {
 		return layout{}, in.refuse(fmt.Sprintf("has %d teachers", lines),
-			fmt.Sprintf("1 to %d are possible", MaxTeachers), "do not say that the file is transposed")
+			fmt.Sprintf("the number must be from 1 to %d", MaxTeachers), "omit --transpose")
 	}
 	out := layout{rows: width, cols: lines, columns: true, cursors: make([]cursor, lines)}
 	for i := range out.cursors {
@@ -107,7 +107,7 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	if width != 1 {
 		e := notVector(in, fmt.Sprintf("has %d columns", width))
 		if width == opt.Classes {
-			e.Fix = "if these are one teacher's probabilities of the classes, say --probabilities"
+			e.Fix = "if these are the class probabilities of one teacher, give --probabilities"
 		}
 		if width == opt.Classes && line(0).npy != nil {
 			e.Fix += "; or, in each of the files, " + saved(in.name, "", "np.load(%q).argmax(axis=1)")
@@ -142,16 +142,16 @@ func matrixLine(name string, shape []int, classes int) string {
 		line, text = line+".T", "by %d teachers of %d queries"
 	}
 	text = "for probabilities " + fmt.Sprintf(text, a, b) + ", " + saved(name, "", line) +
-		"; if it is the other way round, --transpose reads that"
+		"; for the other order give --transpose"
 	if axis == 2 {
-		return "say --probabilities, and --transpose if teachers come before queries; or " + text
+		return "give --probabilities, and also --transpose if teachers come before queries; or " + text
 	}
 	return text
 }
 
 func notVector(in *input, what string) *fault.Error {
-	return in.refuse(what, "of several files each is the votes of one teacher, one column",
-		"give one matrix alone, or say that it is transposed")
+	return in.refuse(what, "if several files are given, each has the votes of one teacher in one column",
+		"give one matrix alone, or give --transpose")
 }
 
 // npyLayout reads the header and checks it against the file size.
@@ -163,10 +163,10 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	head, used, err := npy.ReadHeader(raw)
 	if err != nil {
 		if bytes.Contains(raw, []byte("'descr': [")) {
-			return head, cursor{}, in.refuse("holds records of named columns",
+			return head, cursor{}, in.refuse("has records with named columns",
 				"votes are a matrix of numbers or names", saved(in.name, "", "np.array(np.load(%q).tolist())"))
 		}
-		return head, cursor{}, in.refuse("has a damaged or foreign NPY header", err.Error(), "save the array with numpy.save")
+		return head, cursor{}, in.refuse("has an NPY header that is damaged or unknown", err.Error(), "save the array with numpy.save")
 	}
 	t, ok := npy.TypeOf(head.Type)
 	if !ok {
@@ -174,14 +174,14 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	}
 	if !ok && strings.HasPrefix(head.Type, "|O") {
 		return head, cursor{}, in.refuse("holds Python objects",
-			"they are read by running what the file says, so they are read by nobody but whoever wrote it; "+
-				"votes are numbers or strings", "of a file of your own, "+
+			"reading Python objects runs code from the file, which is safe only for whoever wrote the file; "+
+				"votes are numbers or strings", "for a file of your own, "+
 				saved(in.name, "v = np.load(%q, allow_pickle=True); ", `np.where(v == None, "", v).astype(str)`))
 	}
 	if !ok {
 		return head, cursor{}, in.refuse(fmt.Sprintf("holds NPY type %.20q", head.Type),
-			fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 or strings of up to %d characters", npy.MaxText),
-			"save numbers or the names of classes, "+stackLine(in.name))
+			fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 bytes, or strings of at most %d characters", npy.MaxText),
+			"save class numbers or class names, "+stackLine(in.name))
 	}
 	cells, fits := 1, true
 	for _, n := range head.Shape {
@@ -192,8 +192,8 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 		cells *= n
 	}
 	if want := int64(used) + int64(cells)*int64(t.Size); !fits || want != in.size {
-		return head, cursor{}, in.refuse(fmt.Sprintf("is not as long as its header says: %d bytes for shape %v",
-			in.size, head.Shape), "the file was cut off or overwritten", "save it again")
+		return head, cursor{}, in.refuse(fmt.Sprintf("has %d bytes, which does not match the shape %v in its header",
+			in.size, head.Shape), "the file was cut off or overwritten", "save the file again")
 	}
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
@@ -210,18 +210,18 @@ func sniff(r *reader, in *input) (isNPY bool, err error) {
 	e := in.refuse("", "votes are CSV, NPY or Parquet", "")
 	switch {
 	case len(head) == 0:
-		e.What, e.Fix = "is empty", "check that the right file is given"
+		e.What, e.Fix = "is empty", "check that this is the right file"
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		e.What = "is a zip archive, as numpy.savez and Excel write them"
-		e.Fix = "save one array with numpy.save; of numpy.savez, " + saved(in.name, "", "next(iter(np.load(%q).values()))")
+		e.Fix = "save one array with numpy.save; for a numpy.savez file, " + saved(in.name, "", "next(iter(np.load(%q).values()))")
 	case bytes.HasPrefix(head, []byte("ARROW1")), bytes.HasPrefix(head, []byte("FEA1")):
 		e.What = "is an Arrow or Feather file"
 		e.Fix = inPython(fmt.Sprintf("pd.read_feather(%q).to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet")))
 	case bytes.HasPrefix(head, []byte("\x80")) && bytes.IndexByte(head, 0) >= 0:
 		e.What = "is a Python pickle"
-		e.Fix = "of a file of your own, " + saved(in.name, "import pickle; ", `np.array(pickle.load(open(%q, "rb")))`)
+		e.Fix = "for a file of your own, " + saved(in.name, "import pickle; ", `np.array(pickle.load(open(%q, "rb")))`)
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		e.What, e.Fix = "is UTF-16", "save it as UTF-8"
+		e.What, e.Fix = "is UTF-16", "save the file as UTF-8"
 	case bytes.IndexByte(head, 0) >= 0:
 		e.What, e.Fix = "is neither text nor NPY", "save the array with numpy.save, or as CSV"
 	default:

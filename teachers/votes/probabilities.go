@@ -77,15 +77,15 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	}
 	switch {
 	case !perTeacher && len(head.Shape) != 3:
-		return nil, in.refuse("holds the probabilities of one teacher, or none",
-			"one file has them all as an array of 3 dimensions: queries, teachers, classes",
-			"name a file for each teacher, or save one array, "+
+		return nil, in.refuse("has the probabilities of one teacher, or no probabilities",
+			"a single file must be an array of 3 dimensions: queries, teachers, classes",
+			"give a file for each teacher, or save one array, "+
 				saved(in.name, "", "np.stack([t.predict_proba(rows) for t in teachers], axis=1)"))
 	case len(head.Shape) == 3:
 		if perTeacher {
 			return nil, in.refuse("holds an array of 3 dimensions",
-				"of several files each is the probabilities of one teacher, a column for each class",
-				"give that array alone")
+				"if several files are given, each has the probabilities of one teacher, with a column for each class",
+				"give this array alone")
 		}
 		return p, p.cube(head, cur)
 	}
@@ -127,9 +127,9 @@ func (p *shares) checkClasses(n int) error {
 	if n == p.source.classes {
 		return nil
 	}
-	return p.in.refuse(fmt.Sprintf("has probabilities of %d classes, there are %d", n, p.source.classes),
-		"each column, and of an array the last dimension, is a class",
-		"state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class")
+	return p.in.refuse(fmt.Sprintf("has probabilities of %d classes, but there are %d classes", n, p.source.classes),
+		"each column is a class; in an array, the last dimension is the class",
+		"give the right number of classes; give --index-column if column 1 names the rows, or --transpose if each row is a class")
 }
 
 // headerOrder refuses a CSV header that has the class names in another order.
@@ -159,9 +159,9 @@ func (o Options) checkOrder(in *input, columns []string) error {
 	}
 	for i, name := range columns {
 		if k, named := class[name]; named && k != i {
-			return in.refuse(fmt.Sprintf("names column %d %q, which is class %d of %d", i+1, name, k+1, o.Classes),
-				"the columns of probabilities are the classes in their order",
-				"order the columns, or the names of --class-names; say --first-class 1 if the classes are numbered from 1")
+			return in.refuse(fmt.Sprintf("has the name %q for column %d, but this is class %d of %d", name, i+1, k+1, o.Classes),
+				"the columns of probabilities must be in the order of the classes",
+				"reorder the columns or --class-names; give --first-class 1 if the classes are numbered from 1")
 		}
 	}
 	return nil
@@ -202,18 +202,18 @@ func largest(cells []int64) (class int, wrong string) {
 	for k, v := range cells {
 		switch {
 		case v == badNaN:
-			return 0, "one is NaN or missing"
+			return 0, "a probability is NaN or missing"
 		case v == badRange:
-			return 0, "one is negative or too large"
+			return 0, "a probability is negative or too large"
 		case v < 0:
-			return 0, "one is no number"
+			return 0, "a probability is not a number"
 		case v > cells[class]:
 			class = k
 		}
 		sum += math.Float64frombits(uint64(v))
 	}
 	if !(math.Abs(sum-1) <= maxOff) {
-		return 0, fmt.Sprintf("they do not add up to 1 within %g", maxOff)
+		return 0, fmt.Sprintf("the sum differs from 1 by more than %g", maxOff)
 	}
 	return class, ""
 }
@@ -232,6 +232,6 @@ func (p *shares) error(row int, wrong string) *fault.Error {
 		}
 	}
 	return p.in.refuse(fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query,
-		wrong), "a teacher gives each class a probability from 0 to 1, and together they are 1"+ownerNotice,
-		"save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one")
+		wrong), "each probability must be from 0 to 1, and the probabilities of a teacher must add up to 1"+ownerNotice,
+		"save the result of predict_proba or softmax; if votes are missing, save votes instead, with -1 for a missing vote")
 }

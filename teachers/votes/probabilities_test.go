@@ -124,7 +124,7 @@ func TestProbabilities(t *testing.T) {
 	})...)
 	indexed := opt
 	indexed.IndexColumn = true
-	same("CSV with a header, its column 1 left out", indexed, perTeacher(func(k int) []byte {
+	same("CSV with a header, without column 1", indexed, perTeacher(func(k int) []byte {
 		lines := strings.SplitAfter(shareText("a,b,c\n", k), "\n")
 		return []byte("," + strings.Join(lines[:len(lines)-1], "9,"))
 	})...)
@@ -149,7 +149,7 @@ func TestProbabilities(t *testing.T) {
 		perTeacher(func(k int) []byte { return table(k, diseases[1], diseases[0], diseases[2]) }),
 		perTeacher(func(k int) []byte { return []byte(shareText("x,"+diseases[2]+",y\n", k)) }),
 	} {
-		require.ErrorContains(t, testkit.Err(votes.OpenIn(named, files...)), "names column ")
+		require.ErrorContains(t, testkit.Err(votes.OpenIn(named, files...)), "for column ")
 	}
 	// 0,1 adds up to 1, and is what pandas writes above the columns of two classes.
 	two := []byte("0,1\n0.5,0.5\n")
@@ -221,11 +221,11 @@ func TestWrongProbabilities(t *testing.T) {
 	turned := opt
 	turned.Transpose = true
 	for what, row := range map[string][]float64{
-		"one is NaN or missing":           {math.NaN(), .5, .5},
-		"one is negative or too large":    {-.125, .625, .5},
-		"they do not add up to 1":         {.125, .625, .125},
-		"they do not add up to 1 within":  {5, 90, 5},
-		"they do not add up to 1 within ": {math.Inf(1), 0, 0},
+		"a probability is NaN or missing":        {math.NaN(), .5, .5},
+		"a probability is negative or too large": {-.125, .625, .5},
+		"the sum differs from 1":                 {.125, .625, .125},
+		"the sum differs from 1 by":              {5, 90, 5},
+		"the sum differs from 1 by more":         {math.Inf(1), 0, 0},
 	} {
 		at := func(q, k, c int) float64 {
 			if q == 2 && k == 1 {
@@ -251,20 +251,20 @@ func TestWrongProbabilities(t *testing.T) {
 		}
 	}
 	for want, files := range map[string][][]byte{
-		"holds the probabilities of one teacher":      {[]byte(shareText("", 0))},
-		"holds an array of 3 dimensions":              {cube("<f8", false, 5, 4, 3, shareOf), cube("<f8", false, 5, 4, 3, shareOf)},
-		"has probabilities of 4 classes, there are 3": {cube("<f8", false, 5, 3, 4, func(_, _, _ int) float64 { return .25 })},
-		"has probabilities of 2 classes, there are 3": {[]byte("0.5,0.5\n"), []byte("0.5,0.5\n")},
-		"one is no number":                            {[]byte("0.5,x,0.5\n0.5,x,0.5\n"), []byte("0.5,0.5,0\n")},
-		"has 5 labels, votes0 has 1":                  {[]byte("0.5,0.5,0\n"), []byte(shareText("", 1))},
-		"row 2 has 2 probabilities, the other rows":   {[]byte("0.5,0.5,0\n0.5,0.5\n0.5,0.5,0\n"), []byte("0.5,0.5,0\n")},
+		"has the probabilities of one teacher":            {[]byte(shareText("", 0))},
+		"holds an array of 3 dimensions":                  {cube("<f8", false, 5, 4, 3, shareOf), cube("<f8", false, 5, 4, 3, shareOf)},
+		"has probabilities of 4 classes, but there are 3": {cube("<f8", false, 5, 3, 4, func(_, _, _ int) float64 { return .25 })},
+		"has probabilities of 2 classes, but there are 3": {[]byte("0.5,0.5\n"), []byte("0.5,0.5\n")},
+		"a probability is not a number":                   {[]byte("0.5,x,0.5\n0.5,x,0.5\n"), []byte("0.5,0.5,0\n")},
+		"has 5 labels, but votes0 has 1":                  {[]byte("0.5,0.5,0\n"), []byte(shareText("", 1))},
+		"row 2 has 2 probabilities, but the other rows":   {[]byte("0.5,0.5,0\n0.5,0.5\n0.5,0.5,0\n"), []byte("0.5,0.5,0\n")},
 	} {
 		none := opt
 		none.Header = votes.HeaderNo
 		require.ErrorContains(t, testkit.Err(votes.OpenIn(none, files...)), want)
 	}
 	_, err := votes.OpenIn(votes.Options{Classes: 3, Counts: true, Probabilities: true}, cube("<f8", false, 5, 4, 3, shareOf))
-	require.ErrorContains(t, err, "counts are no probabilities")
+	require.ErrorContains(t, err, "Counts and Probabilities exclude each other")
 }
 
 func FuzzProbabilities(f *testing.F) {

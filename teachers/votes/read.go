@@ -207,13 +207,13 @@ func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error 
 
 func (s *Source) badCell(row, col, code int) *fault.Error {
 	what, word := "a vote outside the classes", "no number"
-	why := fmt.Sprintf("classes are %d to %d, and -1 is a missing vote", s.opt.FirstClass, s.opt.FirstClass+s.classes-1)
+	why := fmt.Sprintf("a vote is a class from %d to %d; a missing vote is -1", s.opt.FirstClass, s.opt.FirstClass+s.classes-1)
 	if s.opt.ClassNames != nil {
-		word = "a word that is no class name"
-		why = fmt.Sprintf("votes are the %d class names, and -1 or nothing is a missing vote", s.classes)
+		word = "a word that is not a class name"
+		why = fmt.Sprintf("a vote is one of the %d class names; a missing vote is -1 or empty", s.classes)
 	}
 	if s.opt.Counts {
-		what, why = "a count outside the range", fmt.Sprintf("counts are whole numbers from 0 to %d", MaxTeachers)
+		what, why = "a count outside the range", fmt.Sprintf("a count is a whole number from 0 to %d", MaxTeachers)
 	}
 	switch code {
 	case badNaN:

@@ -26,9 +26,9 @@ func (s *Source) explained(ctx context.Context, err error) error {
 	told.Why += ownerNotice
 	switch {
 	case s.opt.Counts:
-		told.Fix = "fix the count; shares and probabilities are no counts: each teacher votes once"
+		told.Fix = "fix the count; shares and probabilities are not counts, because each teacher votes once"
 	case s.opt.ClassNames != nil:
-		told.Fix = "spell the names as the file does, and name every public class; a missing vote is an empty cell"
+		told.Fix = "name every public class, with the spelling of the file; a missing vote is an empty cell"
 	default:
 		found, err := s.survey(ctx)
 		if err != nil {
@@ -45,32 +45,32 @@ func (s *Source) remedy(f survey) string {
 	switch {
 	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.table() &&
 		!s.opt.Transpose && f.most >= s.classes:
-		return "column 1 counts the rows and is no teacher: say --index-column, or take it out, " + s.withoutIndex()
+		return "column 1 has row numbers instead of votes: give --index-column, or remove the column, " + s.withoutIndex()
 	case f.numbered && len(s.files) == 1 && !s.opt.Transpose && f.most >= s.classes:
-		return "column 1 counts the rows and is no teacher: take it out, " + s.withoutIndex()
+		return "column 1 has row numbers instead of votes: remove the column, " + s.withoutIndex()
 	case f.text > 0 && f.text >= f.whole:
-		return "say --class-names A,B,C with the names of all classes, in an order that stays (from what is public, not from the votes)"
+		return "give --class-names A,B,C with the names of all classes, in a fixed order (from public sources, not from the votes)"
 	case f.text > 0:
-		return "write a missing vote as -1 or as an empty cell, and no other word"
+		return "write a missing vote as -1 or as an empty cell, never as a word"
 	case f.shares > 0 && s.shape.cols == s.classes:
-		return "these are probabilities of classes: each teacher votes for one. " +
-			"Name the files of all teachers and say --probabilities; or put all side by side, " + stackLine(s.files[0].name)
+		return "these are probabilities of classes, but each teacher votes for one class. " +
+			"Give the files of all teachers and --probabilities; or put all columns side by side, " + stackLine(s.files[0].name)
 	case f.shares > 0 && s.classes == 2:
-		return "of probabilities of class 1 make votes, " + s.python("(%s > 0.5).astype(\"int8\")")
+		return "make votes from probabilities of class 1, " + s.python("(%s > 0.5).astype(\"int8\")")
 	case f.shares > 0:
-		return "of probabilities take the class with the largest, in Python: numpy.argmax over the classes, before saving"
+		return "before saving, replace probabilities by the most probable class, in Python: numpy.argmax over the classes"
 	case f.nan > 0 && f.other == 0:
 		return "write missing votes as -1, " + s.python("np.nan_to_num(%s, nan=-1)")
 	case f.other > 0:
-		return "save the numbers of the classes the teachers chose; -1 alone is a missing vote"
+		return "save the class numbers that the teachers chose; a missing vote is -1 and no other number"
 	case s.shape.cols == s.classes && f.most > s.classes:
-		return "if each column is a class and each cell a number of votes, say --counts and, with --teachers N, how many teachers there are"
+		return "if each column is a class and each cell is a number of votes, give --counts and --teachers N"
 	case s.shape.rows == s.classes && f.most > s.classes:
-		return "if each row is a class and each cell a number of votes, say --counts --transpose and, with --teachers N, how many teachers there are"
+		return "if each row is a class and each cell is a number of votes, give --counts, --transpose and --teachers N"
 	case s.opt.FirstClass == 0 && f.least >= 1 && f.most == s.classes:
-		return "if the classes are numbered from 1, say --first-class 1"
+		return "if the classes are numbered from 1, give --first-class 1"
 	case s.opt.FirstClass > 0 && f.least < s.opt.FirstClass:
-		return fmt.Sprintf("the file has numbers below %d: leave --first-class out if its classes count from 0", s.opt.FirstClass)
+		return fmt.Sprintf("the file has numbers below %d: if its classes are numbered from 0, omit --first-class", s.opt.FirstClass)
 	}
 	return "give the number of classes as --classes, or fix the vote"
 }

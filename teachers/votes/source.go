@@ -135,9 +135,9 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	case opt.FirstClass < 0 || opt.FirstClass > MaxClasses:
 		return nil, fmt.Errorf("votes: Options.FirstClass is %d, want 0 to %d", opt.FirstClass, MaxClasses)
 	case opt.Counts && opt.Probabilities:
-		return nil, errors.New("votes: counts are no probabilities")
+		return nil, errors.New("votes: Counts and Probabilities exclude each other")
 	case opt.Counts && perTeacher:
-		return nil, errors.New("votes: counts are one file, not one per teacher; pate votes counts --join makes one of several")
+		return nil, errors.New("votes: counts need a single file; pate votes counts --join makes one file of several")
 	case opt.Header != headerAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
 		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, headerAuto, HeaderYes, HeaderNo)
 	}
@@ -165,20 +165,20 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	}
 	switch {
 	case opt.Counts && s.classes != cols:
-		return refuse(fmt.Sprintf("has %d counts for each query, there are %d classes", cols, s.classes),
-			"each row is a query, each column a class", "give the right number of classes, or say that the file is transposed")
+		return refuse(fmt.Sprintf("has %d counts for each query, but there are %d classes", cols, s.classes),
+			"each row is a query and each column is a class", "give the right number of classes, or give --transpose")
 	case opt.Counts && (s.classes < 2 || s.classes > MaxClasses):
-		return refuse(fmt.Sprintf("has %d classes", s.classes), fmt.Sprintf("2 to %d are possible", MaxClasses), "")
+		return refuse(fmt.Sprintf("has %d classes", s.classes), fmt.Sprintf("the number must be from 2 to %d", MaxClasses), "")
 	case !opt.Counts && (cols < 1 || cols > MaxTeachers):
-		return refuse(fmt.Sprintf("has %d teachers", cols), fmt.Sprintf("1 to %d are possible", MaxTeachers),
-			"say that the file is transposed, if it is")
+		return refuse(fmt.Sprintf("has %d teachers", cols), fmt.Sprintf("the number must be from 1 to %d", MaxTeachers),
+			"if the file is transposed, give --transpose")
 	case !opt.Counts && opt.Teachers != 0 && opt.Teachers != cols:
-		return refuse(fmt.Sprintf("has %d teachers, %d were expected", cols, opt.Teachers), "", "")
+		return refuse(fmt.Sprintf("has %d teachers, but %d were expected", cols, opt.Teachers), "", "")
 	case rows > math.MaxInt/(2*max(cols, 1)):
 		return refuse(fmt.Sprintf("claims %d queries", rows), "", "")
 	case s.to > rows || s.from > s.to:
-		return refuse(fmt.Sprintf("has %d queries, %d:%d were asked for", rows, s.from, s.to),
-			"queries count from 0, and the end is not included", fmt.Sprintf("choose from 0:%d", rows))
+		return refuse(fmt.Sprintf("has %d queries, but queries %d:%d were requested", rows, s.from, s.to),
+			"queries are numbered from 0, and a range excludes its end", fmt.Sprintf("choose a range within 0:%d", rows))
 	}
 	return s, nil
 }
@@ -206,7 +206,7 @@ func (s *Source) Kind() string {
 		text += " with a header"
 	}
 	if s.opt.IndexColumn {
-		text += ", its column 1 left out"
+		text += ", without column 1"
 	}
 	return text
 }
@@ -328,7 +328,7 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 // Load reads the labels of the chosen queries into memory, with one byte per vote, or two above 127 classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
-		return nil, errors.New("votes: counts do not tell the votes of teachers")
+		return nil, errors.New("votes: counts do not contain the votes of single teachers")
 	}
 	v := newMatrix(s.Queries(), s.teachers, s.classes)
 	var err error
@@ -399,7 +399,7 @@ func checkSum[N int | int32](file string, teachers, query int, row []N) error {
 	if sum > limit {
 		return &fault.Error{File: file,
 			What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
-			Why:  "each teacher votes once on each query", Fix: "state the right number of teachers"}
+			Why:  "each teacher votes at most once on each query", Fix: "give the right number of teachers"}
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func TestOneFileForEachTeacher(t *testing.T) {
 	// Whatever their order, files are sorted.
 	s = testkit.Must(open(filepath.Join(dir, "t3.csv"), filepath.Join(dir, "t0.npy"), filepath.Join(dir, "t2.csv"), filepath.Join(dir, "t1.npy")))
 	require.Equal(t, want.Hash(), s.Hash())
-	require.ErrorContains(t, testkit.Err(open(filepath.Join(dir, "t0.npy"), pattern)), "named twice")
+	require.ErrorContains(t, testkit.Err(open(filepath.Join(dir, "t0.npy"), pattern)), "given twice")
 	require.ErrorIs(t, testkit.Err(open(filepath.Join(dir, "nothing*"))), os.ErrNotExist)
 	require.ErrorContains(t, testkit.Err(open(dir)), "regular file")
 	require.Error(t, testkit.Err(open()))

@@ -150,14 +150,14 @@ func unpackError(ctx context.Context, in *input, how packing, into *store, err e
 	switch {
 	case errors.Is(err, errFull):
 		return in.refuse(fmt.Sprintf("unpacks to more than %d GiB", into.full>>30),
-			"it is unpacked into a temporary file", "save the votes as NPY, of int8 where that is enough")
+			"the votes are unpacked into a temporary file", "save the votes as NPY, if possible as int8")
 	case ctx.Err() != nil:
 		return fmt.Errorf("votes: unpacking: %w", ctx.Err())
 	case errors.As(err, &told):
 		return told
 	}
 	return &fault.Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how),
-		Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
+		Fix: "write the file again; or set TMPDIR to a folder with more room", Err: err}
 }
 
 type watched struct {
@@ -181,8 +181,8 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 		return nil, err
 	}
 	if isNPY || in.table() {
-		return nil, in.refuse("is no CSV file, and has no column that names rows",
-			"an index column is what pandas writes before the others in CSV", "leave --index-column out")
+		return nil, in.refuse("is not a CSV file, so it has no column of row names",
+			"an index column is the first column that pandas writes in CSV files", "omit --index-column")
 	}
 	if opt.Transpose {
 		return nil, errors.New("votes: an index column is for files of queries x teachers")
@@ -213,8 +213,8 @@ func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 		case closed && cell[end] == sep:
 			end++
 		case !isBlank(cell[:end]):
-			return in.refuse(fmt.Sprintf("row %d has one cell", line), "with --index-column it names the row, and votes follow it",
-				"leave --index-column out, or fix the row")
+			return in.refuse(fmt.Sprintf("row %d has one cell", line), "with --index-column the first cell names the row, and votes must follow",
+				"omit --index-column, or fix the row")
 		case !closed:
 			return nil
 		}
@@ -245,7 +245,7 @@ func copyLine(w *bufio.Writer, r *bufio.Reader) error {
 func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
 		if recover() != nil { // the panic value may quote the file, so it is dropped
-			err = in.refuse("is damaged in a way that its reader (Parquet) does not know", "", "write the file again")
+			err = in.refuse("is a Parquet file with unknown damage", "", "write the file again")
 		}
 	}()
 	file, err := parquet.Open(r, in.size, in.name)
@@ -266,7 +266,7 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err e
 			fmt.Sprintf("to_parquet(%q, index=False)", beside(in.name, ".parquet")))
 	}
 	if len(read) == 0 {
-		return in.refuse("has no columns of votes", "", "check that the right file is given")
+		return in.refuse("has no columns of votes", "", "check that this is the right file")
 	}
 	if opt.Probabilities && !opt.Transpose {
 		if err := opt.checkOrder(in, names); err != nil {
@@ -313,8 +313,8 @@ func isLong(names []string) bool {
 
 // longTable refuses a table with one row per vote. The arguments read and write are pandas functions.
 func longTable(in *input, read, write string) error {
-	return in.refuse("has a row for each vote, of a query and a teacher",
-		"each row is a query, each column a teacher: a teacher then votes once",
+	return in.refuse("has a row for each vote instead of a row for each query",
+		"each row must be a query and each column must be a teacher, so that a teacher votes once",
 		inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write)+
-			", with the names of its columns; or count the votes where they lie, pate votes sql")
+			", with the names of its columns; or count the votes in the database, by pate votes sql")
 }

@@ -118,15 +118,15 @@ func TestWaysToWriteVotes(t *testing.T) {
 		"names without --class-na..": {plain, []byte("a,b,c,d\n" + text(",", "\n", disease)), "--class-names A,B,C"},
 		"strings without them":       {plain, npyStrings("<U9", disease), "--class-names A,B,C"},
 		"a name too many":            {votes.Options{ClassNames: diseases[:2], Header: votes.HeaderNo}, []byte(text(",", "\n", disease)), "name every public class"},
-		"a name too many in row 1":   {votes.Options{ClassNames: diseases[:2]}, []byte(text(",", "\n", disease)), "name every public class, or say --header"},
+		"a name too many in row 1":   {votes.Options{ClassNames: diseases[:2]}, []byte(text(",", "\n", disease)), "name every public class, or give --header"},
 		"words for missing votes":    {plain, []byte("0,NA,1,2\n" + text(",", "\n", number)), "--header yes or --header no"},
 		"words further down":         {plain, []byte(text(",", "\n", number) + "0,NA,1,2\n"), "a missing vote as -1"},
 		"from 1, unsaid":             {plain, []byte(text(",", "\n", fromOne)), "--first-class 1"},
 		"int8 from 1, unsaid":        {plain, encodeNPY(1, "|i1", false, 5, 4, func(r, c int) int { return meant[r][c] + 1 }), "--first-class 1"},
-		"from 0, said from 1":        {one, []byte(text(",", "\n", number)), "leave --first-class out"},
+		"from 0, said from 1":        {one, []byte(text(",", "\n", number)), "omit --first-class"},
 		"from 1, one class more":     {one, []byte("1,2,3,1\n4,1,1,1\n"), "--classes"},
 		"counts, unsaid":             {plain, []byte("1,1,2\n1,4,0\n1,0,3\n4,1,0\n0,1,3\n"), "--counts"},
-		"counts by class, unsaid":    {plain, []byte("1,1,1,3,0\n1,4,0,1,1\n2,0,3,0,3\n"), "--counts --transpose"},
+		"counts by class, unsaid":    {plain, []byte("1,1,1,3,0\n1,4,0,1,1\n2,0,3,0,3\n"), "--counts, --transpose"},
 		"objects":                    {plain, npy(1, "{'descr': '|O', 'fortran_order': False, 'shape': (5, 4), }\n", []byte("pickle")), `v = np.load("votes0", allow_pickle=True); np.save("votes0-fixed.npy", np.where(v == None, "", v).astype(str))`},
 		"records":                    {plain, npy(1, "{'descr': [('a', '<i8')], 'fortran_order': False, 'shape': (5,), }\n", make([]byte, 40)), `np.array(np.load("votes0").tolist())`},
 		"dates":                      {plain, npy(1, "{'descr': '<M8[s]', 'fortran_order': False, 'shape': (1, 1), }\n", make([]byte, 8)), "np.stack("},
@@ -138,7 +138,7 @@ func TestWaysToWriteVotes(t *testing.T) {
 		"the same in CSV":            {votes.Options{Classes: 2}, []byte("a;b;c\n.2;.3;.5\n0;.9;1\n"), `(np.genfromtxt("votes0", delimiter=";", skip_header=1) > 0.5)`},
 		"NaN for missing votes":      {plain, npyFloats("3, 2", 1, 2, 0, math.NaN(), 1, 1), `np.nan_to_num(np.load("votes0"), nan=-1)`},
 		"nan in CSV":                 {plain, []byte("1,2\n0,nan\n1,1\n"), `np.nan_to_num(np.genfromtxt("votes0", delimiter=",", skip_header=0), nan=-1)`},
-		"scores":                     {plain, npyFloats("3, 2", 1, 2, 0, 2.5, 1, -1.5), "numbers of the classes"},
+		"scores":                     {plain, npyFloats("3, 2", 1, 2, 0, 2.5, 1, -1.5), "class numbers"},
 		"pandas' index, named":       {plain, []byte(",a,b\n0,1,2\n1,0,0\n"), `pd.read_csv("votes0", index_col=0).to_csv("votes0-fixed.csv", index=False)`},
 		"pandas' index, no header":   {plain, []byte("0;1;2\n1;0;0\n2;0;0\n3;1;0\n"), `pd.read_csv("votes0", index_col=0, header=None, sep=";").to_csv("votes0-fixed.csv", index=False, header=False)`},
 		"an index in NPY":            {plain, encodeNPY(1, "<i8", false, 5, 2, func(r, c int) int { return (1 - c) * (r + 1) }), `np.load("votes0")[:, 1:]`},
@@ -224,7 +224,7 @@ func TestUnknownNamesAreCounted(t *testing.T) {
 		require.True(t, votes.Failed(r.Findings()))
 		require.NotContains(t, fmt.Sprint(r.Findings(), r.FirstInvalid), "leprosy")
 		_, err := votes.OpenIn(opt, file)
-		require.ErrorContains(t, err, "a word that is no class name")
+		require.ErrorContains(t, err, "a word that is not a class name")
 		require.NotContains(t, err.Error(), "leprosy")
 	}
 }
@@ -294,7 +294,7 @@ func TestParquetVotes(t *testing.T) {
 
 func TestDamagedParquetIsRefused(t *testing.T) {
 	raw := ofPandas(t, "int64.parquet")
-	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, raw[:len(raw)-3])), "votes0: begins as Parquet")
+	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, raw[:len(raw)-3])), "votes0: begins as a Parquet file")
 	raw[5] ^= 0xff
 	require.ErrorContains(t, testkit.Err(votes.OpenIn(votes.Options{Classes: 3}, raw)), "votes0: row group 0 column \"t0\"")
 }

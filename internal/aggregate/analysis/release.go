@@ -75,7 +75,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	}
 	for _, sigma := range []float64{m.Sigma1, m.Noise} {
 		if sigma != 0 && !m.Laplace && !(sigma >= 0x1p-10 && sigma <= 0x1p40) {
-			return nil, fmt.Errorf("analysis: noise of %g votes: package aggregate draws 2^-10 to 2^40", sigma)
+			return nil, fmt.Errorf("analysis: noise of %g votes is outside [2^-10, 2^40]", sigma)
 		}
 	}
 	for _, f := range []struct {
@@ -114,7 +114,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 		return nil, err
 	}
 	if math.IsInf(s.cost, 1) {
-		return nil, fmt.Errorf("analysis: SanitizerConfig.Order %v: with Beta %v the release would cost infinitely much at orders from %.6g on",
+		return nil, fmt.Errorf("analysis: SanitizerConfig.Order %v: with Beta %v the release has infinite cost at orders of at least %.6g",
 			s.cfg.Order, s.cfg.Beta, OrderLimit(s.cfg.Beta))
 	}
 	if s.worst, err = s.worstCase(s.cfg.Order); err != nil {

@@ -171,7 +171,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 		}
 		counts := h.Reveal()
 		if len(counts) < 2 || (classes != 0 && len(counts) != classes) {
-			return nil, 0, fmt.Errorf("analysis: query %d has %d classes, the others %d", queries, len(counts), classes)
+			return nil, 0, fmt.Errorf("analysis: query %d has %d classes, but the others have %d", queries, len(counts), classes)
 		}
 		classes = len(counts)
 		t := newTally(counts)
@@ -190,7 +190,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 		groups[at].queries++
 		if o.Answered != nil {
 			if queries >= len(o.Answered) {
-				return nil, 0, fmt.Errorf("analysis: Options.Answered covers %d queries, there are more", len(o.Answered))
+				return nil, 0, fmt.Errorf("analysis: Options.Answered covers %d queries, but there are more", len(o.Answered))
 			}
 			if o.Answered[queries] {
 				groups[at].answered++
@@ -202,7 +202,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 		return nil, 0, errors.New("analysis: no queries")
 	}
 	if o.Answered != nil && queries != len(o.Answered) {
-		return nil, 0, fmt.Errorf("analysis: Options.Answered covers %d queries, there are %d", len(o.Answered), queries)
+		return nil, 0, fmt.Errorf("analysis: Options.Answered covers %d queries, but there are %d", len(o.Answered), queries)
 	}
 	return groups, queries, nil
 }
@@ -218,7 +218,7 @@ func countTeachers(groups []group, given int) (int, error) {
 		most = max(most, votes)
 	}
 	if given != 0 && given < most {
-		return 0, fmt.Errorf("analysis: Options.Teachers is %d, and a query has more votes", given)
+		return 0, fmt.Errorf("analysis: Options.Teachers is %d, but a query has more votes", given)
 	}
 	return max(most, given), nil
 }

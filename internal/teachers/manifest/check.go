@@ -62,7 +62,7 @@ func openFile(path string) (io.ReadCloser, error) { return durable.OpenRegular(p
 
 func check(ctx context.Context, paths []string, room int, open opener) (*Report, error) {
 	if len(paths) == 0 {
-		return nil, errors.New("manifest: no file is named")
+		return nil, errors.New("manifest: no file is given")
 	}
 	r := &Report{}
 	names := map[string]string{}
@@ -75,11 +75,11 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 			r.Head = head
 		} else if err := r.Head.join(head); err != nil {
 			return nil, &fault.Error{File: path, What: err.Error(),
-				Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "create them again with the same salt"}
+				Why: "all manifests of one ensemble must agree; " + paths[0] + " is the first", Fix: "create them again with the same salt"}
 		}
 		for _, s := range silos {
 			if first, twice := names[s.Name]; twice {
-				return nil, &fault.Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first),
+				return nil, &fault.Error{File: path, What: fmt.Sprintf("names the silo %q, which %s names too", s.Name, first),
 					Why: "each silo is one teacher", Fix: "give each its own name"}
 			}
 			names[s.Name] = path
@@ -94,7 +94,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
-		return errors.New("was made with another salt")
+		return errors.New("has another salt")
 	case other.Unit != h.Unit:
 		return fmt.Errorf("has units %q, not %q", other.Unit, h.Unit)
 	}
@@ -109,7 +109,7 @@ func agree[T comparable](what string, have *T, other T) error {
 		*have = other
 	}
 	if other != unstated && other != *have {
-		return fmt.Errorf("says %s: %v, not %v", what, other, *have)
+		return fmt.Errorf("has %s %v, not %v", what, other, *have)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (r *Report) compare(ctx context.Context, paths []string, room int, open ope
 					return nil
 				}
 				if len(entries) == room {
-					return errors.New("the hashes are not spread as hashes are")
+					return errors.New("the hashes are not distributed like hashes")
 				}
 				entries = append(entries, entry{unit, place[s.Name]})
 				return nil
@@ -245,7 +245,7 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 	return out.end()
 }
 
-var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
+var errOtherSalt = errors.New("manifest: the salt is not the salt of the manifests")
 
 // Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest with
 // these votes. With the salt, it tests whether the manifest holds the keyed hash of these votes (see [Join]).
@@ -282,13 +282,13 @@ func (r *Report) sameVotes(checked *votes.Report, salt Salt) votes.Finding {
 	case r.Head.Votes == "":
 		f.Detail = "the manifest does not state it"
 	case salt.IsZero():
-		f.Detail = "the manifest is bound to votes; whether to these is told by its salt alone"
+		f.Detail = "the manifest holds for certain votes; comparing it with these votes needs its salt"
 	case salt.ID() != r.Head.SaltID:
-		f.Level, f.Detail = votes.LevelFail, "the salt is not that of the manifests"
+		f.Level, f.Detail = votes.LevelFail, "the salt is not the salt of the manifests"
 	case r.Head.Votes != salt.Votes(checked.Hash):
-		f.Level, f.Detail = votes.LevelFail, "the manifest was bound to other votes"
+		f.Level, f.Detail = votes.LevelFail, "the manifest is for other votes"
 	default:
-		f.Level, f.Detail = votes.LevelOK, "the manifest was bound to these"
+		f.Level, f.Detail = votes.LevelOK, "the manifest is for these votes"
 	}
 	return f
 }
@@ -300,7 +300,7 @@ func (r *Report) disjoint() votes.Finding {
 		f.Detail = fmt.Sprintf("one program gave each unit (%s) to one teacher, by a keyed hash", r.Head.Unit)
 		return f
 	case r.Shared == 0:
-		f.Detail = fmt.Sprintf("%d silos share none of their %d units (%s)", len(r.Silos), r.Units, r.Head.Unit)
+		f.Detail = fmt.Sprintf("no unit is in two silos: %d silos, %d units (%s)", len(r.Silos), r.Units, r.Head.Unit)
 		return f
 	}
 	var pairs []string
@@ -312,6 +312,6 @@ func (r *Report) disjoint() votes.Finding {
 		pairs = append(pairs, fmt.Sprintf("%s and %s %d", o.A, o.B, o.Units))
 	}
 	f.Level = votes.LevelFail
-	f.Detail = fmt.Sprintf("%d units (%s) stand in more than one silo: %s", r.Shared, r.Head.Unit, strings.Join(pairs, "; "))
+	f.Detail = fmt.Sprintf("%d units (%s) are in more than one silo: %s", r.Shared, r.Head.Unit, strings.Join(pairs, "; "))
 	return f
 }

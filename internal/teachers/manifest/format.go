@@ -295,7 +295,7 @@ func (p *parser) training() *Training {
 	var t Training
 	fields := map[string]any{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}
 	if seen := p.object(" in the training", fields); p.err == nil && len(seen) != len(fields) {
-		p.fail(errors.New("a key of the training is missing"))
+		p.fail(errors.New("a field of the training is missing"))
 	}
 	return &t
 }

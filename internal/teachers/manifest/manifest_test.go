@@ -121,11 +121,11 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 	head := Head{Unit: "patient", SaltID: salt.ID(), Teachers: 2}
 	a := save(t, dir, "a.json", head, hashed(t, salt, "a", "1"))
 	for name, other := range map[string]string{
-		"another salt":  save(t, dir, "salt.json", Head{Unit: "patient", SaltID: newSalt(t).ID()}, hashed(t, salt, "b", "2")),
-		`has units "r`:  save(t, dir, "unit.json", Head{Unit: "record", SaltID: salt.ID()}, hashed(t, salt, "b", "2")),
-		"teachers: 3":   save(t, dir, "teachers.json", Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3}, hashed(t, salt, "b", "2")),
-		`names silo "a`: save(t, dir, "name.json", head, hashed(t, salt, "a", "2")),
-		"no such file":  filepath.Join(dir, "missing.json"),
+		"another salt":   save(t, dir, "salt.json", Head{Unit: "patient", SaltID: newSalt(t).ID()}, hashed(t, salt, "b", "2")),
+		`has units "r`:   save(t, dir, "unit.json", Head{Unit: "record", SaltID: salt.ID()}, hashed(t, salt, "b", "2")),
+		"has teachers 3": save(t, dir, "teachers.json", Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3}, hashed(t, salt, "b", "2")),
+		`the silo "a`:    save(t, dir, "name.json", head, hashed(t, salt, "a", "2")),
+		"no such file":   filepath.Join(dir, "missing.json"),
 	} {
 		_, err := Check(context.Background(), []string{a, other})
 		require.ErrorContains(t, err, name)

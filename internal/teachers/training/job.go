@@ -62,7 +62,7 @@ func (j Job) withDefaults() (Job, error) {
 	case j.Teachers < 0 || j.Teachers == 1 || j.Teachers > votes.MaxTeachers:
 		return j, fmt.Errorf("training: %d teachers, want 2 to %d", j.Teachers, votes.MaxTeachers)
 	case j.Size < 0 || j.Size == 1:
-		return j, fmt.Errorf("training: a declared size of %d private units", j.Size)
+		return j, fmt.Errorf("training: the declared number of private units is %d", j.Size)
 	case j.Learner != "" && !slices.Contains(Learners(), j.Learner):
 		return j, fmt.Errorf("training: learner %q is not one of %s", j.Learner, strings.Join(Learners(), ", "))
 	case j.Features != "" && !slices.Contains(features.Names(), j.Features):
@@ -70,11 +70,11 @@ func (j Job) withDefaults() (Job, error) {
 	case j.Parts < 0 || j.Part < 0 || j.Part >= max(1, j.Parts):
 		return j, fmt.Errorf("training: part %d of %d", j.Part, j.Parts)
 	case j.Silo != "" && j.Parts < 2:
-		return j, errors.New("training: a silo is a part of the teachers: say which of how many")
+		return j, errors.New("training: a silo is a part of the teachers: give its number and the number of parts")
 	case j.Silo != "" && j.Reading.CSV.Unit == "" && j.Private.Units == "":
-		return j, refuse(j.Private.Path, "is a silo, and nothing says whose its rows are",
-			"that no unit is in two silos is proved by hashes of their names",
-			"name the column with --unit, or the file with --units")
+		return j, refuse(j.Private.Path, "is a silo, but its rows have no unit",
+			"hashes of the units prove that no unit is in two silos",
+			"give the column of units as --unit, or their file as --units")
 	}
 	if j.Silo != "" {
 		if err := manifest.CheckSilo(j.Silo); err != nil {
@@ -92,8 +92,8 @@ func (j Job) withDefaults() (Job, error) {
 		}
 	}
 	if info, err := os.Stat(filepath.Dir(j.Out)); err != nil || !info.IsDir() {
-		return j, &fault.Error{File: j.Out, What: "cannot be made: its folder is not there",
-			Fix: "make the folder, or choose another --out", Err: err}
+		return j, &fault.Error{File: j.Out, What: "cannot be created, because its folder does not exist",
+			Fix: "create the folder, or choose another --out", Err: err}
 	}
 	j.Secrets, j.PartsFolder = cmp.Or(j.Secrets, j.Out+".private"), cmp.Or(j.PartsFolder, j.Out+".parts")
 	j.Unit, j.Parts = cmp.Or(j.Unit, j.Reading.CSV.Unit, "record"), max(1, j.Parts)

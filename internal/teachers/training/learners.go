@@ -171,9 +171,9 @@ func (j Job) teachers() (n int, reason string) {
 		return j.Teachers, "as given"
 	case j.Size > 0:
 		n = TeachersFor(j.Size)
-		return n, fmt.Sprintf("for about %d private units, as declared: %d for each", j.Size, j.Size/n)
+		return n, fmt.Sprintf("from --size %d: %d private units for each teacher", j.Size, j.Size/n)
 	}
-	return defaultTeachers, "the default: the number of private units is private and is not looked at; --size tells it in public"
+	return defaultTeachers, "the default, because the number of private units is private; --size declares a public number"
 }
 
 // DefaultFeatures returns the default features for a kind and shape of rows and a learner.

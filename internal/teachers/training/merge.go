@@ -96,7 +96,7 @@ func findParts(names []string) (paths []string, err error) {
 		paths = append(paths, found...)
 	}
 	if len(paths) == 0 {
-		return nil, errors.New("training: no part is named")
+		return nil, errors.New("training: no part is given")
 	}
 	slices.Sort(paths)
 	return paths, nil
@@ -113,8 +113,8 @@ func partsIn(folder string) (paths []string, err error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, refuse(folder, "holds no part of the teachers", "their names end in "+partEnd,
-			"name the folder that pate train wrote to")
+		return nil, refuse(folder, "has no part of the teachers", "their names end in "+partEnd,
+			"give the folder to which pate train wrote")
 	}
 	return paths, nil
 }
@@ -139,12 +139,12 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 		}
 		if what := first.differs(p.partHead, true); what != "" {
 			return nil, nil, broken(path, fmt.Sprintf("is of %s than %s", what, first.path),
-				"teachers of two jobs are not mixed", "train that part again by the command of the others")
+				"teachers of two jobs cannot be mixed", "train that part again with the command of the other parts")
 		}
 		if twin := byPart[p.Part]; twin != nil {
 			return nil, nil, broken(path,
-				fmt.Sprintf("is part %d of %d, and so is %s", p.Part+1, p.Parts, twin.path),
-				"one teacher would vote twice, or by which file is left to chance", "remove one of them")
+				fmt.Sprintf("is part %d of %d, but %s is the same part", p.Part+1, p.Parts, twin.path),
+				"a teacher would have two votes, or the choice between the files would be arbitrary", "remove one of them")
 		}
 		byPart[p.Part] = p
 		if err := p.fill(matrix); err != nil {
@@ -164,8 +164,8 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 			list += fmt.Sprintf(" and %d more", more)
 		}
 		return nil, nil, broken(first.path,
-			fmt.Sprintf("is of %d parts, of which %d are missing: %s", first.Parts, len(missing), list),
-			"an ensemble with fewer teachers is another one", "train them, with --shard "+missing[0])
+			fmt.Sprintf("is one of %d parts, but %d parts are missing: %s", first.Parts, len(missing), list),
+			"without these parts the ensemble would have fewer teachers", "train the missing parts, with --shard "+missing[0])
 	}
 	return byPart, matrix, nil
 }
@@ -176,7 +176,7 @@ func (p *partFile) fill(matrix *votes.Matrix) error {
 		for q := range p.Queries {
 			vote := int16(binary.LittleEndian.Uint16(p.cells[2*(k*p.Queries+q):]))
 			if err := matrix.Set(q, teacher, int(vote)); err != nil {
-				return &fault.Error{File: p.path, What: "holds a vote for no class", Fix: "train that part again", Check: true}
+				return &fault.Error{File: p.path, What: "has a vote that is not for a class", Fix: "train that part again", Check: true}
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	}
 	if err == nil && salt.ID() != p.Salt {
 		err = refuse(path, "is not the salt of "+p.path,
-			"the folder would take the votes of another job for its own",
+			"the folder would accept the votes of another job",
 			"give the folder of secrets of that job with --private-dir, or another --out")
 	}
 	return salt, err
@@ -208,8 +208,8 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	var silos []manifest.Silo
 	for _, p := range parts {
 		if other, twice := named[p.Silo]; twice {
-			return nil, broken(p.path, fmt.Sprintf("is of the silo %q, and so is %s", p.Silo, other),
-				"each silo is a part of its own", "name the silos apart, with --silo")
+			return nil, broken(p.path, fmt.Sprintf("is of the silo %q, but %s is of the same silo", p.Silo, other),
+				"each silo must be one part", "give the silos different names, with --silo")
 		}
 		named[p.Silo] = p.path
 		silos = append(silos, manifest.Silo{Name: p.Silo, Hashes: p.units})
@@ -224,10 +224,10 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	}
 	if report.Shared > 0 {
 		o := report.Overlaps[0]
-		return nil, broken(named[o.A], fmt.Sprintf("shares %d units (%s) with %s; %d are in more than one silo",
+		return nil, broken(named[o.A], fmt.Sprintf("shares %d units (%s) with %s; %d units are in more than one silo",
 			o.Units, parts[0].Unit, named[o.B], report.Shared),
-			"a unit in two silos moves the votes of two teachers, and epsilon would not be true",
-			"leave these units out of all silos but one, and train those parts again")
+			"a unit in two silos changes the votes of two teachers, so epsilon would be wrong",
+			"keep each of these units in only one silo, and train the parts of the other silos again")
 	}
 	return b.Bytes(), nil
 }
@@ -244,8 +244,8 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 		files = append(files, file{SilosBeside(out), 0o600, func(w io.Writer) error { _, err := w.Write(silos); return err }})
 	}
 	exists := func(path string) error {
-		return refuse(path, "is there already, and is not what these parts make", "votes are not overwritten",
-			"choose another --out, or remove it with what stands beside it")
+		return refuse(path, "exists already, but is not the result of these parts", "votes are not overwritten",
+			"choose another --out, or remove it with the files beside it")
 	}
 	var missing []file
 	durable.Sweep(out, "") // remove files of a killed process

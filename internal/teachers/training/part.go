@@ -112,8 +112,8 @@ func (t *task) partThere() (bool, error) {
 			return false, err
 		}
 		if what := want.differs(p.partHead, false); what != "" || p.Silo != want.Silo || p.Data != want.Data || p.Key != want.Key {
-			return false, refuse(path, "is this part of another job, or of other rows", "parts are not overwritten",
-				"remove it, or choose another --parts")
+			return false, refuse(path, "is the same part of another job, or has other rows", "parts are not overwritten",
+				"remove the file, or choose another --parts")
 		}
 		found = path
 	}
@@ -135,7 +135,7 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 	}
 	text, err := json.Marshal(head)
 	if err != nil || len(text) > maxPartHead {
-		return fmt.Errorf("training: the head of a part of %d bytes: %w", len(text), err)
+		return fmt.Errorf("training: a part has a head of %d bytes: %w", len(text), err)
 	}
 	b := binary.LittleEndian.AppendUint32([]byte(partMagic), uint32(len(text)))
 	b = append(b, text...)
@@ -184,8 +184,8 @@ func readPart(path string) (*partFile, error) {
 		return nil, &fault.Error{File: path, What: "cannot be read", Err: err}
 	}
 	damaged := func(err error) error {
-		return &fault.Error{File: path, What: "is no whole part of the teachers",
-			Why: "it was changed, cut off, or is another file", Fix: "remove it and train that part again",
+		return &fault.Error{File: path, What: "is not a complete part of the teachers",
+			Why: "the file was changed or cut off, or is another file", Fix: "remove the file and train that part again",
 			Err: err, Check: true}
 	}
 	if len(b) > maxPart {
@@ -207,7 +207,7 @@ func decodePart(b []byte) (*partFile, error) {
 	p := &partFile{}
 	size := r.Uint(4)
 	if size > maxPartHead {
-		return nil, errors.New("its head is too long")
+		return nil, errors.New("the head of the part is too long")
 	}
 	d := json.NewDecoder(bytes.NewReader(r.Bytes(size)))
 	d.DisallowUnknownFields()

@@ -102,7 +102,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		report.Delta = &g.Delta
 	}
 	if f.plot != "" && byEpsilon {
-		return shell.Usagef("account", "--plot draws epsilon at a --delta, not the other way")
+		return shell.Usagef("account", "--plot draws epsilon at a given --delta: omit --epsilon")
 	}
 	for _, name := range names {
 		if err := cmd.Context().Err(); err != nil {
@@ -178,21 +178,21 @@ func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, e
 	case is == filekind.Ledger:
 		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path),
 			"a ledger already contains its events and their cost",
-			"to see the cost: pate ledger show "+shell.ShellWord(path)+"; to list the events: pate ledger "+
-				"statement "+shell.ShellWord(path)+" --format json, field \"events\"", "account")
+			"to see the cost: pate ledger show "+shell.ShellWord(path)+"; for its events see the field \"events\" "+
+				"of pate ledger statement "+shell.ShellWord(path)+" --format json", "account")
 	default:
 		if wrong := shell.WrongKind(path, "a list of events", "account", filekind.Events, filekind.JSON); wrong != nil {
 			return accountant.Schedule{}, wrong
 		}
 	}
-	why, fix := "an event must have exactly the fields of its type, with values in range",
+	why, fix := "an event must have exactly the fields of its type, and each value must be in its range",
 		"pate account --help lists the types of events and their fields"
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
-		why = "an event that does not mean exactly the same here is refused, not guessed"
+		why = "pate refuses an event unless one of its own events has exactly the same meaning"
 		fix = "write the schedule as pate events"
 	case from != "pate":
-		fix = "give the text as Python prints it, and --from what printed it"
+		fix = "give the text as Python prints it, and the library as --from"
 	}
 	return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s: %w", path, err), why, fix, "account")
 }

@@ -28,8 +28,8 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 		}
 	}
 	if total < 2 {
-		return shell.InputError(errors.New("--plot: nothing in the list is repeated"),
-			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
+		return shell.InputError(errors.New("--plot: no event of the list is repeated"),
+			"epsilon is drawn against the number of repetitions", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
 	}
 	var lines []figure.Line
 	for i, name := range names { // the colour depends on the name

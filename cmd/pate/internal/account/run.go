@@ -121,7 +121,7 @@ func accountBy(ctx context.Context, g *shell.Globals, name string, cfg accountan
 func estimateBy(result accountResult, start func(accountant.Relation) (theorems.Estimator, error), schedule accountant.Schedule,
 	report accountReport) (accountResult, error) {
 	if report.Delta == nil {
-		result.Unsupported = "an estimate is of an epsilon at a delta only"
+		result.Unsupported = "an estimate exists only of epsilon at a given delta"
 		return result, nil
 	}
 	estimator, err := start(schedule.Relation)

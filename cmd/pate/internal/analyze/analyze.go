@@ -68,7 +68,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	report, err := analysis.Analyze(cmd.Context(), m, onlyHistograms(cmd, votes), options)
 	var beyond *analysis.IntegerNoiseError
 	if errors.As(err, &beyond) {
-		return shell.InputError(err, "the exact divergence of discrete noise is a sum over all whole numbers that matter",
+		return shell.InputError(err, "the exact divergence of discrete noise is a sum, which has too many or too small terms here",
 			"use --noise continuous", "votes")
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	answered, err := parseAnswers(file, from, to, votes.Classes(), votes.ClassNames())
 	if err != nil {
 		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err),
-			"answers are lines query,label with an empty label where the mechanism declined",
+			"each line is query,label; the label is empty if the mechanism declined",
 			"give the file that pate label wrote for these votes", "votes")
 	}
 	return answered, nil
@@ -149,7 +149,7 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 			continue
 		}
 		if seen[query-from] {
-			return nil, fmt.Errorf("line %d: query %d stands there twice", line, query)
+			return nil, fmt.Errorf("line %d: query %d occurs twice", line, query)
 		}
 		if record[1] != "" && !slices.Contains(names, record[1]) {
 			if label, err := strconv.Atoi(record[1]); err != nil || names != nil || label < 0 || label >= classes {
@@ -160,13 +160,13 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 	}
 	for i, ok := range seen {
 		if !ok {
-			return nil, fmt.Errorf("query %d is not there", from+i)
+			return nil, fmt.Errorf("query %d is missing", from+i)
 		}
 	}
 	return answered, nil
 }
 
-const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
+const analyzeNote = "computed from the votes, as private as the votes, and no claim: pate account computes what may be claimed"
 
 // costs returns JSON fields. If c.Claim is set, it is the data-independent epsilon, which a ledger in mode
 // "reserved" would report. The other epsilons are computed from Rényi divergences, as in publications.

@@ -52,7 +52,7 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 		positive("order", f.order), positive("beta", f.beta), positive("sigma-ss", f.sigmaSS), positive("epsilon", f.epsilon),
 		shell.Refuse("mechanisms", shell.If(f.Mechanism == "lnmax",
 			"--mechanism lnmax: its smooth sensitivity is not known; use gnmax or confident")),
-		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty: it names the release on the ledger")))
+		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty, but the ledger records the release by this name")))
 }
 
 // checkOut refuses an --out that is an input of the release.
@@ -107,7 +107,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	}
 	if votes.Teachers() == 0 {
 		return shell.Usagef("votes",
-			"--teachers is required with --counts: the number of teachers is public and is not guessed from votes")
+			"--teachers is required with --counts: the number of teachers is public, so it is not computed from votes")
 	}
 	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{
 		Mechanism: m, Queries: votes.Queries(), Teachers: votes.Teachers(), Classes: votes.Classes(), Delta: account.Delta,
@@ -204,9 +204,9 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 			return p, err
 		}
 		if !same || string(text) != string(recorded.Settings) || len(recorded.Differs) > 0 {
-			return p, shell.InputError(fmt.Errorf("release %q on this ledger was another one", id.Name),
-				"a number is released once; with other votes or parameters it is another release",
-				"repeat that command, or give this release another --name", "ledger")
+			return p, shell.InputError(fmt.Errorf("this ledger already has a different release %q", id.Name),
+				"a release has fixed votes and parameters, so other votes or parameters need another name",
+				"repeat the command of that release, or choose another --name", "ledger")
 		}
 		p.Same = recorded
 	}
@@ -225,20 +225,20 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 	case errors.As(err, &refused):
 		if recorded {
 			again := *refused
-			again.Fix += "; another release needs another --name and is charged"
+			again.Fix += "; a further release needs its own --name and is charged"
 			err = &again
 		}
 		return shell.FaultError(err, "ledger")
 	case errors.As(err, &budget) && math.IsInf(budget.Epsilon, 1):
 		return &shell.CommandError{Code: shell.ExitOverBudget,
-			What: fmt.Errorf("with --beta %.6g the release costs infinitely much at every order that the ledger works with", c.Beta),
-			Why: fmt.Sprintf("its cost is finite at orders below %.6g only, and an order that low bounds nothing at this budget; nothing "+
+			What: fmt.Errorf("with --beta %.6g the cost of the release is infinite at every order of the ledger", c.Beta),
+			Why: fmt.Sprintf("only orders below %.6g have a finite cost, and such orders give no bound within this budget; nothing "+
 				"was charged or written", analysis.OrderLimit(c.Beta)),
-			Fix: "lower --beta, or raise --order from which it follows, without a look at the votes", Topic: "privacy"}
+			Fix: "lower --beta, or raise --order, which determines --beta; choose both without looking at the votes", Topic: "privacy"}
 	case errors.Is(err, ledger.ErrBudgetExceeded):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,
 			Why: "the release is charged before the votes are counted; nothing was charged or written",
-			Fix: "raise --sigma-ss or lower --beta, without a look at the votes", Topic: "privacy"}
+			Fix: "raise --sigma-ss or lower --beta; choose both without looking at the votes", Topic: "privacy"}
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func New(g *shell.Globals) *cobra.Command {
 		}
 		if err := shell.Refuse("",
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
-				"--samples %d: must be from 2 to 2^30 (for each input)", f.samples),
+				"--samples %d: the number of samples of each input must be from 2 to 2^30", f.samples),
 			shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
 		); err != nil {
 			return err
@@ -96,7 +96,7 @@ func namedTargets(quick, slow []controls.Target, names []string, flag, all strin
 	}
 	for _, name := range names {
 		if !slices.Contains(controls.Names(known), name) {
-			return nil, fmt.Errorf("--%s: %q is not one of those that pate audit --help lists", flag, name)
+			return nil, fmt.Errorf("--%s %q: is not a name that pate audit --list prints", flag, name)
 		}
 	}
 	return controls.Find(known, names...)
@@ -116,10 +116,10 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 			*where = append(*where, r.Target.Name)
 		}
 	}
-	refuted, why, fix := shipped, "an event was likelier on one input than the claim allows", "do not rely on the claim; audit again, "+
-		"without --seed, to see it confirmed"
+	refuted, why, fix := shipped, "an event was likelier on one input than the claim allows", "do not rely on the claim; to confirm this, audit "+
+		"again without --seed"
 	if len(shipped) == 0 {
-		refuted, why, fix = mistakes, "as it should be: the mistake was made on purpose", ""
+		refuted, why, fix = mistakes, "this is expected: the mistake is deliberate", ""
 	}
 	var what string
 	switch {

@@ -165,9 +165,9 @@ func (s *schedule) fill(flags *pflag.FlagSet) {
 		return
 	}
 	s.wrong = shell.Refuse("calibrate",
-		shell.If(!given("records") || !given("batch"), "--records and --batch: give both; --probability is their ratio"),
+		shell.If(!given("records") || !given("batch"), "give both --records and --batch: --probability is --batch divided by --records"),
 		shell.If(given("probability") || given("epochs") && given("steps"),
-			"--probability and --steps follow from --records, --batch and --epochs: omit them"),
+			"omit --probability and --steps: --records, --batch and --epochs determine both"),
 		shell.If(s.records < 1 || !(s.batch > 0 && s.batch <= float64(s.records)), "--batch %v: must be above 0 and at most --records", s.batch),
 		shell.If(given("epochs") && !(s.epochs > 0 && s.epochs < 1e9), "--epochs %v: must be above 0 and below 1e9", s.epochs))
 	if s.wrong != nil {
@@ -193,8 +193,11 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 		if !f.byRisk(cmd) {
 			absent = shell.Unset(cmd, "epsilon")
 		}
-		if left := shell.Unset(cmd, m.searched()...); len(absent) > 0 && len(left) > 1 {
-			absent = append(absent, "all but one of "+strings.Join(left, ", "))
+		switch left := shell.Unset(cmd, m.searched()...); {
+		case len(absent) > 0 && len(left) == 2:
+			absent = append(absent, "either "+strings.Join(left, " or "))
+		case len(absent) > 0 && len(left) == 3:
+			absent = append(absent, "two of "+strings.Join(left, ", "))
 		}
 		return absent
 	}
@@ -250,7 +253,8 @@ func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
 		shell.If(m.sampled && given("probability") && !(p.probability > 0 && p.probability <= 1),
 			"--probability %v: must be above 0 and at most 1", p.probability),
 		shell.If(len(left) == 1, "omit one of --%s: the omitted value is computed", names),
-		shell.If(len(left) > 2, "give all but one of --%s: the omitted value is computed", names))
+		shell.If(len(left) == 3, "give either --%s: the other value is computed", strings.Join(left[:len(left)-1], " or --")),
+		shell.If(len(left) > 3, "give two of --%s: the third value is computed", names))
 }
 
 func (m calibration) refused(err error, f budgetFlags) error {
@@ -305,13 +309,13 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	missing string) (r result, err error) {
 	method, unknown := accountant.ParseMethod(f.accountant)
 	if err := shell.Refuse("calibrate",
-		shell.If(f.epsilon != 0, "--epsilon and --found: give one, it is the target"),
-		shell.If(unknown != nil, "--accountant %s: --found needs a whole trade-off curve: auto, pld or rdp", f.accountant),
-		shell.If(!(f.falseAlarms > 0 && f.falseAlarms < 1), "--false-alarms %v: a share above 0 and below 1", f.falseAlarms),
+		shell.If(f.epsilon != 0, "give --epsilon or --found, not both: each is a target"),
+		shell.If(unknown != nil, "--accountant %s: --found needs a trade-off curve, which auto, pld and rdp have", f.accountant),
+		shell.If(!(f.falseAlarms > 0 && f.falseAlarms < 1), "--false-alarms %v: must be above 0 and below 1", f.falseAlarms),
 		shell.If(!(f.found > f.falseAlarms && f.found < 1),
-			"--found %v: above --false-alarms %v, which accusing at random finds, and below 1", f.found, f.falseAlarms),
+			"--found %v: must be below 1 and above --false-alarms (%v), the share that random accusations find", f.found, f.falseAlarms),
 		shell.If(missing != "noise",
-			"--%s: --found searches for the noise alone, so give --%s and leave out --noise", missing, missing)); err != nil {
+			"--%s is missing: --found computes only the noise, so give --%s and omit --noise", missing, missing)); err != nil {
 		return r, err
 	}
 	cfg := accountant.AutoConfig{Relation: accountant.AddRemove, Method: method}

@@ -87,8 +87,8 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			return shell.FaultError(err, "votes")
 		}
 		if f.salt != "" && salt.ID() != r.silos.Head.SaltID {
-			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos must hash with the same salt",
-				"give the file that they were made with", "votes")
+			return shell.InputError(fmt.Errorf("--salt %s is not the salt of the manifests", f.salt), "all silos must hash with the same salt",
+				"give the salt with which the manifests were made", "votes")
 		}
 		r.findings = append(r.findings, r.silos.Findings(r.votes, salt)...)
 	}
@@ -100,7 +100,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 			return shell.FaultError(err, "votes")
 		}
 		if f.salt == "" {
-			g.Logf("%s is bound only to the numbers of teachers and classes; with --salt it is bound to these votes", f.join)
+			g.Logf("%s holds for all votes with these numbers of teachers and classes; with --salt it holds only for these votes", f.join)
 		}
 	}
 	if err := r.write(g, ok); err != nil {
@@ -185,9 +185,9 @@ func (r *report) failure() error {
 		}
 	}
 	e := &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("failed: %s", strings.Join(names, ", ")), Topic: "votes",
-		Why: "what a release of these votes is said to cost may not be true", Fix: "mend what the report names before anything is released"}
+		Why: "the cost charged for a release of these votes may be wrong", Fix: "fix what the report lists before any release"}
 	if slices.Contains(names, "range") || slices.Contains(names, "numbers") || slices.Contains(names, "sums") {
-		e.Why = "labels cannot be released from votes like these"
+		e.Why = "no labels can be released from these votes"
 		var first *fault.Error
 		if errors.As(r.votes.FirstInvalid, &first) && first.Fix != "" {
 			e.Fix = first.Fix
@@ -214,11 +214,11 @@ func newHashIDsCommand(g *shell.Globals) *cobra.Command {
 
 func (f *hashIDsFlags) missing(cmd *cobra.Command, args []string) []string {
 	missing := shell.Unset(cmd, "salt")
-	if len(args) == 0 && !f.newSalt {
-		missing = append(missing, "IDS (or --new-salt)")
-	}
 	if !f.newSalt || len(args) > 0 {
 		missing = append(missing, shell.Unset(cmd, "silo")...)
+	}
+	if len(args) == 0 && !f.newSalt {
+		missing = append(missing, "IDS (or --new-salt)")
 	}
 	return missing
 }
@@ -241,7 +241,7 @@ func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []str
 	defer in.Close()
 	silo, err := manifest.HashIDs(in, f.silo, salt)
 	if err != nil {
-		return shell.InputError(fmt.Errorf("%s: %w", args[0], err), "ids stand one a line", "", "votes")
+		return shell.InputError(fmt.Errorf("%s: %w", args[0], err), "the file has one id on each line", "", "votes")
 	}
 	write := func(w io.Writer) error {
 		return manifest.Write(w, manifest.Head{Unit: f.unit, SaltID: salt.ID(), Teachers: f.teachers, Classes: f.classes}, silo)
@@ -264,7 +264,7 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 	}
 	if _, err := os.Lstat(f.salt); !errors.Is(err, fs.ErrNotExist) {
 		return manifest.Salt{}, shell.InputError(fmt.Errorf("--new-salt: %s exists", f.salt),
-			"manifests made with it could no longer be compared", "choose another file, or leave out --new-salt", "votes")
+			"manifests made with the old salt could no longer be compared", "choose another file, or omit --new-salt", "votes")
 	}
 	salt, err := manifest.NewSalt()
 	if err != nil {
@@ -277,7 +277,7 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 	if err := durable.WriteBytes(f.salt, 0o600, append(text, '\n')); err != nil {
 		return salt, err
 	}
-	g.Logf("%s holds a new salt: give it to the silos only", f.salt)
+	g.Logf("%s holds a new salt: give the file only to the silos", f.salt)
 	return salt, nil
 }
 

@@ -95,7 +95,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	}
 	if result.AllDeclined() {
 		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"),
-			Why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
+			Why: "the teachers never agreed clearly enough for this noise; declining reveals something too, so the budget is spent",
 			Fix: "raise --epsilon"}
 	}
 	return nil
@@ -248,10 +248,10 @@ func (f compareFlags) task() (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
 		return dataset.Task{}, &shell.CommandError{Code: shell.ExitUsage, What: fmt.Errorf("--pool %s needs --ranges", f.pool),
-			Why: "without public rows, only your declaration gives the values of a column, never private rows",
+			Why: "without public rows, the values of a column must be declared, because private rows may not reveal them",
 			Fix: "give --ranges FILE, with a line like age,17..90 or sex,Female,Male for each column", Topic: "data"}
 	case !f.drawnPool() && f.ranges != "":
-		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s is for --pool %s, %s or %s", f.ranges, experiments.PoolNone,
+		return dataset.Task{}, shell.UsageError("data", fmt.Errorf("--ranges %s needs --pool %s, %s or %s", f.ranges, experiments.PoolNone,
 			experiments.PoolMarginals, experiments.PoolTree))
 	}
 	opt, err := f.Options()

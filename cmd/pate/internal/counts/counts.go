@@ -92,8 +92,8 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 		return err
 	}
 	if err := shell.Refuse("votes",
-		shell.If(!opt.Counts, "--join is for files of counts: say --counts, or leave it out and name the votes of all teachers"),
-		shell.If(opt.Teachers == 0, "--teachers is needed: how many there are, in all files together")); err != nil {
+		shell.If(!opt.Counts, "--join needs files of counts and --counts; for votes, omit --join and give the votes of all teachers"),
+		shell.If(opt.Teachers == 0, "--teachers is required: the number of teachers in all files together")); err != nil {
 		return err
 	}
 	files, err := votes.OpenCounts(ctx, args, opt, f.join == "add")
@@ -114,7 +114,7 @@ func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command,
 		return shell.FaultError(err, "votes")
 	}
 	if failed := shell.FailedFindings(g, report); failed != nil {
-		return shell.FailedVotes(failed[0], "mend what pate votes check reports; nothing was written")
+		return shell.FailedVotes(failed[0], "nothing was written; fix what pate votes check reports")
 	}
 	stated, err := shell.StatedBeside(args)
 	if err != nil {

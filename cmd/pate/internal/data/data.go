@@ -66,7 +66,7 @@ func list(g *shell.Globals) error {
 	}
 	if len(wrong) > 0 {
 		return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s is not the file that was recorded", wrong[0]),
-			Why: "its SHA-256 differs, so results cannot be compared with others", Fix: "get it again", Topic: "data"}
+			Why: "the SHA-256 of the file is different, so results cannot be compared with recorded results", Fix: "get it again", Topic: "data"}
 	}
 	return nil
 }

@@ -81,9 +81,9 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 		shell.If(given("epsilon") && given("noise-multiplier") && f.ledger == "",
 			"give --epsilon or --noise-multiplier, not both: each determines the other"),
 		shell.If(f.without && (given("epsilon") || given("noise-multiplier") || f.ledger != ""),
-			"--no-privacy excludes --epsilon, --noise-multiplier and --ledger"),
-		shell.If(f.ledger != "" && len(targets) > 1, "--epsilon must be one number, the budget of the --ledger"),
-		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out: a model that is charged must be saved"),
+			"--no-privacy cannot be combined with --epsilon, --noise-multiplier or --ledger"),
+		shell.If(f.ledger != "" && len(targets) > 1, "with --ledger, --epsilon must be one number: the budget of the ledger"),
+		shell.If(f.ledger != "" && f.out == "", "--ledger needs --out, because a model that costs budget must be saved"),
 		shell.If(given("mode") && f.ledger == "", "--mode needs --ledger"),
 	)
 }
@@ -223,12 +223,12 @@ func (f *ownFlags) check(given func(string) bool) error {
 	}
 	for _, name := range []string{"data", "split", "quick"} {
 		if given(name) {
-			return fmt.Errorf("--%s is for a single file that is split in two, so it cannot be combined with %s", name, f.private)
+			return fmt.Errorf("--%s needs data that the command splits itself, so it cannot be combined with the private file %s", name, f.private)
 		}
 	}
 	if f.public == "" {
-		return errors.New("--public is required with PRIVATE: columns, scales and classes are taken from public rows, because anything fitted to " +
-			"private rows would have to be charged")
+		return errors.New("PRIVATE needs --public: columns, scales and classes come from public rows, because taking them from private rows " +
+			"would cost budget")
 	}
 	return shell.CheckUnits(given, f.size, f.rows)
 }

@@ -54,7 +54,7 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
-		return errors.New("--bands and --sampling cyclic go together: the number of turns that records take is that of bands of the noise")
+		return errors.New("--sampling cyclic needs --bands, and --bands needs --sampling cyclic")
 	}
 	q := c.SamplingProbability
 	if scheme == dpsgd.Poisson || !(q > 0 && 1/q <= math.MaxInt32) { // Validate reports errors
@@ -75,8 +75,8 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {
-		return fmt.Errorf("--bands %d: must be from 1 to %.0f, no more than steps, nor records over --batch: a batch comes from those whose "+
-			"turn it is", f.bands, most)
+		return fmt.Errorf("--bands %d: must be from 1 to %.0f, the smaller of steps and records / --batch: a batch is drawn from "+
+			"one of as many groups", f.bands, most)
 	}
 	c.Sampling = dpsgd.Sampling{Scheme: dpsgd.Cyclic, Bands: f.bands}
 	return nil
@@ -101,7 +101,7 @@ func (f *trainingFlags) setSchedule(given func(string) bool, s *dpsgd.Schedule) 
 		if ends {
 			var err error
 			if s.Final, err = strconv.ParseFloat(end, 64); err != nil {
-				return fmt.Errorf("--schedule %s: what follows the colon is the last rate over the first", f.schedule)
+				return fmt.Errorf("--schedule %s: after the colon give the last rate divided by the first rate", f.schedule)
 			}
 		}
 	}

@@ -66,21 +66,21 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	}
 	for name := range f.Values {
 		if f.Mechanism == "" && given(name) {
-			return s, shell.Usagef("mechanisms", "--%s belongs to --mechanism: without it all parameters are planned", name)
+			return s, shell.Usagef("mechanisms", "--%s needs --mechanism: without --mechanism all parameters are planned", name)
 		}
 	}
 	switch {
 	case d.Predicts && !given("predictions"):
 		return s, shell.Usagef("mechanisms", "--mechanism %s needs --predictions", d.Name)
 	case !d.Predicts && given("predictions"):
-		return s, shell.Usagef("mechanisms", "--predictions is for mechanisms that compare votes with predictions, not %s", d.Name)
+		return s, shell.Usagef("mechanisms", "--predictions is for mechanisms that compare votes with predictions; %s does not", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
-		return s, shell.Usagef("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
+		return s, shell.Usagef("privacy", "--failure-delta needs --mode filter and must be above 0 and below --delta")
 	case f.piloted && given("mode") && f.mode == "reserved":
-		return s, shell.Usagef("mechanisms", "--mode reserved: a pilot needs --mode filter, because the labels are charged after its "+
-			"release; give --teacher-accuracy, or --pilot no")
+		return s, shell.Usagef("mechanisms", "a pilot needs --mode filter, because labels are charged after the release of the pilot; "+
+			"with --mode reserved give --teacher-accuracy or --pilot no")
 	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode") || f.piloted):
-		return s, shell.Usagef("privacy", "--accountant pld needs --mode reserved: privacy loss distributions do not bound a filter")
+		return s, shell.Usagef("privacy", "--accountant pld needs --mode reserved: privacy loss distributions do not bound adaptively chosen costs")
 	case f.pool == "":
 		return s, shell.Usagef("votes", "--pool is empty: give the name of the public data set that contains the queries")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
@@ -107,9 +107,8 @@ var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".
 func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {
 	given := cmd.Flags().Changed
 	if form := strings.ToLower(filepath.Ext(f.out)); slices.Contains(notWritten, form) {
-		return label.Config{}, shell.InputError(fmt.Errorf("--out %s: labels are not written as %s", f.out, form),
-			"the name says the form, and anything else would be CSV under a name that is not true", "end it in .csv, .jsonl, .npy "+
-				"or .parquet", "votes")
+		return label.Config{}, shell.InputError(fmt.Errorf("--out %s: labels cannot be written as %s", f.out, form),
+			"the ending of the name selects the format", "end the name in .csv, .jsonl, .npy or .parquet", "votes")
 	}
 	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
 	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure, Waived: f.force.withheld()}
@@ -188,8 +187,8 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	}
 	if result.Answered == 0 {
 		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"),
-			Why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
-			Fix: "ask other queries with a larger --epsilon or, for confident and interactive, a lower --threshold"}
+			Why: "the teachers never agreed clearly enough for this noise; declining reveals something too, so the budget is spent",
+			Fix: "ask other queries with a larger --epsilon; the mechanisms confident and interactive also allow a lower --threshold"}
 	}
 	return nil
 }
@@ -211,16 +210,16 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	var over *label.BudgetError
 	if errors.As(err, &over) {
 		e := &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError, Topic: "privacy",
-			Why: "the worst case of all queries is charged before the first answer; nothing was charged or written",
-			Fix: fmt.Sprintf("ask at most %d --queries, add noise, omit the noise, or cap --answers if the mechanism may decline", over.Queries)}
+			Why: "the worst case of all queries must fit the budget before the first answer; nothing was charged or written",
+			Fix: fmt.Sprintf("ask at most %d --queries, add noise, omit the noise, or limit --answers if the mechanism may decline", over.Queries)}
 		_, refusals := c.Setting.Values["failures"]
 		switch {
 		case over.Queries > 0:
 		case refusals:
-			e.Why = "the worst case is charged before the first answer; nothing was charged or written"
-			e.Fix = "allow fewer --failures, add noise and threshold, omit both, or keep more of delta with --failure-delta"
+			e.Why = "the worst case must fit the budget before the first answer; nothing was charged or written"
+			e.Fix = "allow fewer --failures, raise noise and threshold, omit both to get a plan, or reserve more of delta with --failure-delta"
 		default:
-			e.Fix = "no query fits the budget: add noise, or omit --mechanism and its noise to get a plan"
+			e.Fix = "not even one query fits the budget: add noise, or omit --mechanism and the noise flags to get a plan"
 		}
 		return e
 	}

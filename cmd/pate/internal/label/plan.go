@@ -35,9 +35,9 @@ func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 		return err
 	}
 	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("--calibrate-on: the plan would depend on private votes"),
-		Why: "ledger, labels and statement would show the plan, and epsilon does not cover what the plan reveals about " +
+		Why: "ledger, labels and statement would reveal the plan, and epsilon does not cover what the plan reveals about " +
 			"the teachers",
-		Fix: "either declare --teacher-accuracy from public data, or only look at the plan with pate plan --calibrate-on, or " +
+		Fix: "declare --teacher-accuracy from public data; or only look at the plan, by pate plan --calibrate-on; or " +
 			"continue with --force=calibration and release nothing from the run", Topic: "mechanisms"}
 }
 
@@ -71,13 +71,13 @@ func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies)
 	if would.queries > 0 {
 		ways = append(ways, fmt.Sprintf("%d queries", would.queries))
 	}
-	fix := "use more teachers or a larger budget; or stop here: the rest of a ledger need not be used"
+	fix := "use more teachers or a larger budget, or stop here: a ledger may keep unused budget"
 	charged := "nothing was charged or written"
 	switch {
 	case f.piloted && f.spent == nil:
-		fix = "give --teacher-accuracy, known from public data; or use more teachers or a larger --epsilon"
+		fix = "give a --teacher-accuracy that is known from public data, use more teachers, or raise --epsilon"
 	case f.spent != nil:
-		charged = fmt.Sprintf("only the pilot is spent, epsilon %s alone; no label was charged, and the same command charges nothing again",
+		charged = fmt.Sprintf("only the pilot was charged (epsilon %s), no label; the same command does not charge the pilot again",
 			shell.FormatUp(spent, false))
 	}
 	if ways != nil {
@@ -245,14 +245,14 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		chosen := f.Mechanism != "" && !d.Settled(c.Setting)
 		switch {
 		case clear.Unanimous < least:
-			return f.refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered correctly only %.0f %% of the time",
+			return f.refuse(g, fmt.Sprintf("with %s, even if all %d teachers agree, the answer would be right only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
 		case clear.Answered < leastAnswered:
-			return f.refuse(g, fmt.Sprintf("with %s, even a unanimous vote of %d teachers would be answered only %.0f %% of the time",
+			return f.refuse(g, fmt.Sprintf("with %s, even if all %d teachers agree, the query would be answered only %.0f %% of the time",
 				describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
 		case chosen && clear.Right < f.minAccuracy:
 			return f.refuse(g, fmt.Sprintf(
-				"with %s, a clear vote (%.0f %% of %d teachers for one class) would be answered correctly only %.0f %% of the time",
+				"with %s, even if %.0f %% of %d teachers agree, the answer would be right only %.0f %% of the time",
 				describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
 		}
 		return nil
@@ -315,7 +315,7 @@ func (w *waivers) Set(list string) error {
 		case slices.Contains(waivable, word):
 			*w = append(*w, word)
 		case word == "shape" || word == "transposed":
-			return errors.New("--force does not accept the shape: confirm the shape with --teachers N, or give --transpose")
+			return errors.New("--force does not skip this check: confirm the number of teachers with --teachers N, or give --transpose")
 		case word == "true" || word == "false" || word == "all":
 			return fmt.Errorf("name the checks to skip: %s", strings.Join(waivable, ", "))
 		default:

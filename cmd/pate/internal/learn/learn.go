@@ -70,7 +70,7 @@ func export(ctx context.Context, g *shell.Globals, path string, load func(contex
 	}
 	program, err := load(ctx)
 	if errors.Is(err, site.ErrNoProgram) {
-		return shell.InputError(err, "an exported page draws its pictures in the browser, by a program that only releases of pate hold",
+		return shell.InputError(err, "an exported page draws its pictures in the browser, by a program that only releases of pate contain",
 			"use pate learn without --export, a release of pate, or Go in a clone of the repository", "")
 	}
 	if err != nil {

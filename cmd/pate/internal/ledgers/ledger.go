@@ -117,9 +117,9 @@ func (r report) footing() string {
 		b.WriteString("\n")
 	}
 	if len(r.checked) > 0 {
-		fmt.Fprintf(&b, "it holds the head that was %s\n", strings.Join(r.checked, ", and the one "))
+		fmt.Fprintf(&b, "the ledger contains the head that was %s\n", strings.Join(r.checked, ", and the head that was "))
 	} else if r.Commits > 0 {
-		b.WriteString("no head of it is known here: whether lines were cut off at its end is not known\n")
+		b.WriteString("no head of this ledger is kept here, so missing lines at its end cannot be detected\n")
 	}
 	return b.String()
 }

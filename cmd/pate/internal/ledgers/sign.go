@@ -47,7 +47,7 @@ func signLedger(g *shell.Globals, path, keyPath, out string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if sum.ID == "" {
-		return shell.InputError(fmt.Errorf("%s has no id", path), "a signature names the ledger by it", "sign a ledger that pate made", "ledger")
+		return shell.InputError(fmt.Errorf("%s has no id", path), "a signature contains the id of the ledger", "sign a ledger of pate", "ledger")
 	}
 	s, err := ledger.Sign(sum.ID, sum.Head, key)
 	if err != nil {
@@ -83,9 +83,9 @@ func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, erro
 	case block == nil:
 		return key, errors.New("not a PEM file")
 	case block.Type != kind:
-		return key, fmt.Errorf("it holds a block %q, not %q", block.Type, kind)
+		return key, fmt.Errorf("the PEM block is %q, not %q", block.Type, kind)
 	case len(bytes.TrimSpace(rest)) > 0:
-		return key, errors.New("something follows the key")
+		return key, errors.New("there is text after the key")
 	}
 	parsed, err := parse(block.Bytes)
 	if err != nil {
@@ -114,7 +114,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 		var again bytes.Buffer
 		if err = json.Unmarshal(text, &s.signature); err == nil {
 			if err = shell.WriteJSON(&again, s.signature); err == nil && !bytes.Equal(again.Bytes(), text) {
-				err = errors.New("it is not as pate ledger sign writes it")
+				err = errors.New("the file does not have the form that pate ledger sign writes")
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 		if wrong := shell.WrongKind(path, "a signature", "ledger", filekind.Signature, filekind.JSON); wrong != nil {
 			return nil, wrong
 		}
-		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "it must be a file that pate ledger sign wrote",
+		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "the signature must be a file that pate ledger sign wrote",
 			"check its name", "ledger")
 	}
 	text, err = readSmall(keyPath, maxSmall)
@@ -130,8 +130,8 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 		s.key, err = parseKey[ed25519.PublicKey](text, "PUBLIC KEY", x509.ParsePKIXPublicKey)
 	}
 	if err != nil {
-		return nil, shell.InputError(fmt.Errorf("--public-key %s: %w", keyPath, err), "it must hold the Ed25519 public key of the signer: PEM, PKIX",
-			"ask the signer for it: openssl pkey -in private.pem -pubout -out public.pem", "ledger")
+		return nil, shell.InputError(fmt.Errorf("--public-key %s: %w", keyPath, err), "the file must hold the Ed25519 key of the signer (PEM, PKIX)",
+			"ask the signer for the output of openssl pkey -in private.pem -pubout -out public.pem", "ledger")
 	}
 	return &s, nil
 }

@@ -103,7 +103,7 @@ func (f *statementFlags) options() (statement.Options, error) {
 		return opt, wrong
 	}
 	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),
-		"the file must be a JSON object with the fields data_set, controller, purpose, contact and date, all of them strings",
+		"the file must be a JSON object; its fields data_set, controller, purpose, contact and date are strings",
 		`for example {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
 }
 
@@ -117,7 +117,7 @@ func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, i
 	case out == "" && format == table.JSON, ending == ".json":
 		return (*statement.Statement).WriteJSON, nil
 	case out == "":
-		return nil, errors.New("--format of a statement: must be table (Markdown), md or json; for HTML, --out must end in .html")
+		return nil, errors.New("the --format of a statement must be table (Markdown), md or json; for HTML give an --out that ends in .html")
 	}
 	return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
 }

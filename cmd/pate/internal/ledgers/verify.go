@@ -28,7 +28,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 		var err error
 		if head != "" {
 			if kept, err = run.ParseHead(head); err != nil {
-				return shell.Usagef("ledger", "--head %s: must be LINES:HASH as `pate ledger verify` prints it", head)
+				return shell.Usagef("ledger", "--head %s: must have the form LINES:HASH, which `pate ledger verify` prints", head)
 			}
 		}
 		given := cmd.Flags().Changed("signature") // even if it is ""
@@ -198,7 +198,7 @@ func (r *released) finish(ledgerPath string) error {
 				return err
 			}
 		case !file.Matches:
-			file.Says = "no entry of this ledger released the file: the file was changed, or belongs to another ledger"
+			file.Says = "no entry of this ledger released the file, so the file was changed or belongs to another ledger"
 		default:
 			file.Says = fmt.Sprintf("entry %d released this file, byte for byte", file.Entry)
 			if file.Entries > 1 {
@@ -231,11 +231,11 @@ func (f *fileReport) readStatement(ledgerPath string) error {
 	f.Says = fmt.Sprintf("the statement agrees with this ledger at line %d", found.Lines)
 	switch {
 	case found.Ledgers > 1:
-		f.Says = fmt.Sprintf("the statement is unchanged and agrees with this ledger at line %[2]d; it has %[1]d ledgers: verify the others too",
+		f.Says = fmt.Sprintf("the statement is unchanged and agrees with this ledger at line %[2]d; verify all %[1]d ledgers of the statement",
 			found.Ledgers,
 			found.Lines)
 	case !found.Rewritten:
-		f.Says = fmt.Sprintf("its digest, its head (line %d) and its epsilon are right; pate %s wrote it, and this version writes other "+
+		f.Says = fmt.Sprintf("digest, head (line %d) and epsilon of the statement are right; pate %s wrote it, and this version uses other "+
 			"words", found.Lines, statement.Plain(found.Program.String()))
 	}
 	return nil
@@ -283,9 +283,9 @@ func (r *released) failure() error {
 		bad[0] += " does not"
 	default:
 		bad[len(bad)-1] += " do not"
-		why = "the ledger contains nothing about these files"
+		why = "the ledger has no entry for these files"
 	}
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s belong to this ledger", strings.Join(bad, ", ")),
 		Why: "the ledger is intact; " + why,
-		Fix: "restore the released file, or give the ledger that the file belongs to", Topic: "ledger"}
+		Fix: "give the unchanged file, or give the ledger to which the file belongs", Topic: "ledger"}
 }

@@ -86,15 +86,15 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 			return shell.InputError(fmt.Errorf("--accountant %s: %w", by, err), "", "use --accountant auto", "mechanisms")
 		}
 		if err != nil {
-			return shell.InputError(err, "", "see pate plan --help", "mechanisms")
+			return shell.InputError(err, "", "for the flags: pate plan --help", "mechanisms")
 		}
 		found = append(found, a)
 	} else {
 		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy,
 			Queries: f.queries, Accountant: by})
 		if errors.Is(err, plan.ErrNoPlan) {
-			return shell.InputError(err, "within this budget, no mechanism and number of queries that was tried is so accurate",
-				"raise --epsilon, lower --min-accuracy, or have more teachers", "privacy")
+			return shell.InputError(err, "no mechanism that was tried reaches this accuracy within the budget, at any number of queries",
+				"raise --epsilon, lower --min-accuracy, or use more teachers", "privacy")
 		}
 		if err != nil {
 			return err
@@ -121,16 +121,16 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	rules := []error{
 		shell.If(reverse && given("epsilon"), "give --epsilon for a plan or --mechanism for the cost of a setting, not both"),
 		shell.If(!reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)),
-			"give --epsilon, a finite number above 0, or give --mechanism to compute epsilon"),
+			"give --epsilon (finite and above 0) for a plan, or --mechanism for the epsilon of a setting"),
 	}
-	if err := f.checkVotes(cmd, args, "pate plan needs a votes file or, for synthetic votes, --teacher-accuracy (or "+
-		"--simulate-accuracy) or --calibrate-on", rules...); err != nil {
+	if err := f.checkVotes(cmd, args, "pate plan needs a votes file; for synthetic votes give "+
+		"--teacher-accuracy, --simulate-accuracy or --calibrate-on", rules...); err != nil {
 		return err
 	}
 	if !reverse || given("min-accuracy") {
 		for name := range f.Values {
 			if given(name) {
-				return shell.Usagef("mechanisms", "--%s belongs to --mechanism, without --min-accuracy", name)
+				return shell.Usagef("mechanisms", "--%s needs --mechanism, and no --min-accuracy", name)
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			return nil, err
 		}
 		if teachers == 0 {
-			return nil, shell.Usagef("mechanisms", "--teachers, the number of teachers, is required")
+			return nil, shell.Usagef("mechanisms", "--teachers is required")
 		}
 		if err := shell.CheckDelta(g.Delta, teachers, "teachers"); err != nil {
 			return nil, err
@@ -181,7 +181,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			Correlation: f.Correlation, Confusion: f.Confusion}
 		examples, err := s.Examples(rng.SeedKey(g.Seed))
 		if err != nil {
-			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help",
+			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "for the flags: pate plan --help",
 				"mechanisms")
 		}
 		return examples, nil

@@ -243,15 +243,15 @@ func modelError(path string, err error) error {
 	case errors.As(err, &ce):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return shell.InputError(err, "", "give a model file: from pate student --out, or in the folder public/models of pate dpsgd --out", "predict")
+		return shell.InputError(err, "", "give the model file of pate student --out, or a file in public/models of pate dpsgd --out", "predict")
 	case errors.Is(err, published.ErrFile), errors.Is(err, recipe.ErrModelFile):
 		if wrong := shell.WrongKind(path, "a model", "predict", filekind.Model); wrong != nil {
 			return wrong
 		}
-		return shell.InputError(err, "nothing in a damaged file can be trusted",
-			"copy the file again, or repeat the command that made it: the same model results at no further cost", "predict")
+		return shell.InputError(err, "a damaged model may predict anything",
+			"copy the file again, or repeat the command that made the file: the cost is not charged again", "predict")
 	case errors.Is(err, recipe.ErrRows):
-		return shell.InputError(err, "a model predicts only rows of the kind that it was trained on", "give data of this kind", "data")
+		return shell.InputError(err, "a model predicts only rows of the kind that it was trained on", "give rows of that kind", "data")
 	}
 	return err
 }
@@ -331,9 +331,9 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	}
 	// Unlike images, table rows that were not scored may be scaled differently from the training rows.
 	if m.Image == task.Image && (f.scored || m.Image == dataset.Shape{}) {
-		return dataset.Set{}, shell.InputError(fmt.Errorf("the test rows of %s are not those that scored in the training", f.data.Data),
-			"private rows may be among them, and their columns may be scaled otherwise",
-			"repeat the flags about data of the training; of a table all rows are asked about without --scored", "data")
+		return dataset.Set{}, shell.InputError(fmt.Errorf("the test rows of %s are not the test rows of the training", f.data.Data),
+			"these rows may include private rows, and their columns may be scaled differently",
+			"repeat the data flags of the training; for a table, omit --scored to predict all rows", "data")
 	}
 	return all, nil
 }

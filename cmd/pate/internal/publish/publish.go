@@ -57,20 +57,20 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		TeacherAccuracy: f.accuracy, MinAccuracy: f.asked}.Implied()
 	pate := f.method == publish.PATE
 	rules := []error{
-		shell.If(drawn && f.Public != "", "--pool %s is for publishing without public rows: give it without --public", f.pool),
-		shell.If(drawn && f.method == publish.DPSGD, "--method dpsgd needs --public, and --pool %s is for publishing without public rows: "+
+		shell.If(drawn && f.Public != "", "--pool %s is for publishing without public rows: omit --public", f.pool),
+		shell.If(drawn && f.method == publish.DPSGD, "--method dpsgd needs --public, but --pool %s is for publishing without public rows: "+
 			"use another method", f.pool),
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
-			"only your declaration gives the values of a column, never private rows", f.pool),
-		shell.If(!drawn && f.ranges != "", "--ranges %s is for --pool %s, %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals,
+			"the values of a column must be declared, because private rows may not reveal them", f.pool),
+		shell.If(!drawn && f.ranges != "", "--ranges %s needs --pool %s, %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals,
 			publish.PoolTree),
 		shell.Positive(true, "epsilon", f.epsilon),
-		shell.If(!pate && f.size == 0, "--method %s needs --size N, a public approximate number of units in PRIVATE, "+
-			"which determines noise and sampling; or use --method pate", f.method),
+		shell.If(!pate && f.size == 0, "--method %s needs --size N: noise and sampling are computed from a public "+
+			"approximate number of units in PRIVATE; --method pate needs no --size", f.method),
 		shell.If(f.method != publish.DPSGD && given("rows-per-unit"),
 			"--rows-per-unit needs --method dpsgd; other methods use all rows of a unit"),
 		shell.If(!(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1),
-			"--teacher-accuracy must be in [0, 1), --min-accuracy in (0, 1)"),
+			"--teacher-accuracy must be in [0, 1), and --min-accuracy must be in (0, 1)"),
 		shell.CheckTeachers(given, f.teachers, f.size),
 	}
 	if !pate {
@@ -165,14 +165,14 @@ func (f *publishFlags) inWords(err error) error {
 
 // remedy suggests a budget that would work if no plan does.
 func remedy(none *plan.NoPlanError) string {
-	fix := "have more teachers, or raise --epsilon"
+	fix := "train more teachers, or raise --epsilon"
 	if none.Teachers > 0 {
-		fix = fmt.Sprintf("have %d teachers as good as these, or raise --epsilon", none.Teachers)
+		fix = fmt.Sprintf("train %d teachers as accurate as these, or raise --epsilon", none.Teachers)
 	}
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
 		fix += " to " + number.DigitsUp(none.Epsilon, 3)
 	}
-	return fix + "; --teacher-accuracy plans for better ones, if you know from public data that yours are"
+	return fix + "; if public data show that your teachers are more accurate, declare it as --teacher-accuracy"
 }
 
 func print(g *shell.Globals, r *publish.Report) error {

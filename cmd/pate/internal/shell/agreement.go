@@ -66,7 +66,7 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 		return 0, FaultError(err, "votes")
 	}
 	if n := source.Teachers(); teachers > 0 && n > 0 && n != teachers {
-		return 0, InputError(fmt.Errorf("%s has votes of %d teachers, and there are %d", path, n, teachers),
+		return 0, InputError(fmt.Errorf("%s has votes of %d teachers, not of the %d teachers of the plan", path, n, teachers),
 			"teachers are measured on rows whose label is known", "let the same teachers vote on the labelled rows", "votes")
 	}
 	examples, err := Examples(ctx, source)
@@ -105,15 +105,15 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
 	var bad *fault.Error
 	if errors.As(err, &bad) && strings.HasSuffix(bad.What, " columns") {
-		return InputError(fmt.Errorf("%s: %s", path, bad.What), "a file of labels has one column, the right class of each query",
-			"write the labels alone, pandas: y.to_csv(..., index=False)", "votes")
+		return InputError(fmt.Errorf("%s: %s", path, bad.What), "a file of labels has one column: the right class of each query",
+			"write only the labels, with pandas: y.to_csv(..., index=False)", "votes")
 	}
 	if err != nil {
 		return FaultError(err, "votes")
 	}
 	if n := source.Total(); n < len(examples) || n > len(examples) && !more {
-		return InputError(fmt.Errorf("%s has %d labels, and there are %d queries", path, n, len(examples)),
-			"each query needs its right class, and that of another row says nothing of it", "give one label for each row of votes, in "+
+		return InputError(fmt.Errorf("%s has %d labels for %d queries", path, n, len(examples)),
+			"each query needs its own right class", "give one label for each row of votes, in "+
 				"their order", "votes")
 	}
 	for ballot, err := range source.Histograms(ctx) {
@@ -132,7 +132,7 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 		}
 		if e.Label < 0 {
 			return InputError(fmt.Errorf("%s: query %d has no label", path, ballot.Query), "each query needs its right class",
-				"give all of them", "votes")
+				"give all labels", "votes")
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	case f.Classes > 0 && rule.Names == nil && f.Classes <= 1<<16:
 		rule.Names = dataset.Numbers(f.Classes)
 	case f.Classes > 0 && f.Classes != len(rule.Names):
-		return rule, errors.New("--class-names must list as many names as --classes states; or omit --classes")
+		return rule, errors.New("--class-names and --classes must agree on the number of classes: correct or omit --classes")
 	}
 	if err := rule.Validate(); err != nil {
 		return rule, fmt.Errorf("--classes or --class-names: %w", err)
@@ -231,7 +231,7 @@ func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
 	}
-	what := "%s is given both as private and as public"
+	what := "%s is given as the private file and as the public file"
 	if same, err := durable.Same(private, f.Public); err != nil || !same {
 		a, err := unpack.Sum(private)
 		if err != nil {

@@ -108,20 +108,20 @@ type Remedy struct {
 var remedies = []Remedy{
 	{context.Canceled, ExitInterrupted, errors.New("interrupted"), "no incomplete file remains",
 		"run the same command again to resume", ""},
-	{ledger.ErrBudgetExceeded, ExitOverBudget, nil, "the whole worst case is charged before the first query; nothing was spent",
+	{ledger.ErrBudgetExceeded, ExitOverBudget, nil, "the whole worst case must fit the budget before the first query; nothing was spent",
 		"ask fewer queries, add noise, or raise the budget", "privacy"},
 	{run.ErrOtherRun, ExitInvalidInput, nil, otherRun, "choose another --out, or repeat that command", ""},
 	{ledger.ErrOtherConfig, ExitInvalidInput, nil, otherRun, "choose another --out, or repeat that command", ""},
 	{ledger.ErrSealed, ExitInvalidInput, nil,
 		"the ledger is in mode reserved, which allows no charge after the first release; nothing was spent",
-		"choose another ledger, and add up the two budgets; several runs can charge a ledger of mode filter", "ledger"},
+		"choose another ledger and add up both budgets; several runs can charge a ledger of mode filter", "ledger"},
 	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under this charge",
 		"free disk space or repair the disk, and run the same command again", ""},
-	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the ledger is corrupt, so the charges are not known for certain; nothing more may be released",
-		"restore the newest copy; release nothing under an older copy, because it lacks later charges", "ledger"},
+	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the ledger is damaged, so its charges are uncertain, and nothing more may be released",
+		"restore the newest copy of the ledger; an older copy lacks later charges, so release nothing under it", "ledger"},
 }
 
-const otherRun = "its key, ledger and checkpoints belong to that run; a mix of two runs would spend budget unnoticed"
+const otherRun = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"
 
 // Explain returns the exit code and the lines for stderr for an error of a command. Each part of the error
 // becomes one line. Control characters are escaped, because file names and replies of servers come from
@@ -152,15 +152,15 @@ func Explain(command string, err error) (int, string) {
 }
 
 var trainings = []Remedy{
-	{recipe.ErrSpent, ExitOverBudget, nil, "the charges to the ledger stay spent; nothing more was charged",
-		"choose another ledger, and add up the two budgets, or choose features that learn nothing from private rows", "privacy"},
-	{recipe.ErrBudget, ExitOverBudget, nil, "no noise brings the total within the budget; nothing was spent",
+	{recipe.ErrSpent, ExitOverBudget, nil, "earlier charges to the ledger stay; nothing more was charged",
+		"choose another ledger and add up both budgets, or choose features that learn nothing from private rows", "privacy"},
+	{recipe.ErrBudget, ExitOverBudget, nil, "even the largest noise does not bring the total within the budget; nothing was spent",
 		"raise --epsilon, or choose features that learn nothing from private rows", "privacy"},
 	{ledger.ErrBudgetExceeded, ExitOverBudget, nil,
-		"the whole training is charged before a private row is read; nothing was spent",
-		"omit --noise-multiplier to get the smallest noise that fits, add noise, or train fewer --steps", "privacy"},
-	{dpsgd.ErrCheckpoint, ExitCheckFailed, nil, "the training cannot resume from this checkpoint; its charge stays",
-		"remove the checkpoint to train the same model again from the start, at no further cost", "dpsgd"},
+		"the whole training must fit the budget before a private row is read; nothing was spent",
+		"add noise, use fewer --steps, or omit --noise-multiplier to get the smallest noise that fits", "privacy"},
+	{dpsgd.ErrCheckpoint, ExitCheckFailed, nil, "the training cannot resume from this checkpoint, but it is charged already",
+		"remove the checkpoint: then the same command trains the model again from the start, at no further cost", "dpsgd"},
 }
 
 // TrainingError adds a remedy to an error of training.

@@ -178,11 +178,11 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 		return nil, err
 	case account.Unit != unit:
 		return nil, InputError(fmt.Errorf("the privacy unit of %s is %q, but the unit of this model is %q", path, account.Unit, unit),
-			"each row is its own unit unless --unit gives a column of units",
-			"give the column as --unit, and the name of the unit as --unit-name", "ledger")
+			"without --unit each row is its own unit",
+			"give the column of units as --unit, and the name of the unit as --unit-name", "ledger")
 	case account.Relation != accountant.AddRemove:
 		return nil, InputError(fmt.Errorf("%s is for relation %v", path, account.Relation),
-			"DP-SGD is accounted for records added or removed alone", "choose another ledger", "ledger")
+			"the cost of DP-SGD is known only for add/remove", "choose another ledger", "ledger")
 	}
 	return &recipe.Shared{File: file, Account: account}, nil
 }

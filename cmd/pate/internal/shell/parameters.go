@@ -136,7 +136,7 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 			continue
 		}
 		if _, own := d.Parameter(name); !own {
-			return d, s, Usagef("mechanisms", "--%s is for --mechanism %s, not %s", name, strings.Join(f.users(name), ", "), d.Name)
+			return d, s, Usagef("mechanisms", "--%s is not for --mechanism %s, only for %s", name, d.Name, strings.Join(f.users(name), ", "))
 		}
 		s = s.With(name, v.number)
 	}

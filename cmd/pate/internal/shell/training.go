@@ -26,12 +26,12 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 // CheckTeachers checks the number of teachers and the declared number of units.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
 	return cmp.Or(If(given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers),
-		"--teachers %d: must be from 2 to %d; the default is computed from --size, or is 100 without --size", teachers, votes.MaxTeachers),
+		"--teachers %d: must be from 2 to %d; the default is computed from --size, or is 100 if --size is missing", teachers, votes.MaxTeachers),
 		checkSize(given, size))
 }
 
 func checkSize(given func(string) bool, size int) error {
-	return If(given("size") && (size < 2 || size > math.MaxInt32), "--size %d: must be a number of units, at least 2", size)
+	return If(given("size") && (size < 2 || size > math.MaxInt32), "--size %d: the number of units must be at least 2", size)
 }
 
 func CheckUnits(given func(string) bool, size, rows int) error {
@@ -45,7 +45,7 @@ func SayRecords(g *Globals, cfg recipe.Config) {
 		g.Logf("units: %d, as declared", n)
 		return
 	}
-	g.Logf("units: %d, which noise and model card will reveal; --size gives a public number instead", n)
+	g.Logf("units: %d; noise and model card will reveal this number, unless --size declares a public number", n)
 }
 
 func SayRows(g *Globals, cfg recipe.Config) {
@@ -191,7 +191,7 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 // ReadTaskAloud prints how the columns of a task are used. It warns if no result of the task may be released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
 	if why := t.Withheld(); why != "" {
-		g.Warn("not releasable: " + why + " (the ε of a run on the default split does not cover what is learned from these rows or chosen with them)")
+		g.Warn("not releasable: " + why + " (the ε of a run on the default split does not cover what is learned from or chosen with these rows)")
 	}
 	readEncoder(g, t.Encoder)
 }

@@ -92,15 +92,15 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 		opt.Header = votes.Header(f.header)
 	}
 	if err := Refuse("votes",
-		If(f.Classes == 0 && !f.counts, "--classes (the number of classes, which are numbered from 0) or --class-names is required"),
+		If(f.Classes == 0 && !f.counts, "--classes (the number of classes) or --class-names is required"),
 		If(f.first < 0 || f.first > votes.MaxClasses,
-			"--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first),
-		If(f.index && f.transpose, "--index-column is for files with a row for each query, not with --transpose"),
-		If(f.counts && f.shares, "--counts and --probabilities: a file holds one of them"),
-		If(f.counts && f.first != 0, "--first-class is for labels: counts have a column for each class"),
-		If(f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses), "--classes %d: must be 2 to %d", f.Classes,
+			"--first-class %d: must be the number of the first class, such as 0 or 1", f.first),
+		If(f.index && f.transpose, "--index-column needs a file with a row for each query, so omit --transpose"),
+		If(f.counts && f.shares, "give --counts or --probabilities, not both"),
+		If(f.counts && f.first != 0, "--first-class is for labels: omit it, because counts have a column for each class"),
+		If(f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses), "--classes %d: must be from 2 to %d", f.Classes,
 			votes.MaxClasses),
-		If(f.Teachers < 0 || f.Teachers > votes.MaxTeachers, "--teachers %d: must be 1 to %d", f.Teachers, votes.MaxTeachers),
+		If(f.Teachers < 0 || f.Teachers > votes.MaxTeachers, "--teachers %d: must be from 1 to %d", f.Teachers, votes.MaxTeachers),
 	); err != nil {
 		return opt, err
 	}
@@ -121,7 +121,7 @@ func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 		return Usagef("votes", "--class-names: %w", err)
 	}
 	if f.Classes != 0 && f.Classes != len(names) {
-		return Usagef("votes", "--class-names are %d, and --classes %d", len(names), f.Classes)
+		return Usagef("votes", "--class-names has %d names, but --classes is %d", len(names), f.Classes)
 	}
 	f.Classes = len(names)
 	opt.Classes, opt.ClassNames = f.Classes, names
@@ -230,7 +230,7 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 
 // FailedVotes returns the error of a command that refuses votes because of a finding.
 func FailedVotes(finding votes.Finding, fix string) error {
-	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
+	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail the check %s: %s", finding.Check, finding.Detail),
 		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
 			"may reveal private votes: show it to their owner alone", Fix: fix, Topic: "votes"}
 }
@@ -241,13 +241,13 @@ func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
 	case has == 0:
-		what := "--teachers is needed: counts do not show how many teachers there are"
+		what := "--teachers is required, because counts do not show the number of teachers"
 		if stated > 0 {
 			what += fmt.Sprintf("; %s says %d", where, stated)
 		}
 		err = UsageError("votes", errors.New(what))
 	case stated > 0 && stated != has:
-		err = transposed(ExitInvalidInput, fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where,
+		err = transposed(ExitInvalidInput, fmt.Errorf("the votes are of %d teachers, but %s declares %d: is the file transposed?", has, where,
 			stated), "give --transpose, or the manifest of these votes")
 	case stated == 0 && !confirmed && !report.Counts && has > report.Queries:
 		err = transposed(ExitCheckFailed, fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, report.Queries),
@@ -258,7 +258,7 @@ func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err
 
 func transposed(code int, what error, fix string) error {
 	return &CommandError{Code: code, What: what,
-		Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: fix, Topic: "votes"}
+		Why: "each row must be a query and each column a teacher; otherwise epsilon is wrong", Fix: fix, Topic: "votes"}
 }
 
 // Stated is the manifest of votes, FILE.manifest.json from pate train. Without a manifest all fields are
@@ -297,6 +297,6 @@ func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, 
 		return stated, nil
 	}
 	return "", InputError(fmt.Errorf("--%s %s: %s has %q", flag, value, s.Where, stated),
-		"the teachers were made so that one changed "+s.Unit+" moves one vote a query; the claim would be about something else, and not be true",
-		"leave out --"+flag+", or give the votes of teachers that were made for it", "votes")
+		"the teachers were trained so that one changed "+s.Unit+" changes at most one vote of each query; for another unit the claim would be wrong",
+		"omit --"+flag+", or give votes of teachers that were trained for this value", "votes")
 }

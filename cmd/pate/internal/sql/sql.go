@@ -50,17 +50,17 @@ func (f flags) text() (string, error) {
 	c.PoolQuery = cmp.Or(c.PoolQuery, c.Query)
 	for i, value := range []string{c.Table, c.Query, c.Teacher, c.Vote} {
 		if value == "" {
-			return "", fmt.Errorf("--%s is needed", []string{"table", "query-column", "teacher-column", "vote-column"}[i])
+			return "", fmt.Errorf("--%s is required", []string{"table", "query-column", "teacher-column", "vote-column"}[i])
 		}
 	}
 	for _, name := range []string{c.Table, c.Query, c.Teacher, c.Vote, c.Pool, c.PoolQuery} {
 		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return "", fmt.Errorf("%q holds a control character, and is no name", name)
+			return "", fmt.Errorf("the name %q contains a control character", name)
 		}
 	}
 	if err := cmp.Or(
-		shell.If(!c.writes(c.File), "--file %q: %s takes a name of letters and digits, with . _ / - between them", c.File, c.Dialect),
-		shell.If(c.Teachers < 1, "--teachers is needed: how many there are is public, and the checks compare with it"),
+		shell.If(!c.writes(c.File), "--file %q: in %s a name has letters and digits, with . _ / - between them", c.File, c.Dialect),
+		shell.If(c.Teachers < 1, "--teachers is required: the number is public, and the checks compare the votes with it"),
 	); err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func (f flags) text() (string, error) {
 func (f flags) nameClasses(c *count) error {
 	switch {
 	case f.names != "" && (f.classes != 0 || f.first != 0):
-		return errors.New("--class-names: leave --classes and --first-class out")
+		return errors.New("omit --classes and --first-class: --class-names replaces both")
 	case f.names != "":
 		names, err := csv.NewReader(strings.NewReader(f.names)).Read()
 		if err != nil {
@@ -85,7 +85,7 @@ func (f flags) nameClasses(c *count) error {
 		c.Classes, c.Words = names, true
 		return nil
 	case f.classes < 2 || f.classes > maxClasses:
-		return fmt.Errorf("--classes %d: must be 2 to %d, or give --class-names", f.classes, maxClasses)
+		return fmt.Errorf("--classes %d: must be from 2 to %d, or give --class-names", f.classes, maxClasses)
 	case f.first < 0:
 		return fmt.Errorf("--first-class %d: must not be negative", f.first)
 	}

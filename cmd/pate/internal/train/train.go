@@ -57,7 +57,7 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 		return j, err
 	}
 	if (f.silo != "" || f.parts != "") && j.Parts < 2 {
-		return j, shell.UsageError("train", errors.New("--silo and --parts are for --shard I/N of two or more"))
+		return j, shell.UsageError("train", errors.New("--silo and --parts need --shard I/N with at least two shards"))
 	}
 	j.Command = shell.Repeats(cmd, []string{"pate train", shell.ShellWord(private)},
 		append(f.Names(), "teachers", "size", "learner", "features", "out"), shell.Differs, nil)
@@ -103,7 +103,7 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 			shell.ShellWord(filepath.Dir(r.PartFile)), shell.ShellWord(r.Votes))
 		return nil
 	}
-	fmt.Fprintf(g.Stdout, "votes of %d teachers on %d public rows: %s\nmanifest: %s\nkeep the votes and %s to yourself: they are as secret "+
+	fmt.Fprintf(g.Stdout, "votes of %d teachers on %d public rows: %s\nmanifest: %s\nkeep the votes and %s private: both are as secret "+
 		"as the private data\n",
 		r.Teachers, r.Queries, table.Printable(r.Votes), table.Printable(r.Manifest), table.Printable(f.folder()))
 	return nil
@@ -137,14 +137,14 @@ func parseShard(text string, getenv func(string) string) (part, parts int, err e
 	set := slices.DeleteFunc(slices.Clone(shardVariables), func(name string) bool { return getenv(name) == "" })
 	switch len(set) {
 	case 0:
-		return bad("none of %s is set: say which part with I/N", strings.Join(shardVariables, ", "))
+		return bad("none of %s is set: give the part as I/N", strings.Join(shardVariables, ", "))
 	case 1:
 	default:
-		return bad("both %s and %s are set: say which part with I/N", set[0], set[1])
+		return bad("both %s and %s are set: give the part as I/N", set[0], set[1])
 	}
 	value := getenv(set[0])
 	if part, err = strconv.Atoi(value); err != nil || part < 0 || part >= parts {
-		return bad("%s is %q, and must be from 0 to %d", set[0], value, parts-1)
+		return bad("%s is %q, but must be from 0 to %d", set[0], value, parts-1)
 	}
 	return part, parts, nil
 }

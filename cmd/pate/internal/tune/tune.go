@@ -73,10 +73,10 @@ func (f *flags) check(cmd *cobra.Command) error {
 		shell.If(f.score != "private" && (given("score-share") || given("score-noise")),
 			"--score-share and --score-noise need --score private; scores on public rows need no noise"),
 		shell.If(f.ledger == "" && (given("spend") || given("mode")),
-			"--spend and --mode need --ledger; without a ledger --epsilon is the cost of the search"),
+			"--spend and --mode need --ledger; if there is no ledger, --epsilon is the cost of the search"),
 		shell.If(f.plan && f.ledger != "", "--plan reads no ledger: give the budget of the search as --epsilon"),
 		shell.If(f.plan && f.out != "", "--plan writes nothing: omit --out"),
-		shell.If(!f.plan && f.out == "", "--out is required: a model that is charged must be saved (--plan needs no --out)"),
+		shell.If(!f.plan && f.out == "", "--out is required, because a model that costs budget must be saved; only --plan needs no --out"),
 	)
 }
 
@@ -177,13 +177,13 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 func explain(err error) error {
 	return shell.TrainingError(shell.Remedied(err, []shell.Remedy{
 		{Of: tuned.ErrCostsDiffer, Code: shell.ExitInvalidInput, Topic: "tune",
-			Why: "every run must cost the same, because the ledger is charged before the settings are drawn",
+			Why: "all settings must cost the same, because the ledger is charged before a setting is drawn",
 			Fix: "give settings with features that learn the same statistics"},
 		{Of: recipe.ErrBudget, Code: shell.ExitOverBudget, Topic: "tune",
-			Why: "no training noise brings the total within the budget; nothing was spent",
+			Why: "even the largest training noise does not bring the total within the budget; nothing was spent",
 			Fix: "raise --epsilon or --score-noise, or use fewer --runs"},
 		{Of: ledger.ErrBudgetExceeded, Code: shell.ExitOverBudget, Topic: "tune",
-			Why: "the whole search is charged before its first run; nothing was spent",
+			Why: "the whole search must fit the budget before the first run; nothing was spent",
 			Fix: "omit --spend to use the rest of the budget, or choose another ledger"},
 		{Of: tuned.ErrConfig, Code: shell.ExitUsage, Topic: "tune"},
 	}))
@@ -218,8 +218,8 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 			if err := printResult(g, result); err != nil || result.Chosen != nil {
 				return err
 			}
-			return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("the number of runs was drawn as 0, and nothing was chosen"),
-				Why: "the law allows for it, and the search is charged all the same", Fix: "a geometric law has one run at least", Topic: "tune"}
+			return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("the random number of runs was 0, so nothing was chosen"),
+				Why: "this law allows 0 runs, and the search is still charged", Fix: "a geometric law has at least one run", Topic: "tune"}
 		},
 	}.Do(ctx, g)
 	return err
