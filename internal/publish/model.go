@@ -54,7 +54,8 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 	}
 	m.Say(fmt.Sprintf("units: %d, as declared", m.Size))
 	if task.Grouped && m.RowsPerUnit == 1 {
-		m.Say(fmt.Sprintf("rows of one %s: only the first is used; --rows-per-unit uses more, at the same epsilon", m.Unit))
+		m.Say(fmt.Sprintf("rows of one %s: only the first is used, which may differ from later ones (as in order of time); "+
+			"--rows-per-unit uses more, at the same epsilon", m.Unit))
 	} else if task.Grouped {
 		m.Say(fmt.Sprintf("rows of one %s: up to %d are used; their gradients are averaged and count as one, so epsilon covers all of them",
 			m.Unit, m.RowsPerUnit))

@@ -50,7 +50,8 @@ func SayRecords(g *Globals, cfg recipe.Config) {
 
 func SayRows(g *Globals, cfg recipe.Config) {
 	if cfg.RowsPerUnit <= 1 {
-		g.Logf("rows of one %s: only the first is used; --rows-per-unit uses more, at the same epsilon", cfg.Unit)
+		g.Logf("rows of one %s: only the first is used, which may differ from later ones (as in order of time); "+
+			"--rows-per-unit uses more, at the same epsilon", cfg.Unit)
 		return
 	}
 	g.Logf("rows of one %s: up to %d are used; their gradients are averaged and count as one, so epsilon covers all of them", cfg.Unit,
