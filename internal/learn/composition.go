@@ -83,7 +83,7 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon of advanced composition with a misprint: the drift lacks a factor
+// misprintedDrift returns the epsilon of a misprint of advanced composition: its drift lacks a factor
 // epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)

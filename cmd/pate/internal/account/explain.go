@@ -83,8 +83,7 @@ func explainVariants() []explainVariant {
 //go:embed explain.txt
 var explanations string
 
-// explanation returns explanations for a schedule. If no event is sampled, it omits the paragraph on
-// samplers.
+// explanation returns explanations for a schedule. Without sampled events, it omits the part on samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {

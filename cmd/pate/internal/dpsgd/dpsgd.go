@@ -233,8 +233,7 @@ func (f *ownFlags) check(given func(string) bool) error {
 	return shell.CheckUnits(given, f.size, f.rows)
 }
 
-// task reads one file and splits it in two, or reads a private and a public file. For one file, the schema is
-// nil.
+// task reads one file and splits it in two, or reads a private and a public file. One file has a nil schema.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task()

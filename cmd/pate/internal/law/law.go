@@ -125,8 +125,7 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats e^log, in full if exact is set. It also formats values below the smallest
-// float64.
+// formatProbability formats e^log, also below the smallest float64. If exact is set, it formats all digits.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {

@@ -226,8 +226,7 @@ var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
 	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
 
-// calls matches the system call in an error about a file. After a flag with the path, it also matches the
-// path.
+// calls matches the system call in a file error. After a flag with the path, it also matches the path.
 var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 
 // fields replaces fields of configurations by flags.
