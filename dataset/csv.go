@@ -54,6 +54,7 @@ type CSVOptions struct {
 	Unlabelled bool
 
 	needed []string // features that are used, nil for all; other columns may have a type that cannot be read
+	matrix bool     // features are in another file, so no column is a feature
 	public []string // columns of the public rows, if the file is private
 }
 

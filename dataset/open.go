@@ -66,6 +66,7 @@ type Options struct {
 	Kind Kind // for images: one of Kinds(), Pictures by default
 
 	Labels, Units string   // files for the rows of an NPY or idx file, as in [Source]
+	Embeddings    string   // as in [Source]
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
@@ -85,8 +86,8 @@ func (o Options) mark(err error) error {
 // noTable refuses options that apply only to the rows of a file.
 func (o Options) noTable(where string) error {
 	switch {
-	case o.Labels != "" || o.Units != "":
-		return wrong(where, "takes no files of labels or units", "only an NPY or idx file does", "")
+	case o.Labels != "" || o.Units != "" || o.Embeddings != "":
+		return wrong(where, "takes no files of labels, units or embeddings", "only an NPY or idx file does", "")
 	case !o.CSV.isZero():
 		return wrong(where, "--label and other column flags do not apply", "only a table has columns", "")
 	}
@@ -124,6 +125,8 @@ func Open(where string, opt Options) (Data, error) {
 		parted = magicOf(head) == ""
 	}
 	switch {
+	case !parted && opt.Embeddings != "":
+		return Data{}, wrong(where, "is no table, and --embeddings is given", "a table gives label and unit of each embedding", "give a table")
 	case !parted && !opt.CSV.isZero():
 		return Data{}, wrong(where, "--label and other column flags do not apply", "only a table has columns", "name files with --labels and --units")
 	case !parted:
@@ -138,6 +141,10 @@ func Open(where string, opt Options) (Data, error) {
 			return Data{}, wrong(where, "--kind does not apply", "the file is a table, and --kind is for a folder of images", "")
 		}
 		opt.CSV.Rule = opt.Rule
+		if opt.Embeddings != "" {
+			t, err := openEmbeddings(Source{Path: where, Embeddings: opt.Embeddings}, opt.CSV)
+			return Data{Name: tableName(where), Kind: Columns, numbers: t, Ranges: opt.Ranges}, opt.mark(err)
+		}
 		t, err := ReadTable(where, opt.CSV)
 		if err != nil {
 			return Data{}, opt.mark(err)

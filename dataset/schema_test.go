@@ -236,6 +236,52 @@ func TestFeaturesFromNPY(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(s.ReadNew(Source{Path: put(t, dir, "narrow.npy", matrixFile(t, "<f8", 5, 2, value))})), "rows of 2 numbers")
 }
 
+// A table with an NPY file of its features reads as the NPY file does with files of labels and units.
+func TestEmbeddingsOfATable(t *testing.T) {
+	dir := t.TempDir()
+	value := func(i, j int) float64 { return float64((i*7 + j*3 + i*i/5) % 11) }
+	x := put(t, dir, "x.npy", matrixFile(t, "<f4", 60, 3, value))
+	var text, labels, units strings.Builder
+	text.WriteString("note,author,kind\n")
+	for i := range 60 {
+		fmt.Fprintf(&text, "a note,w%d,%d\n", i/2, i%2)
+		fmt.Fprintln(&labels, i%2)
+		fmt.Fprintf(&units, "w%d\n", i/2)
+	}
+	y, u := put(t, dir, "y.txt", []byte(labels.String())), put(t, dir, "u.txt", []byte(units.String()))
+	table := put(t, dir, "t.csv", []byte(text.String()))
+	bare := put(t, dir, "bare.csv", []byte(strings.ReplaceAll(strings.ReplaceAll(text.String(), "a note,", ""), "note,", "")))
+	open := Options{CSV: CSVOptions{Label: "kind", Unit: "author"}, Embeddings: x}
+	for _, table := range []string{table, bare} {
+		for _, unit := range []string{"author", ""} {
+			reading := Reading{CSV: CSVOptions{Label: "kind", Unit: unit}, Rule: ClassRule{Names: Numbers(2)}}
+			s, pool := testkit.Must2(ReadPublic(Source{Path: table, Embeddings: x}, reading))
+			matrix, same := testkit.Must2(ReadPublic(Source{Path: x, Labels: y}, Reading{Rule: reading.Rule}))
+			require.Equal(t, same.X, pool.X)
+			require.Equal(t, same.Truth, pool.Truth)
+			got := testkit.Must(s.ReadPrivate(Source{Path: table, Embeddings: x}))
+			src := Source{Path: x, Labels: y}
+			if unit != "" {
+				src.Units = u
+			}
+			require.Equal(t, testkit.Must(matrix.ReadPrivate(src)).Hash(), got.Hash())
+			require.Equal(t, pool.X, testkit.Must(s.ReadNew(Source{Path: x})).X)
+		}
+		task := testkit.Must(testkit.Must(Open(table, open)).Task(Literature))
+		require.Equal(t, testkit.Must(testkit.Must(Open(x, Options{Labels: y, Units: u})).Task(Literature)).Hash(), task.Hash())
+		require.True(t, task.Grouped)
+	}
+	short := put(t, dir, "short.npy", matrixFile(t, "<f4", 59, 3, value))
+	s, _ := testkit.Must2(ReadPublic(Source{Path: x}, Reading{CSV: open.CSV, Rule: ClassRule{Names: Numbers(2)}}))
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: table, Embeddings: short})),
+		"short.npy: has 59 rows, and the table t.csv has 60; there is one row of features for each row of the table; "+ownerNotice)
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: x, Embeddings: x})), "is no table")
+	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: table, Embeddings: y})), "y.txt")
+	open.CSV.Text = "note"
+	require.ErrorContains(t, testkit.Err(Open(table, open)), "embeddings beside them")
+	require.ErrorContains(t, testkit.Err(Open(x, Options{Embeddings: x})), "is no table")
+}
+
 // picture writes a square of one colour.
 func picture(t *testing.T, side int, c color.Color) []byte {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,11 +19,14 @@ import (
 )
 
 // Source gives the path of a table (CSV or Parquet), of an NPY matrix of features, of an idx file of images,
-// or of a folder of images. A folder may hold one folder for each class.
+// or of a folder of images. A folder may hold one folder for each class. Rows of a table may have features in an
+// NPY matrix; the table then gives labels and units alone.
 type Source struct {
 	Path   string
 	Labels string // file with a label for each row of an NPY or idx file; "" if none
 	Units  string // file with a unit for each row of an NPY or idx file, or for each image of a folder
+
+	Embeddings string // NPY file with the features of each row of a table; "" if columns are features
 }
 
 // Reading controls how a [Source] is read.
@@ -78,6 +82,10 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if src.Embeddings != "" && magicOf(head) != "" {
+		return nil, wrong(src.Path, "is no table, and embeddings are given beside it", "a table gives label and unit of each embedding",
+			"give a table, or leave --embeddings out")
+	}
 	switch magicOf(head) {
 	case npy.Magic:
 		source, err := openRows(src.Path)
@@ -106,7 +114,37 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	if optional {
 		opt.Rule.Other = ""
 	}
-	return ReadTable(src.Path, opt)
+	if src.Embeddings == "" {
+		return ReadTable(src.Path, opt)
+	}
+	return openEmbeddings(src, opt)
+}
+
+// openEmbeddings opens a table whose features are in an NPY file. Without given units, rows are named by their
+// features and labels, like rows of a matrix.
+func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
+	if opt.Text != "" {
+		return nil, wrong(src.Path, "has texts as features, and embeddings beside them", "", "give --text or --embeddings")
+	}
+	opt.matrix = true
+	t, err := ReadTable(src.Path, opt)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := openRows(src.Embeddings)
+	if err != nil {
+		return nil, err
+	}
+	if n, _ := rows.size(); n != t.Len() {
+		rows.Close()
+		return nil, wrong(src.Embeddings, fmt.Sprintf("has %d rows, and the table %s has %d", n, filepath.Base(src.Path), t.Len()),
+			"there is one row of features for each row of the table", "check that the files belong together")
+	}
+	t.numbers, t.path = rows, src.Embeddings
+	if opt.Unit == "" {
+		t.Units, t.groups = nil, nil
+	}
+	return t, nil
 }
 
 // withFile calls read with an open regular file.

@@ -155,12 +155,12 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])
 	}
 	for j, name := range names {
-		if !skip[j] {
+		if !skip[j] && !opt.matrix {
 			b.features = append(b.features, j)
 			b.out.Columns = append(b.out.Columns, Column{Name: name})
 		}
 	}
-	if len(b.features) == 0 {
+	if len(b.features) == 0 && !opt.matrix {
 		return nil, wrong(path, fmt.Sprintf("has %d columns and none is left as a feature", len(names)),
 			"a table has a column for the label and at least one more", "check the separator and the columns that are dropped")
 	}

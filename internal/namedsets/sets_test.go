@@ -37,6 +37,10 @@ func small(name string) []string {
 			"52, ?, 287927, HS-grad, 9, Married-civ-spouse, Exec-managerial, Wife, White, Female, 15024, 0, 40, ?, >50K\n\n"}
 	case "abalone":
 		return []string{"M,0.4,0.3,0.1,0.5,0.2,0.1,0.1,15\nF,0.4,0.3,0.1,0.5,0.2,0.1,0.1,8\nI,0.4,0.3,0.1,0.5,0.2,0.1,0.1,9\nI,0.4,0.3,0.1,0.5,0.2,0.1,0.1,10\n"}
+	case "reuters-r8":
+		return []string{"Category\tText\nearn\tnet profit of mln\nacq\tbuys the company\n"}
+	case "20newsgroups":
+		return []string{"Category\tText\nsci.med\tthe doctor\n"}
 	}
 	return nil
 }
@@ -85,6 +89,8 @@ func TestEverySet(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 0, 1, 1}, opened["abalone"].Table.Y)
 	require.Len(t, opened["abalone"].Table.Columns, 8)
+	require.Equal(t, []int{0, 1}, opened["reuters-r8"].Table.Y)
+	require.Equal(t, []dataset.Column{{Name: "Text", Values: []string{"the doctor"}}}, opened["20newsgroups"].Table.Columns)
 	fashion := opened["fashion-mnist"].Train
 	require.Equal(t, "T-shirt/top", fashion.Classes[0])
 	require.Equal(t, 2, fashion.Len(), "PATE_DATA comes before the system's folder")
@@ -92,7 +98,7 @@ func TestEverySet(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for want, opt := range map[string]dataset.Options{
-		"takes no files of labels or units":                        {Labels: "l.npy"},
+		"takes no files of labels, units or embeddings":            {Labels: "l.npy"},
 		"--label and other column flags do not apply":              {CSV: dataset.CSVOptions{Label: "1"}},
 		"--classes, --class-names and --other-labels do not apply": {Rule: dataset.ClassRule{Names: []string{"a", "b"}}},
 		"--kind does not apply":                                    {Kind: dataset.Pictures},

@@ -190,7 +190,7 @@ func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []fl
 	if g.Seeded {
 		values["seed"] = fmt.Sprint(g.Seed)
 	}
-	for name, file := range map[string]string{"data": f.Data, "labels": f.Labels, "units": f.Units, "ranges": f.ranges} {
+	for name, file := range map[string]string{"data": f.Data, "labels": f.Labels, "units": f.Units, "ranges": f.ranges, "embeddings": f.Columns.Embeddings} {
 		if file != "" && (name != "data" || file != "mnist") {
 			values[name] = shell.ShellWord(path(file))
 		}
@@ -199,7 +199,7 @@ func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []fl
 		values["methods"] = f.methods
 	}
 	names := []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "labels", "units",
-		"drop", "keep", "missing", "text",
+		"drop", "keep", "missing", "text", "embeddings",
 		"image-size", "epsilon", "delta", "seeds", "methods", "learner", "teachers", "features", "pool", "ranges", "split", "quick"}
 	return shell.Repeats(cmd, []string{"pate compare"}, slices.Concat(names, shell.TypicalNames(), []string{"seed"}), shell.Differs, values)
 }

@@ -136,7 +136,7 @@ func (f *flags) ask(cmd *cobra.Command, path string) (report, error) {
 }
 
 func (f *flags) askStudent(ctx context.Context, path string, m *published.Model) (report, error) {
-	rows, err := m.Rows.ReadNew(dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
+	rows, err := m.Rows.ReadNew(dataset.Source{Path: f.data.Data, Labels: f.data.Labels, Embeddings: f.data.Columns.Embeddings})
 	if err != nil {
 		return report{}, shell.FaultError(err, "data")
 	}
@@ -316,7 +316,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 		set, err := m.Rows(data.Table)
 		return set, shell.FaultError(err, "data")
 	case m.Reading != nil:
-		set, err := newRows(m.Reading, dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
+		set, err := newRows(m.Reading, dataset.Source{Path: f.data.Data, Labels: f.data.Labels, Embeddings: f.data.Columns.Embeddings})
 		return set, shell.FaultError(err, "data")
 	}
 	task, err := f.data.TaskOf(opt)

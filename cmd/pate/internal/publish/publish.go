@@ -129,7 +129,7 @@ func (f *publishFlags) command(cmd *cobra.Command, g *shell.Globals, private str
 	if g.Seeded {
 		values["seed"] = fmt.Sprint(g.Seed)
 	}
-	for _, name := range []string{"public", "labels", "units", "public-labels", "ranges", "out"} {
+	for _, name := range []string{"public", "labels", "units", "public-labels", "embeddings", "public-embeddings", "ranges", "out"} {
 		if path := cmd.Flag(name).Value.String(); path != "" {
 			whole, err := filepath.Abs(path)
 			if err != nil {

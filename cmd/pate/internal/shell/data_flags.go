@@ -50,12 +50,12 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 // Names returns the flags of Add in the order in which messages print them.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick",
-		"labels", "units", "drop", "keep", "missing", "image-size", "text"}
+		"labels", "units", "drop", "keep", "missing", "image-size", "text", "embeddings"}
 }
 
 func (f *DataFlags) Options() (dataset.Options, error) {
 	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind),
-		Labels: f.Labels, Units: f.Units}
+		Labels: f.Labels, Units: f.Units, Embeddings: f.Columns.Embeddings}
 	if f.Unit == noUnit {
 		o.CSV.Unit, o.CSV.RowUnits = "", true
 	}
@@ -176,7 +176,7 @@ func (f *DataFlags) Identity() (string, error) {
 	}
 	first := []string{path, f.Label, f.Unit, f.Header}
 	all := append(slices.Clone(first), f.Separator, fmt.Sprint(f.Classes), f.ClassNames, f.OtherLabels, f.Kind)
-	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size, f.Columns.missing, f.Columns.text}
+	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size, f.Columns.missing, f.Columns.text, f.Columns.Embeddings}
 	barred := slices.ContainsFunc(first, func(word string) bool { return strings.Contains(word, "|") })
 	switch {
 	case strings.Join(later, "") != "":
@@ -190,18 +190,19 @@ func (f *DataFlags) Identity() (string, error) {
 
 // PairFlags describe private and public rows and how to read them.
 type PairFlags struct {
-	Public       string
-	PublicLabels string // labels for public NPY or idx rows
-	UnitName     string
-	data         DataFlags // how to read the private file
-	accept       bool
+	Public           string
+	PublicLabels     string // labels for public NPY or idx rows
+	publicEmbeddings string
+	UnitName         string
+	data             DataFlags // how to read the private file
+	accept           bool
 }
 
 func (f *PairFlags) Add(flags *pflag.FlagSet) {
 	f.data.Columns.Add(flags)
 	f.data.AddReading(flags)
 	Declare(flags, "private", To{"public": &f.Public, "label": &f.data.Label, "unit": &f.data.Unit, "unit-name": &f.UnitName,
-		"labels": &f.data.Labels, "units": &f.data.Units, "public-labels": &f.PublicLabels, "kind": &f.data.Kind,
+		"labels": &f.data.Labels, "units": &f.data.Units, "public-labels": &f.PublicLabels, "public-embeddings": &f.publicEmbeddings, "kind": &f.data.Kind,
 		"accept-differences": &f.accept})
 }
 
@@ -219,11 +220,11 @@ func (f *PairFlags) Reading() (dataset.Reading, error) {
 }
 
 func (f *PairFlags) PrivateSource(path string) dataset.Source {
-	return dataset.Source{Path: path, Labels: f.data.Labels, Units: f.data.Units}
+	return dataset.Source{Path: path, Labels: f.data.Labels, Units: f.data.Units, Embeddings: f.data.Columns.Embeddings}
 }
 
 func (f *PairFlags) PublicSource() dataset.Source {
-	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
+	return dataset.Source{Path: f.Public, Labels: f.PublicLabels, Embeddings: f.publicEmbeddings}
 }
 
 // CheckApart refuses equal private and public files, even if one is compressed.
@@ -251,14 +252,15 @@ func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit)
 // Names returns the flags in the order in which messages print them.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
-		"drop", "keep", "missing", "image-size", "text", "header", "classes", "accept-differences"}
+		"drop", "keep", "missing", "image-size", "text", "embeddings", "public-embeddings", "header", "classes", "accept-differences"}
 }
 
 // ColumnFlags select the columns that become features.
-type ColumnFlags struct{ drop, keep, missing, size, text string }
+type ColumnFlags struct{ drop, keep, missing, size, text, Embeddings string }
 
 func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
-	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "missing": &f.missing, "image-size": &f.size, "text": &f.text})
+	Declare(flags, "columns", To{"drop": &f.drop, "keep": &f.keep, "missing": &f.missing, "image-size": &f.size, "text": &f.text,
+		"embeddings": &f.Embeddings})
 }
 
 func (f *ColumnFlags) parse(o *dataset.Options) error {

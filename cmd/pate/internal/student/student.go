@@ -70,7 +70,7 @@ func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) 
 	if err != nil {
 		return err
 	}
-	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: public}, r)
+	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: public, Embeddings: f.data.Columns.Embeddings}, r)
 	if err != nil {
 		return shell.FaultError(err, "data")
 	}
