@@ -19,8 +19,8 @@ import (
 )
 
 // Source gives the path of a table (CSV or Parquet), of an NPY matrix of features, of an idx file of images,
-// or of a folder of images. A folder may hold one folder for each class. Rows of a table may have features in an
-// NPY matrix; the table then gives labels and units alone.
+// or of a folder of images. A folder may hold one folder for each class. The rows of a table may have features
+// in an NPY matrix; the table then gives labels and units alone.
 type Source struct {
 	Path   string
 	Labels string // file with a label for each row of an NPY or idx file; "" if none
@@ -120,8 +120,8 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	return openEmbeddings(src, opt)
 }
 
-// openEmbeddings opens a table whose features are in an NPY file. Without given units, rows are named by their
-// features and labels, like rows of a matrix.
+// openEmbeddings opens a table whose features are in an NPY file. Without given units, rows are named by
+// their features and labels, like rows of a matrix.
 func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
 	if opt.Text != "" {
 		return nil, wrong(src.Path, "has texts as features, and embeddings beside them", "", "give --text or --embeddings")

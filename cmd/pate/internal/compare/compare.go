@@ -190,7 +190,8 @@ func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []fl
 	if g.Seeded {
 		values["seed"] = fmt.Sprint(g.Seed)
 	}
-	for name, file := range map[string]string{"data": f.Data, "labels": f.Labels, "units": f.Units, "ranges": f.ranges, "embeddings": f.Columns.Embeddings} {
+	for name, file := range map[string]string{"data": f.Data, "labels": f.Labels, "units": f.Units, "ranges": f.ranges,
+		"embeddings": f.Columns.Embeddings} {
 		if file != "" && (name != "data" || file != "mnist") {
 			values[name] = shell.ShellWord(path(file))
 		}

@@ -202,7 +202,8 @@ func (f *PairFlags) Add(flags *pflag.FlagSet) {
 	f.data.Columns.Add(flags)
 	f.data.AddReading(flags)
 	Declare(flags, "private", To{"public": &f.Public, "label": &f.data.Label, "unit": &f.data.Unit, "unit-name": &f.UnitName,
-		"labels": &f.data.Labels, "units": &f.data.Units, "public-labels": &f.PublicLabels, "public-embeddings": &f.publicEmbeddings, "kind": &f.data.Kind,
+		"labels": &f.data.Labels, "units": &f.data.Units, "public-labels": &f.PublicLabels,
+		"public-embeddings": &f.publicEmbeddings, "kind": &f.data.Kind,
 		"accept-differences": &f.accept})
 }
 
