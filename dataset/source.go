@@ -19,8 +19,8 @@ import (
 )
 
 // Source gives the path of a table (CSV or Parquet), of an NPY matrix of features, of an idx file of images,
-// or of a folder of images. A folder may hold one folder for each class. The rows of a table may have features
-// in an NPY matrix; the table then gives labels and units alone.
+// or of a folder of images. A folder may hold one folder for each class. The rows of a table may have
+// features in an NPY matrix; the table then gives labels and units alone.
 type Source struct {
 	Path   string
 	Labels string // file with a label for each row of an NPY or idx file; "" if none
