@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/dense"
@@ -22,6 +23,7 @@ func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN} }
 func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, error) {
 	return once(c.plans, method, func() (nearby.Plan, error) {
 		task := nearby.Task{Units: c.units, Classes: len(c.Task.Classes), Askable: c.askable(), Images: c.Task.Image.Rows > 0,
+			Drawn:  c.pool != nil || c.Task.Questions != nil,
 			Target: accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}}
 		if c.pool != nil {
 			task.Before = c.pool.Event()
@@ -47,7 +49,7 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 		return row, err
 	}
 	row.Sigma, row.Probability, row.Note = plan.Sigma, plan.Sampled, plan.Note()
-	row.Asked, row.Answered = plan.Questions, plan.Questions
+	row.Asked = plan.Questions
 	event, err := c.methodEvent(ctx, method)
 	if err == nil {
 		err = row.charge(ctx, event, c)
@@ -65,7 +67,9 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	}
 	labels := noLabels(p.pool.Rows)
 	for q, y := range answers {
-		labels[queries[q]] = y
+		if labels[queries[q]] = y; y != aggregate.Abstain {
+			row.Answered++
+		}
 		if c.Task.Questions == nil && y == c.Task.Pool.Y[queries[q]] {
 			row.LabelAccuracy += 1 / float64(len(answers))
 		}

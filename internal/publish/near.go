@@ -68,7 +68,7 @@ func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
 	if n.drawn == nil {
 		askable = min(n.pool.Len(), student.MaxSpread)
 	}
-	p, err := plan(ctx, nearby.Task{Units: n.Size, Classes: len(n.Classes), Askable: askable, Before: n.drawn.event(),
+	p, err := plan(ctx, nearby.Task{Units: n.Size, Classes: len(n.Classes), Askable: askable, Before: n.drawn.event(), Drawn: n.drawn != nil,
 		Images: n.Image.Rows > 0, Target: accountant.Target{Epsilon: n.Epsilon, Delta: n.Delta}})
 	if err != nil {
 		return p, err
@@ -126,7 +126,7 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 		return nil, err
 	}
 	r = &Report{Schema: schemaPublish, Method: n.Method, Public: n.pool.Len(), Units: n.Size, Classes: n.Classes, Unit: n.Unit,
-		Asked: len(rows), Released: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
+		Asked: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
 	provenance, err := n.results(ctx, n.public, rows, r)
 	r.Epsilon, r.Delta = provenance.Epsilon, provenance.Delta
 	return r, err

@@ -83,7 +83,7 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (p
 	if err != nil {
 		return paid, err
 	}
-	labels.Classes = of.Classes // the file contains class indices
+	labels.Classes, r.Released = of.Classes, labels.Released // the file contains class indices
 	if err := j.writeBytes(queriesFile, queriesOf(rows[:labels.Asked])); err != nil {
 		return paid, err
 	}

@@ -17,8 +17,7 @@ type layout struct {
 }
 
 // Bounds of the cells of a pair. A group has about noisePerCell times the noise of a cell in every cell if
-// columns are independent. These numbers and the shares of the budget were chosen on abalone, chile, gss and
-// satellite.
+// columns are independent. noisePerCell was chosen on abalone, digits, satellite and waveform.
 const (
 	noisePerCell = 3
 	mostGroups   = 32

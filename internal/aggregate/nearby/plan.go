@@ -16,6 +16,7 @@ type Task struct {
 	Units, Classes int
 	Askable        int  // number of public rows that can be questions
 	Images         bool // rows are images
+	Drawn          bool // rows are drawn, not public
 	Target         accountant.Target
 	Before         accountant.Event // event that is charged with the labels; may be nil
 }
@@ -26,6 +27,7 @@ type Plan struct {
 	Near      int     `json:"near"`                           // number of questions at which a unit votes, or of units that vote at a question
 	Sampled   float64 `json:"sampling_probability,omitempty"` // probability of a unit at each question; 0 if all units vote
 	Sigma     float64 `json:"sigma"`                          // standard deviation of the noise on each count
+	Drawn     bool    `json:"drawn,omitempty"`                // questions are drawn, so units may be near none of some
 }
 
 // Note describes which units vote.
@@ -92,7 +94,7 @@ const (
 func Sampled(ctx context.Context, t Task) (Plan, error) {
 	near := min(nearShare*float64(t.Units)/float64(t.Classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))
-	p := Plan{Near: k, Sampled: sampledShare}
+	p := Plan{Near: k, Sampled: sampledShare, Drawn: t.Drawn}
 	affordable, err := accountant.Affordable(ctx, account, t.Target, func(n int64) (accountant.Event, error) {
 		p := p
 		p.Sigma, p.Questions = nearNoise*float64(k), int(max(1, n))
@@ -118,7 +120,7 @@ const (
 // sqrt(B). It is a fraction r of the mean if B = (cT/(rn))^2. Let a be the largest mean. The mean is a if T =
 // r^2 a n / c^2. If fewer questions exist, all are used.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
-	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1})
+	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1, Drawn: t.Drawn})
 	if err != nil {
 		return Plan{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
@@ -79,5 +80,33 @@ func TestReleaseOfAPlan(t *testing.T) {
 		other.Sigma = 5
 		wrong := testledger.Reserve(t, accountant.AddRemove, testkit.Must(other.Event()))
 		require.ErrorIs(t, testkit.Err(p.Release(t.Context(), wrong, rng.SeedKey(1), private, asked)), ledger.ErrNotReserved)
+	}
+}
+
+// Labels with few noisy votes are removed, but the nearestFewest labels per class with the most votes stay.
+func TestAbstain(t *testing.T) {
+	for clear, kept := range map[int]int{30: 30, 25: 25, 12: 20, 0: 20} { // of 40 questions and two classes
+		l := Labels{Counts: neighbours.Counts{Classes: 2}}
+		for q := range int64(40) {
+			votes := q % 4 // below the limit, except where it is raised
+			if int(q) >= 40-clear {
+				votes = 9
+			}
+			l.Counts.Votes = append(l.Counts.Votes, -1, votes*100+q)
+		}
+		l.Of = l.Counts.Labels()
+		l.abstain(500)
+		labelled := 0
+		for q, class := range l.Of {
+			if class != aggregate.Abstain {
+				labelled++
+			}
+			require.False(t, class == aggregate.Abstain && q >= 40-clear, "a clear label is kept")
+		}
+		require.Equal(t, kept, labelled, clear)
+		rows := l.Table("label", make([]string, 40), strconv.Itoa, []string{"a", "b"}).Rows
+		if kept < 40 {
+			require.Contains(t, rows, []string{"", "", "-1", rows[0][3]})
+		}
 	}
 }
