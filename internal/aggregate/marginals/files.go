@@ -72,7 +72,9 @@ func (c *Counts) writeTree(out io.Writer, describe Describe) error {
 
 // readTree reads the output of writeTree. The groups follow from the columns.
 func (c *Counts) readTree(file io.Reader, describe Describe) error {
-	lines, err := csv.NewReader(file).ReadAll()
+	in := csv.NewReader(file)
+	in.FieldsPerRecord = 5
+	lines, err := in.ReadAll()
 	if err != nil {
 		return fmt.Errorf("marginals: %w", err)
 	}

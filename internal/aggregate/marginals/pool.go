@@ -44,15 +44,17 @@ func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *
 		return p, err
 	}
 	whole, err := ofShare(ctx, columns, budget, 1)
-	if err == nil {
-		p.columns, err = ofShare(ctx, columns, budget, PoolShare*partOfColumns)
-	}
 	if err != nil {
+		return nil, err
+	}
+	sigma := whole.noise.Sigma()
+	columns.Sigma = sigma / math.Sqrt(PoolShare*partOfColumns)
+	if p.columns, err = New(columns); err != nil {
 		return nil, err
 	}
 	// The divergence of order a is a rho. Columns at the whole budget have rho = d s^2/(2 Sigma^2). Edges
 	// have nearly rho = (d-1) epsilon^2/8, and tables have rho = (d-1) s^2/(2 Sigma^2).
-	d, moves, sigma := float64(len(cfg.Bins)), moved(cfg.Relation), whole.noise.Sigma()
+	d, moves := float64(len(cfg.Bins)), moved(cfg.Relation)
 	rho := d * moves / (2 * sigma * sigma) * PoolShare
 	p.tree, err = NewTree(TreeConfig{Bins: cfg.Bins, Ordered: cfg.Ordered, Relation: cfg.Relation,
 		Scale: 2 * moves / math.Sqrt(8*rho*partOfEdges/(d-1)),

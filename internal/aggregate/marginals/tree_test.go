@@ -2,6 +2,7 @@ package marginals
 
 import (
 	"bytes"
+	"encoding/csv"
 	"flag"
 	"fmt"
 	"math"
@@ -336,4 +337,5 @@ func TestPairsInAFile(t *testing.T) {
 		strings.Replace(text, "300", "x", 1), strings.Replace(text, "b", "d", 1)} {
 		require.ErrorContains(t, testkit.Err(read(wrong)), "does not have the tables", wrong)
 	}
+	require.ErrorIs(t, testkit.Err(read("column\nb\n")), csv.ErrFieldCount)
 }
