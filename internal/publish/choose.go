@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
 // Numbers are the public numbers from which a method is chosen.
@@ -77,15 +76,14 @@ func (j *job) choose() error {
 		_, err := schema.ReadPrivate(j.Private) // refuses before it reads
 		return err
 	}
+	j.read = &public{Schema: schema, pool: pool}
 	n := Numbers{Units: j.Size, Classes: len(schema.Classes), Epsilon: j.Epsilon}
 	if schema.Image.Rows == 0 {
-		n.Directions = recipe.Shape{}.Seen(pool.X).Directions
+		n.Directions = j.read.seen().Directions
 	}
 	choices := Choose(n)
-	if j.Method = choices[0].Method; j.Method != PATE { // teachers of PATE read the rows themselves
-		j.read = &public{schema, pool}
-	}
-	j.Say("method: " + choices[0].Method + ", chosen by public numbers alone; --method NAME takes another")
+	j.Method = choices[0].Method
+	j.Say("method: " + j.Method + ", chosen by public numbers alone; --method NAME takes another")
 	j.Say("likely share of the way from the most frequent class to a model without privacy:")
 	for _, c := range choices {
 		j.Say(fmt.Sprintf("  %-7s  %2.0f %%: %s", c.Method, 100*c.Share, c.Reason))

@@ -34,7 +34,7 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 		Rows: schema, Cache: m.Cache}
 	shape := m.cfg.Shape()
 	if shape.Image.Rows == 0 {
-		shape = shape.Seen(m.pool.X)
+		shape.Directions, shape.Distance = m.read.seen().Directions, m.read.seen().Distance
 	}
 	m.cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(shape, "", "", m.Epsilon)}}
 	if name := m.cfg.Plans[0].Recipe.Features; shape.Image.Rows == 0 && name != features.NamePixels {

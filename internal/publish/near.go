@@ -136,7 +136,7 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 func (n *near) readDrawn() error {
 	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: n.made(poolFile)}, n.declaredReading())
 	if err == nil {
-		n.public = &public{schema, pool}
+		n.public = &public{Schema: schema, pool: pool}
 		n.private, err = n.ReadPrivate(n.Private)
 	}
 	return err

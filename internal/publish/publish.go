@@ -31,6 +31,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/teachers/training"
@@ -169,7 +170,16 @@ type job struct {
 // public holds public rows and their schema.
 type public struct {
 	*dataset.Schema
-	pool dataset.Pool
+	pool  dataset.Pool
+	shows recipe.Shape // zero until seen is called
+}
+
+// seen returns what the rows of a table show of distances. It computes the answer once.
+func (p *public) seen() recipe.Shape {
+	if p.shows == (recipe.Shape{}) {
+		p.shows = recipe.Shape{}.Seen(p.pool.X)
+	}
+	return p.shows
 }
 
 // public reads the public rows and describes their columns.
@@ -179,7 +189,7 @@ func (j *job) public() (*public, error) {
 		if err != nil {
 			return nil, err
 		}
-		j.read = &public{schema, pool}
+		j.read = &public{Schema: schema, pool: pool}
 	}
 	if e := j.read.Encoder; e != nil {
 		j.Columns(e.Notes())

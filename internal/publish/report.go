@@ -243,7 +243,7 @@ const (
 
 // questions returns n rows of the pool as queries, and the votes on these rows.
 func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
-	if rows, err = j.questionsOf(ctx, &public{t.Public, t.Pool}, n); err == nil {
+	if rows, err = j.questionsOf(ctx, &public{Schema: t.Public, pool: t.Pool}, n); err == nil {
 		asked, err = j.asked(ctx, t, rows)
 	}
 	return rows, asked, err

@@ -136,7 +136,7 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 		Reason: trained.Reason, Learner: trained.Learner,
 		Classes: trained.Classes, Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism,
 		Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
-	_, err = v.results(ctx, &public{trained.Public, trained.Pool}, rows, r)
+	_, err = v.results(ctx, &public{Schema: trained.Public, pool: trained.Pool}, rows, r)
 	return r, err
 }
 
