@@ -150,7 +150,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 		}
 		return r.compare(text, l, again)
 	}
-	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another one", r.Ledgers[0].Head.Lines)
+	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another ledger", r.Ledgers[0].Head.Lines)
 }
 
 // again makes a new statement of the first lines of a ledger, up to the head on the page.
