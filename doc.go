@@ -9,10 +9,10 @@
 //		Public: public, Reading: reading})
 //
 // [Label] chooses the mechanism, the noise and the number of queries that give the most correct labels. The
-// choice uses public values and, if no accuracy is declared, a charged pilot. [Train] finds the least noise
-// that fits the budget. [Publish] trains a student from private rows and writes a folder with its own ledger.
-// Each call charges the ledger before it draws noise. Repeating a call with the same arguments resumes an
-// interrupted run or returns the finished release, at no further cost.
+// choice uses public values. If no accuracy is declared, it also uses a pilot, which is charged. [Train]
+// finds the least noise that fits the budget. [Publish] trains a student from private rows and writes a
+// folder with its own ledger. Each call charges the ledger before it draws noise. Repeating a call with the
+// same arguments resumes an interrupted run or returns the finished release, at no further cost.
 //
 // # Guarantee
 //

@@ -37,14 +37,14 @@ type LabelOptions struct {
 	Out string // path of the labels, as CSV
 	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on it. So it
 	// must come from public data, such as public rows for teachers of the same kind and size. It must never
-	// come from votes of the private teachers. If TeacherAccuracy is 0, a pilot is charged and released
-	// first, and a new ledger has mode Filter (see [label.Pilot]).
+	// come from votes of the private teachers. If TeacherAccuracy is 0 and NoPilot is false, a pilot is
+	// charged and released first, and a new ledger has mode Filter (see [label.Pilot]).
 	TeacherAccuracy float64
-	// NoPilot assumes an accuracy of 88 % in place of a pilot if TeacherAccuracy is 0.
+	// If TeacherAccuracy is 0, NoPilot replaces the pilot by an assumed accuracy of 88 %.
 	NoPilot bool
 	// MinAccuracy is the least fraction of labels that must equal the plurality; default 0.9.
 	MinAccuracy float64
-	// Teachers is the number of teachers, which is required for counts. For labels it confirms that a file
+	// Teachers is the number of teachers, or 0 (counts need votes.Options.Teachers). It confirms that a file
 	// with more teachers than queries is not transposed.
 	Teachers int
 	// Pool names the set of public records that contains the queries; default "pool".
@@ -53,9 +53,9 @@ type LabelOptions struct {
 
 // Label releases labels from votes and writes the labels to LabelOptions.Out. First, Label checks the votes.
 // A finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then Label
-// plans from public numbers and perhaps a pilot. If no plan gives labels that are correct often enough, no
-// label is charged, and the error is a [*fault.Error] with a remedy that wraps a [*plan.NoPlanError]. Package
-// label describes the charges.
+// plans from public numbers and perhaps a pilot. If no plan gives enough labels with MinAccuracy, no label is
+// charged. The [*fault.Error] then contains a remedy and wraps a [*plan.NoPlanError]. Package label describes
+// the charges.
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -174,13 +174,13 @@ func explain(err error, spent *label.Pilot) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: err}
 }
 
-// Budget is the privacy budget of a call and its ledger. Epsilon, Delta and Ledger are required.
+// Budget describes the privacy budget and the ledger of a call. Epsilon, Delta and Ledger are required.
 type Budget struct {
 	Epsilon float64 // budget of the ledger, finite and above 0
-	Delta   float64 // far below one over the number of units
+	Delta   float64 // far below 1/n for n units
 	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
-	// Shared allows later runs to charge a new ledger within its budget. By default only this call may.
+	// If Shared, later runs may charge a new ledger within its budget; otherwise only after a pilot.
 	Shared bool
 	// Seed, if set, makes a repeatable experiment, which is not releasable.
 	Seed *uint64
@@ -207,8 +207,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks that a ledger is complete and not older than the heads beside the ledger and in the user's
-// state folder, and returns its summary.
+// Verify checks a ledger and returns its summary. The ledger must be complete. It must not be older than its
+// heads, which are stored beside it and in the user's state folder.
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

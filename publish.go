@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// PublishOptions configures [Publish]. Required are Epsilon, Delta, Private, Out, and Public or Ranges.
+// PublishOptions configures [Publish]. Epsilon, Delta, Private, Out and either Public or Ranges are required.
 type PublishOptions struct {
 	Budget // budget of all releases; Ledger and Shared must be empty, because the ledger is a file of Out
 
@@ -21,10 +21,10 @@ type PublishOptions struct {
 	Private, Public dataset.Source
 	Reading         dataset.Reading
 	// Method is "nearest" (every unit votes at the nearest public rows), "sample" (the nearest units of a
-	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto". The default "auto" chooses
-	// a method from public numbers, or "pate" if a field for teachers is set, or else "nearest" with Ranges.
+	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto". The default "auto" is
+	// "pate" if a field for teachers is set, else "nearest" with Ranges, else chosen from public numbers.
 	Method string
-	// Size is an approximate number of private units, which must be public, or 0 if the number is secret. All
+	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
 	// methods except "pate" require Size. It determines the number of teachers, or noise and sampling.
 	Size int
 
@@ -34,8 +34,8 @@ type PublishOptions struct {
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
 	// Ranges is a file that declares the ranges of all columns, in place of Public. Queries are drawn from
-	// these ranges. With Pool "marginals" or "tree" queries are drawn from noisy counts of private rows, of
-	// columns or also of pairs of columns, for a part of the budget. The default "none" costs nothing.
+	// these ranges. For a part of the budget, Pool "marginals" draws from noisy counts of columns of private
+	// rows, and "tree" also from counts of pairs. The default "none" costs nothing.
 	Ranges string
 	Pool   string
 
@@ -62,12 +62,12 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. By default, private units near public rows or teachers
-// with disjoint partitions of the private rows vote on public rows. Publish then releases as many labels as
-// the budget allows, trains a student on these labels, and writes a privacy statement. With "dpsgd" it trains
-// one private model instead. Everything is planned from public numbers and checked before the ledger is
-// charged. If no plan gives labels that are correct often enough, the [*fault.Error] wraps a
-// [*plan.NoPlanError].
+// Publish carries out a publication under one ledger. By default, voters label public rows. The voters are
+// private units near these rows, or teachers with disjoint partitions of the private rows. Publish then
+// releases as many labels as the budget allows, trains a student on these labels, and writes a privacy
+// statement. With "dpsgd" it trains one private model instead. Everything is planned from public numbers and
+// checked before the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error]
+// wraps a [*plan.NoPlanError].
 //
 // With the same options an interrupted run resumes with the same noise at no further cost, and a complete run
 // is compared with its ledger. A folder of a different run is refused with [run.ErrOtherRun].

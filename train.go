@@ -37,7 +37,7 @@ type TrainOptions struct {
 // leastLeft is the least remaining epsilon for which Train starts a training.
 const leastLeft = 1e-3
 
-// noise is the setting of a training in the ledger.
+// noise has the settings of a training that are recorded in the ledger.
 type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
@@ -98,7 +98,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	return trained, nil
 }
 
-// leastNoise returns the least noise multiplier for which the training fits, rounded up to six digits.
+// leastNoise returns the least noise multiplier that fits the remaining budget, rounded up to six digits.
 func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dpsgd.Config) (float64, error) {
 	least, err := before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = noise

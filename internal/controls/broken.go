@@ -95,10 +95,10 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue is a wrong sparse vector technique of lecture notes of 2011. For the query above the threshold
-// it releases the same noisy value that it compared. After many queries below the threshold, a small value
-// shows that the noisy threshold was low. Such an output has probability at most 1e-5, too rare for ByRuns.
-// ByLaw finds it.
+// noisyValue is a wrong sparse vector technique from lecture notes of 2011. For the query above the threshold
+// it releases the noisy value of the comparison. After many queries below the threshold, a small value shows
+// that the noisy threshold was low. ByRuns misses such an output, which has probability at most 1e-5. ByLaw
+// finds it.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
@@ -131,7 +131,7 @@ const (
 
 // brokenVotes returns mistakes about how one teacher changes votes. Lecture notes describe noisy argmax with
 // Laplace noise of scale 1/epsilon as epsilon-private, but one moved vote changes two counts. The lead minus
-// one is no distance to instability: it has sensitivity 2, and is not 0 where one vote changes the winner.
+// one is no distance to instability: its sensitivity is 2, and it is not 0 where one vote changes the winner.
 func brokenVotes() []Target {
 	one, two := []int{8, 2}, []int{9, 1}
 	return []Target{
@@ -156,9 +156,9 @@ func gapRelease(distance float64) side[bool] {
 	})
 }
 
-// floatingPoint returns textbook Laplace noise: b log u with a 53-bit uniform u, added in float64 (Mironov
-// 2012). The possible sums have gaps that depend on the true value. The auditor tests from which of two
-// values a released number is possible.
+// floatingPoint audits textbook Laplace noise b log u, where u is uniform with 53 bits and sums are float64
+// (Mironov 2012). Gaps between the possible sums depend on the true value. For each released number the
+// auditor tests which of the two true values can produce it.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
@@ -201,7 +201,7 @@ func brokenSGD() []Target {
 }
 
 // batchClipped clips the mean gradient of a batch instead of each record's gradient, as printed in lecture
-// notes. The sum of n gradients may then have norm n clip.
+// notes. The norm of the sum of n gradients may then be n times the clip norm.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -223,8 +223,8 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 }
 
 // fixedBatches shuffles records into batches of fixed size but accounts for Poisson samples (Chua et al.
-// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing, all others have -1. Before noise, its
-// batch sum exceeds the other sums by 2, or by 1 if the record is missing. The auditor uses the largest sum.
+// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing. All others have -1. Before noise, the
+// sum of its batch is above other sums by 2 (by 1 if it is missing). The auditor uses the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -271,8 +271,8 @@ func largestBatch(steps int, sigma, shift float64) []float64 {
 	return append(law, math.Log1p(-last))
 }
 
-// brokenAccounts returns correct mechanisms with a wrong epsilon, from earlier accountants or by plausible
-// rules. All are audited by output distributions.
+// brokenAccounts returns correct mechanisms whose epsilon is wrong: accountants of older releases or
+// plausible rules computed it. All are audited by output distributions.
 func brokenAccounts() []Target {
 	priced := func(name, mistake, on string, claim claimer, pair laws) Target {
 		return byLaw(name, on, claim, pair).mistaken(mistake)
@@ -311,13 +311,13 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns log probabilities: that none, and that at least one of n runs is good.
+// anyOf returns two log probabilities: that none of n runs is good, and that at least one is good.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}
 }
 
-// halfLines returns the log probabilities of the 402 intervals between 401 points and the infinities.
+// halfLines returns the log probabilities of the 402 intervals into which 401 points divide the real line.
 func halfLines(survival func(float64) float64) []float64 {
 	var law []float64
 	above := 0.0
@@ -329,8 +329,8 @@ func halfLines(survival func(float64) float64) []float64 {
 	return append(law, math.Log1p(-above))
 }
 
-// Permute-and-flip is charged as the exponential mechanism. Both are 2/Scale-private, but only the
-// exponential mechanism has log-ratios in an interval of that length.
+// Permute-and-flip is wrongly charged as the exponential mechanism. Both have epsilon 2/flipScale, but only
+// the log-ratios of the exponential mechanism are in an interval of length epsilon.
 const flipScale, flips = 10.0, 500
 
 var exponential = profile(accountant.Repeated{
@@ -342,8 +342,8 @@ func permuteAndFlip(lead float64) []float64 {
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
-// anyOrder returns a mechanism of two steps that continues while Rényi order 6 or 32 is within a budget of
-// (2, 0.01). Every path stays within the budget, but the delta of the mechanism is 1.37 times too large
+// anyOrder returns a mechanism of at most two steps. It continues while the cost at Rényi order 6 or at order
+// 32 fits epsilon 2 at delta 0.01. Every path fits, but the mechanism's delta at epsilon 2 is 1.37 times 0.01
 // (Whitehouse et al. 2023 give valid filters).
 func anyOrder() laws {
 	steps := func(first [3]float64, after0, after1 float64) []float64 {

@@ -4,13 +4,13 @@
 //	results, err := controls.Run(ctx, controls.Default(), controls.Options{Key: key, Alpha: 1e-4})
 //
 // [Default] lists the mechanisms as shipped. Each runs through its public interface on two neighbouring
-// inputs, with charges. No claim should be refuted. [Broken] lists positive controls with deliberate
+// inputs and charges a ledger. No claim should be refuted. [Broken] lists positive controls with deliberate
 // mistakes. The audit must refute the claim that would be true without the mistake. [Trained] and
 // [BrokenTrained] do the same for a model on MNIST, which takes longer.
 //
-// A claim is the cost of the mechanism's event by the accountants, at a delta where the method is sensitive.
-// Noise without a delta is audited at delta 0. For Gaussian noise the claim is the whole privacy profile, and
-// Options.Delta selects a point.
+// A claim is the cost that accountants compute for the mechanism's event, at a delta where the audit is
+// sensitive. Noise without a delta is audited at delta 0. For Gaussian noise the claim is the whole privacy
+// profile, and Options.Delta selects a point.
 //
 // # Caveats
 //

@@ -16,7 +16,7 @@ import (
 // Options controls the effort of audits.
 type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
-	// Alpha is the probability that any true claim is refuted. It is divided equally among the random audits.
+	// Alpha is the probability that some true claim is refuted. It is divided equally among random audits.
 	Alpha float64
 	// Delta is the delta for privacy profiles. 0 means 0.01 for runs, 1e-5 for laws, 1e-8 for canaries.
 	Delta float64
@@ -113,8 +113,8 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns the delta at which the method is most sensitive. ByRuns does not see rarer events. The canary
-// test loses power in proportion to delta times the number of canaries.
+// delta returns the delta at which the method is most sensitive. ByRuns does not observe events that are
+// rarer than its delta. ByCanaries loses power in proportion to delta times the number of canaries.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:

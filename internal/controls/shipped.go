@@ -62,13 +62,13 @@ func stableTargets() []Target {
 	), subsampled())
 }
 
-// stableClaim returns a pure claim with its failure probability. For Gaussian noise it evaluates the profile.
+// stableClaim returns a pure claim with its failure probability, or for Gaussian noise a claim by profile.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	claim := pureOrProfile(must(stability.NewMStab(cfg)).Event(), cfg.Noise != stability.Gaussian)
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits the stability test: ByLaw for all votes of a few teachers, ByRuns for the votes one and two.
+// stable audits the stability test. ByLaw uses all votes of 14 teachers. ByRuns compares one and two.
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))
@@ -96,7 +96,7 @@ func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	return []Target{law, runs(name, fmt.Sprintf("%v and %v", one, two), 50_000, stableClaim(cfg), ask(one), ask(two))}
 }
 
-// subsampled audits subsample and aggregate. 15 parts of 30 numbers vote on whether a part's sum is positive.
+// subsampled audits subsample-and-aggregate. Each of 15 parts of 2 numbers votes whether its sum is positive.
 func subsampled() Target {
 	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 0.01, Questions: 1}
 	const records, parts = 30, 15
@@ -168,8 +168,8 @@ func proposed() Target {
 	return runs("propose-test-release", "medians 0.49 and 0.56 of 9 values", 10_000, pure(p.Event()), release(0.49), release(0.56))
 }
 
-// smoothMedian audits a median with the largest possible sensitivity: one value moves it from one end to the
-// other. It is slow, because every release has a new noise scale.
+// smoothMedian audits a median of the largest possible sensitivity: one value moves the median from one end
+// to the other. The audit is slow, because every release has a new noise scale.
 func smoothMedian() Target {
 	cfg := stability.SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 0.01}
 	m := must(stability.NewSmoothMedian(cfg))

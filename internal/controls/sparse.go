@@ -25,9 +25,9 @@ func sparseTargets() []Target {
 	)
 }
 
-// sparse audits a sparse vector mechanism. ByLaw compares all pairs of four queries with values 0 and 1,
-// which are all neighbours, and one long worst case. ByRuns compares values with 1 - values, so that every
-// query changes by 1.
+// sparse audits a sparse vector mechanism. ByLaw compares all pairs of inputs on which four queries have
+// values 0 or 1 (any two are neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in
+// values, so that every query changes by 1.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	const queries, long = 4, 20
 	m := must(svt.NewSparseVector(cfg))
@@ -86,8 +86,8 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and distance e on the other. If differ is set, the
-// answers differ too, and both distances are 0.
+// stableQuery is a query at distance d on one input and distance e on the other. If differ is true, the
+// inputs also have different answers, and both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool
@@ -142,7 +142,7 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the output distributions on two inputs. An answer that differs is a separate outcome.
+// stableLaws returns the output distributions on two inputs. Outcomes with different answers are distinct.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

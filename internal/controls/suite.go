@@ -100,7 +100,7 @@ func pure(event accountant.Event) claimer {
 	}
 }
 
-// profile returns the claim of an event's epsilon at delta, the smaller of two accountants.
+// profile returns a claim about an event at delta. Its epsilon is the smaller result of two accountants.
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)
@@ -122,7 +122,7 @@ func profile(event accountant.Event, relation accountant.Relation) claimer {
 	}
 }
 
-// pureOrProfile returns pure for a mechanism without Gaussian noise, and otherwise profile.
+// pureOrProfile returns the claim pure(event) if isPure is true, and otherwise a claim by profile.
 func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	if isPure {
 		return pure(event)
@@ -158,7 +158,7 @@ func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// overVotes yields pairs of distributions: for all votes, and for each change of one teacher's vote.
+// overVotes yields a pair of distributions for every histogram of votes and every change of one vote.
 func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	return func(yield func(p, q []float64) bool) {
 		known := map[string][]float64{}

@@ -57,9 +57,9 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains once. A fair coin decides for each canary whether it is among the images. A canary has one
-// feature that no other record has, with the norm of a whole image. The weights of this feature depend on
-// other records only through the predictions, which the auditor sees.
+// audit trains once. A fair coin decides for each canary whether it is among the images. The only feature of
+// a canary is in no other record. Its value is the norm of a whole image. The weights of this feature depend
+// on other records only through the predictions, which the auditor sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(imag
 
 // weightWatch scores the canaries of a linear model during training by the log-likelihood ratio of the
 // weights. It reconstructs the gradient of a step from the iterates and the momentum. In the direction of a
-// canary the gradient is noise or, with the sampling probability, noise around the clipped gradient.
+// canary the gradient is noise around 0, or around the clipped gradient if the canary was sampled.
 type weightWatch struct {
 	cfg      dpsgd.Config
 	clip     dpsgd.Clip

@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]. Data may end with the last element.
+// Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]. The last row needs no padding.
 type Matrix = blas32.General
 
 // New returns a matrix of zeros.
@@ -66,7 +66,7 @@ func NotFinite(m Matrix) int {
 	return -1
 }
 
-// Argmax returns the index of the largest value, the lowest index in a tie.
+// Argmax returns the index of the largest value. In a tie it returns the lowest index.
 func Argmax[T float32 | int64](v []T) int {
 	best := 0
 	for i, x := range v {
@@ -77,7 +77,7 @@ func Argmax[T float32 | int64](v []T) int {
 	return best
 }
 
-// Largest returns the index of the largest output, the lowest in a tie, or an error for an infinity or NaN.
+// Largest returns the index of the largest output (the lowest index in a tie), or an error for ±Inf or NaN.
 func Largest(outputs []float32) (int, error) {
 	for k, v := range outputs {
 		if v-v != 0 {
@@ -126,7 +126,7 @@ func MulBT(dst, a, b Matrix) {
 	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
 }
 
-// AddATB adds the transpose of a, times b, to dst.
+// AddATB adds the product of the transpose of a and of b itself to dst.
 func AddATB(dst, a, b Matrix) {
 	kernel.AddATB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Cols, b.Cols, a.Rows)
 }
@@ -134,9 +134,9 @@ func AddATB(dst, a, b Matrix) {
 // RBF computes the Gaussian kernel exp(-Gamma |x-z|²).
 type RBF struct{ Gamma float32 }
 
-// Block sets dst, x.Rows x z.Rows, to the kernel between every row of x and every row of z. normX and normZ
-// hold the squared norms of the rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
-// nearly all the work. The rounding error is a few 1e-7 of |x|² + |z|², and negative values count as zero.
+// Block sets dst to the kernel of every row of x (a row of dst) and every row of z (a column). normX and
+// normZ hold squared norms of rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
+// nearly all the work. The rounding error is a few 1e-7 of |x|² + |z|², and negative distances count as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {
@@ -147,9 +147,9 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 // Cholesky is the upper triangular factor R of a symmetric positive definite matrix RᵀR.
 //
 // Nearly all of the work is in float32 matrix products. Diagonal blocks use float64 sums. Their factors are
-// inverted, so the blocks beside them are also products. The factor is exact for a matrix whose element (i,
-// j) differs by about 1e-7 sqrt(a_ii a_jj). In norm, this error grows with the square root of the number of
-// rows. A matrix with eigenvalues below this error may have no factor.
+// inverted, so that the blocks beside them are also matrix products. R is the exact factor of a nearby
+// matrix, whose element (i, j) differs from a_ij by about 1e-7 sqrt(a_ii a_jj). In norm, this error grows
+// with the square root of the number of rows. A matrix with eigenvalues below this error may have no factor.
 type Cholesky struct {
 	r        Matrix   // undefined below the diagonal
 	inverses []Matrix // of the diagonal blocks

@@ -15,7 +15,7 @@ import (
 
 // WriteFile writes the file at path atomically. write fills a temporary file next to path. Then WriteFile
 // syncs this file, renames it to path and syncs the folder. After an error before the rename, path is
-// unchanged and the temporary file is removed. Until the rename only the owner can read the file.
+// unchanged and the temporary file is removed. Until the rename only the owner can read the temporary file.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }
@@ -64,8 +64,8 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	})
 }
 
-// Lock takes a lock file. It waits until ctx ends. Only the owner can read the file, because every process
-// that can open it can hold the lock.
+// Lock takes a lock file, and waits for it until ctx ends. Only the owner can read the file, because every
+// process that can open the file can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -80,8 +80,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait returns the result of open. If ctx ends first, it returns an error that begins with waiting, and
-// closes the result of open later.
+// Wait calls open and returns its result. If ctx ends first, Wait returns an error that begins with the text
+// in waiting, and closes the result of open later.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)
@@ -103,8 +103,8 @@ func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, erro
 	}
 }
 
-// Sweep removes the temporary files with this tag next to path. No other process may write with the tag. It
-// ignores files that it cannot remove.
+// Sweep removes the temporary files with this tag next to path. No other process may write files with this
+// tag. Sweep ignores files that it cannot remove.
 func Sweep(path, tag string) {
 	before, after, _ := strings.Cut(temporary(path, tag), "*")
 	sweep(filepath.Dir(path), func(name string) (random string) {
@@ -117,8 +117,8 @@ func Sweep(path, tag string) {
 	})
 }
 
-// SweepFolder removes the temporary files of this package in a folder. No process may write there. It ignores
-// files that it cannot remove.
+// SweepFolder removes the temporary files of this package in a folder. No process may write there meanwhile.
+// SweepFolder ignores files that it cannot remove.
 func SweepFolder(dir string) {
 	sweep(dir, func(name string) (random string) {
 		name, ours := strings.CutSuffix(name, ".tmp")
@@ -130,7 +130,7 @@ func SweepFolder(dir string) {
 	})
 }
 
-// sweep removes temporary files. The function random returns the random part of a name, which must be digits.
+// sweep removes temporary files in dir. random returns the random part of a name, which must be all digits.
 func sweep(dir string, random func(name string) string) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

@@ -23,8 +23,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that only its owner can read, and removes its name. named reports that the
-// name could not be removed. The caller must then remove the file.
+// Unnamed makes a temporary file that only its owner can read, and removes its name. If the name cannot be
+// removed, named is true and the caller must remove the file.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

@@ -38,8 +38,8 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir flushes the names in a folder to disk, if the file system supports that. Otherwise [WriteFile]
-// already renames through to the disk, and NTFS keeps the order of operations.
+// SyncDir flushes the names in a folder to disk, if the file system supports that. If not, it does nothing:
+// the rename in [WriteFile] already reaches the disk, and NTFS keeps the order of operations.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -42,7 +42,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if path grants one of rights to another account. The error describes rights by to.
+// granted returns an error if path grants another account one of rights. The text to describes rights.
 func granted(path string, rights windows.ACCESS_MASK, to string) error {
 	_, all, err := ours()
 	if err != nil {

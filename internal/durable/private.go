@@ -64,7 +64,7 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// MkdirAll is os.MkdirAll, but returns when the names of the new folders are on disk.
+// MkdirAll is like os.MkdirAll, but returns only after the names of the new folders are on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -105,8 +105,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether was and is describe the same file without a write in between. It compares the
-// size, the time of modification and, if known, the time of the last change.
+// Unchanged reports whether an earlier info (was) and a later info (is) describe the same file, with no write
+// in between. It compares the sizes, the modification times and, if known, the times of the last change.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

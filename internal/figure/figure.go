@@ -1,5 +1,5 @@
 // Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours are classes
-// of a style sheet. A page has its own style sheet, and a file contains one for light and dark.
+// of a style sheet. A page has its own style sheet. An SVG file includes one for light and dark.
 package figure
 
 import (
@@ -36,10 +36,10 @@ type Line struct {
 // Point is a point of a line. If High is above Low, it has an error bar from Low to High.
 type Point struct{ X, Y, Low, High float64 }
 
-// Colours is the number of colours, the classes s0 to s7.
+// Colours is the number of colours. Their classes are s0 to s7.
 const Colours = 8
 
-// Size is the size of a drawing in pixels. Left is the width for tick labels, and Right for line names.
+// Size is the size of a drawing in pixels. Left is the width for tick labels, Right the width for line names.
 type Size struct {
 	Class                            string
 	Width, Height, Left, Right, Font float64
@@ -212,8 +212,8 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded is over, but a linear axis without ends gets space beyond the values. If no value is negative, the
-// space does not go below 0.
+// padded is like the method over, but adds space beyond the values to a linear axis without ends. If no value
+// is negative, the space does not go below 0.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)
@@ -228,7 +228,7 @@ func (a Axis) padded(values []float64) Axis {
 	return a.over(values)
 }
 
-// share returns the position of v between the ends, from 0 to 1, or the middle if the ends are equal.
+// share returns the position of v on the axis, from 0 at Low to 1 at High. It is 0.5 if the ends are equal.
 func (a Axis) share(v float64) float64 {
 	low, high := a.Low, a.High
 	if low == high {

@@ -34,7 +34,7 @@ func Read(path string) (key rng.Key, ok bool, err error) {
 	return key, true, nil
 }
 
-// Write writes the key to a file with mode 0600. It returns when the file is on disk.
+// Write writes the key to a file with mode 0600. It returns only after the file is on disk.
 func Write(path string, key rng.Key) error {
 	text, err := key.MarshalText()
 	if err == nil {

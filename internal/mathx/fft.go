@@ -40,7 +40,7 @@ func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 //   - Radix 5 has two cosines and two sines. An input contributes 2.12 to the cosines, 1.62 to the sums of
 //     the middle, 1.68 to the sines and 0.59 to their sum (or less with the two pairs exchanged), and 1 to
 //     the sum of all. With a product this is less than 10.
-//   - The last stage has no product: 2.9 less.
+//   - The last stage has no product, so its error is 2.9 less.
 //   - The split of the real sequence has two additions and a product. Its inverse also has a rounded factor.
 //     This is less than 7.
 //
@@ -53,8 +53,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the least fast length that is at least n and 4. Fast lengths are 2^a times 1, 3, 5, 9,
-// 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the least fast length that is at least n and at least 4. Fast lengths are 2^a times 1, 3,
+// 5, 9, 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {
@@ -110,8 +110,8 @@ func root(roots []complex128, k int) complex128 {
 	return -roots[k-len(roots)]
 }
 
-// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. c has length N/2+1.
-// The last input element is ignored.
+// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. c has length N/2+1. The last
+// element of c is ignored.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)
@@ -127,8 +127,8 @@ func (f *FFT) Forward(c []complex128) {
 	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // the root is -i
 }
 
-// Inverse replaces N/2+1 frequencies by the sequence with this Forward transform. The last element is then
-// undefined.
+// Inverse replaces N/2+1 frequencies by the sequence whose Forward transform they are. The last element of c
+// is then undefined.
 func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)
@@ -202,9 +202,9 @@ const FFTLowError = 7 * 0x1p-53
 // lowBlock is the number of roots that ForwardLow reads per input. All other roots are products of two roots.
 const lowBlock = 32
 
-// ForwardLow computes the first len(dst) outputs of Forward directly from the defining sum. The sequence is
-// x, starting at index at and wrapping around at the end, and zero elsewhere. It takes one multiplication for
-// each output and each nonzero input. The outputs are ten times as accurate as in Forward.
+// ForwardLow computes the first len(dst) outputs of Forward directly from the defining sum. x holds the
+// sequence from index at on, and wraps around at the end. All else is zero. ForwardLow takes one
+// multiplication for each output and each nonzero input. The outputs are ten times as accurate as in Forward.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

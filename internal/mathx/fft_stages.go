@@ -121,8 +121,8 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. It computes roots as sums of two
-// float64 and rounds these. So the error of a root is less than 0.75 units.
+// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. It computes each root as a sum
+// of two float64 and rounds this sum. So the error of a root is less than 0.75 units.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
 	block := 1 // fine roots, then every block-th root
@@ -151,7 +151,7 @@ func unitRoots(n int) []complex128 {
 	return w
 }
 
-// powers returns the first n points on the unit circle at multiples of an angle up to pi/2.
+// powers returns n points on the unit circle, at the first multiples of angle. angle is at most pi/2.
 func powers(angle wide, n int) []point {
 	step, term := point{cos: wide{1, 0}}, wide{1, 0}
 	for j := 1; j < 40; j += 2 { // Taylor's series

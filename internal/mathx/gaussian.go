@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// LogGaussianDelta returns the log of the hockey-stick divergence at epsilon of N(0, sigma^2) and its shift
-// by 1 (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = epsilon/mu - mu/2, and m the Mills ratio. The
+// LogGaussianDelta returns the log of the hockey-stick divergence at eps between N(0, sigma^2) and N(1,
+// sigma^2) (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = epsilon/mu - mu/2, and m the Mills ratio. The
 // divergence is Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma
@@ -37,8 +37,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	return LogNormalPDF(c) + math.Log(sum*step)
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of N(0, sigma^2) and its shift by 1 at delta in (0, 1).
-// Rounding errors may make the result slightly too small.
+// GaussianEpsilon returns the smallest epsilon >= 0 at delta in (0, 1) between N(0, sigma^2) and N(1,
+// sigma^2). Rounding errors may make the result slightly too small.
 func GaussianEpsilon(sigma, delta float64) float64 {
 	target := Log(delta)
 	f := func(eps float64) bool { return LogGaussianDelta(sigma, eps) <= target }
@@ -57,7 +57,7 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 }
 
 // Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64 math.Log stays near -709.09 for
-// x below 2.2e-308. Log(5e-324) is -744.44. So math.Log would understate an epsilon at such a delta.
+// x below 2.2e-308, but log(5e-324) is -744.44. So math.Log would understate an epsilon at such a delta.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -99,7 +99,7 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 with enough(n). enough must also hold for all larger integers.
+// Least returns the least integer n >= 0 for which enough(n) is true. For all larger n it must be true, too.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {

@@ -15,7 +15,7 @@ func LogAddExp(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. It switches at log 2 (Mächler).
+// Log1mExp returns log(1 - e^-x) for x >= 0, accurately for small and large x (Mächler).
 func Log1mExp(x float64) float64 {
 	if x <= math.Ln2 {
 		return math.Log(-math.Expm1(-x))
@@ -60,7 +60,7 @@ func LogMix(q, u float64) float64 {
 	return u + math.Log(q+(1-q)*math.Exp(-u))
 }
 
-// LogUnmix is the inverse of LogMix. It returns u with x = LogMix(q, u), or -Inf if x is below the range.
+// LogUnmix is the inverse of LogMix. It returns the u with LogMix(q, u) = x, or -Inf if no u is small enough.
 func LogUnmix(q, x float64) float64 {
 	switch {
 	case q == 1:
@@ -100,8 +100,8 @@ func SumUp(a, b float64) float64 {
 // IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// nearZero bounds the |x| for which Expm1 and Exp use a short series. The first omitted term is below 2^-57
-// of the result.
+// Expm1 and Exp use a short series if |x| is below nearZero. The first omitted term is below 2^-57 of the
+// result.
 const nearZero = 0.06
 
 // Expm1 is math.Expm1, but faster near 0. There the error is at most two units in the last place.

@@ -9,10 +9,10 @@ import (
 // LossAtom is one value of a privacy loss and the log of its mass.
 type LossAtom struct{ Loss, LogMass float64 }
 
-// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta. Consider
-// the atoms with losses of at least l. Let A be their mass under the first distribution, and B under the
-// second. The expectation is at least A - e^epsilon B, with equality for the best l. So epsilon is the
-// largest log((A - delta)/B). Below, masses are in units of delta.
+// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta. For a
+// number l, the atoms with losses of at least l have mass A under the first distribution and B under the
+// second. The expectation is the maximum of A - e^epsilon B over l. So epsilon is the maximum of
+// log((A-delta)/B) over l. The code has masses in units of delta.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
 	logDelta := Log(delta)
@@ -29,7 +29,7 @@ func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 		if math.IsInf(ref, 1) {
 			ref = a.Loss
 		}
-		if ref-a.Loss > 20 { // in units of delta >= 1e-290 more would overflow
+		if ref-a.Loss > 20 { // masses are in units of delta >= 1e-290, so more than this could overflow
 			second.scale(math.Exp(a.Loss - ref))
 			ref = a.Loss
 		}

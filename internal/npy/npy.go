@@ -27,7 +27,7 @@ const (
 	Magic = "\x93NUMPY"
 	// MaxHeader is the maximum size of a header that [ReadHeader] accepts.
 	MaxHeader = maxText + 12
-	// maxText is the maximum length of the header's text, like in NumPy. NumPy writes about 120 bytes for a
+	// maxText is the maximum length of the header's text, as in NumPy. NumPy writes about 120 bytes for a
 	// matrix.
 	maxText = 10_000
 )
@@ -52,7 +52,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header at the start of raw and returns its length as used.
+// ReadHeader reads the header at the start of raw. The result used is the length of the header.
 func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used = len(Magic) + 2
 	if len(raw) < used || string(raw[:len(Magic)]) != Magic {

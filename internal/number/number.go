@@ -69,8 +69,8 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following returns 1 plus the integer in text without the decimal point. The error is for too many digits.
-// It cannot occur, because a text with more digits than a float64 parses to exactly x.
+// following removes the decimal point from text and returns the resulting integer plus 1. It fails if there
+// are too many digits. Its callers have no such text, because a text with so many digits parses to exactly x.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)
 	return whole + 1, err

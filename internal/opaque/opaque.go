@@ -1,6 +1,6 @@
 // Package opaque hides numbers from users of this module. Other modules can store a Number and pass it on,
-// but cannot import Open to read the Number. So a figure that looks like an epsilon cannot be used as an
-// epsilon.
+// but cannot import Open to read the Number. So they cannot use a figure that only looks like an epsilon as
+// an epsilon.
 package opaque
 
 // Number is a number without arithmetic, order or text.

@@ -19,7 +19,7 @@ type File struct {
 	r       io.ReaderAt
 	name    string
 	columns []Column
-	leaves  int // number of columns, also nested
+	leaves  int // number of columns, including nested columns
 	groups  []rowGroup[chunkData]
 	rows    int64
 }
@@ -86,7 +86,7 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check returns an error if the footer contradicts itself or the file. Pages must end before end.
+// check returns an error if the footer contradicts itself or the file. No page may end after offset end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
@@ -136,7 +136,7 @@ func (f *File) Columns() []Column { return f.columns }
 // Len returns the number of rows that the file states. Do not use it for allocations.
 func (f *File) Len() int64 { return f.rows }
 
-// maxRow is the maximum number of bytes in a row, as in a line of CSV.
+// maxRow is the maximum number of bytes in a row. A line of CSV has the same limit.
 const maxRow = 1 << 20
 
 // Rows iterates over the rows of a file.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width <= 64 bits from position bit on, least significant bit first. All bits must exist.
+// readBits reads width <= 64 bits, least significant first. The first has index bit. All bits must exist.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {

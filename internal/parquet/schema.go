@@ -31,7 +31,7 @@ const (
 	kindDate
 )
 
-// setColumns finds the columns in the schema, which lists a tree from its root.
+// setColumns finds the columns in the schema, which is a tree in preorder.
 func (f *File) setColumns(schema []element) error {
 	if len(schema) == 0 || schema[0].Children < 1 {
 		return f.damaged("has no columns", nil)
@@ -62,7 +62,7 @@ func (f *File) setColumns(schema []element) error {
 	return nil
 }
 
-// These are the meanings of values, with texts for errors.
+// These are the possible meanings of the values of a column, as texts for errors.
 const (
 	meansNothing  = ""
 	meansText     = "text"
@@ -79,7 +79,7 @@ const (
 	meansBytes    = "bytes that are not declared as text"
 )
 
-// convertedMeans maps codes of the older ConvertedType, from UTF8 on, to meanings.
+// convertedMeans has the meaning of each code of ConvertedType, an older field. The first code, 0, is UTF8.
 var convertedMeans = [...]string{
 	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
 	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,

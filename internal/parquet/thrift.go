@@ -22,13 +22,13 @@ var (
 	errForeign = errors.New("the footer has an unknown structure")
 )
 
-// reader checks the input of the Thrift library. A list has no more elements than there are remaining bytes.
-// The numbers of columns and row groups and the nesting depth are bounded.
+// reader checks the input of the Thrift library. It refuses a list with more elements than remaining bytes.
+// It bounds the nesting depth and the numbers of columns and row groups.
 type reader struct {
 	wire
 	size  int
 	open  []frame
-	parts int // number of row groups and of their columns
+	parts int // number of row groups plus number of their columns
 	err   error
 }
 
@@ -36,7 +36,7 @@ type wire = thrift.Reader
 
 type frame struct {
 	field int16 // number of the current field
-	more  int32 // remaining structures of a list, with this structure
+	more  int32 // remaining structures of a list, including the current one
 }
 
 // decode reads the structure at the start of raw into v and returns its length. The value v may refer to raw.

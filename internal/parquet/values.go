@@ -12,7 +12,7 @@ import (
 // plainDictionary is an older code for dictionary pages and for pages that refer to them.
 const plainDictionary format.Encoding = 2
 
-// appending returns a function that reads the next value with next and appends the value's text with write.
+// appending returns a function that calls next to read a value, and then write to append the value's text.
 func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		v, err := next()
@@ -25,7 +25,7 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends the text of the next value of a page. It skips missing values.
+// values returns a function that appends the text of the next value of a page. buf has present values only.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -89,7 +89,7 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 	return nil, complain("has encoding %d, which cannot be read", encoding)
 }
 
-// cutText removes a text, which follows its length in four bytes, from the start of buf.
+// cutText removes the first text from buf. Four bytes before the text contain its length.
 func cutText(buf []byte) (text, rest []byte, err error) {
 	if len(buf) < 4 || uint64(binary.LittleEndian.Uint32(buf)) > uint64(len(buf)-4) {
 		return nil, nil, errShort
@@ -115,7 +115,7 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix returns a function that returns the next text. A text begins with a prefix of the last text.
+// textsByPrefix returns a function that returns the next text. Texts begin with a prefix of the text before.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values are a column to write. Either Ints or Texts has a value for each row.
+// Values are a column to write. Either Ints or Texts has an element for each row.
 type Values struct {
 	Name  string
 	Ints  []int64

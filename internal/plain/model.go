@@ -17,8 +17,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is a fitted classifier with a plain form. Scores of the plain form equal the classifier's scores
-// up to rounding and up to the comments on the parts.
+// Describer is a fitted classifier with a plain form. The plain form has the scores of the classifier, except
+// for rounding and for differences that the comments on the parts describe.
 type Describer interface {
 	Plain() *Model
 }
@@ -36,8 +36,8 @@ type Linear struct {
 }
 
 // Mean is a weighted mean of the probabilities of models. For each model, scores are clipped to [0, 1] and
-// divided by their sum. Each p becomes (p + Doubt)^Power, and the results are divided by their sum. Scores
-// that are all 0 are not divided.
+// divided by their sum. Each quotient p is replaced by (p + Doubt)^Power, and these powers are divided by
+// their sum. Scores that are all 0 are not divided.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -231,11 +231,11 @@ func (k *Kernel) check(features, classes int) error {
 // node with column -1 is a leaf.
 //
 // In a forest, Right of a leaf is the leaf's index k. The classes of leaf k are the entries from Ends[k-1] (0
-// for k = 0) to Ends[k]. The score of a class is Share in the leaf, averaged over the trees.
+// for k = 0) to Ends[k]. The score of a class is the mean, over the trees, of its Share in the row's leaf.
 //
-// Boosted trees have a Prior. The Threshold of a leaf is a value. Tree t adds the value to logit t modulo the
-// number of logits. Logits start at Prior, and scores are the softmax of the logits. A single logit is the
-// log odds of the second class.
+// Boosted trees have a Prior. In tree t, the Threshold of a leaf is added to the logit with index t modulo
+// the number of logits. Logits start at Prior, and scores are the softmax of the logits. A single logit is
+// the log odds of the second class.
 type Trees struct {
 	Classes   []int     `json:"classes"` // classes of LeafClass and Prior; other classes score 0
 	Roots     []int     `json:"roots"`   // root node of each tree, ascending from 0
@@ -243,7 +243,7 @@ type Trees struct {
 	Threshold []float64 `json:"threshold"`
 	Right     []int     `json:"right"`
 	Ends      []int     `json:"ends,omitempty"`       // end of each leaf of a forest
-	LeafClass []int     `json:"leaf_class,omitempty"` // indices into Classes
+	LeafClass []int     `json:"leaf_class,omitempty"` // classes of the leaves, as indices into Classes
 	Share     []float64 `json:"share,omitempty"`
 	Prior     []float64 `json:"prior,omitempty"`
 }

@@ -205,7 +205,7 @@ func softmax(v []float64) {
 	normalise(v)
 }
 
-// spread copies the scores to the columns of their classes: score k is for class of[k].
+// spread copies each score to the column of its class. The class of scores[k] is of[k].
 func spread(dst, scores []float64, of []int) {
 	for k, c := range of {
 		dst[c] = scores[k]

@@ -46,8 +46,8 @@ func (f Folder) join(half string, names []string) string {
 // Config returns the path of the run's configuration. A run writes its key, then this file, then all else.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns all files in both parts of the folder if no run has begun there. Such files belong to
-// another user, or to a run whose configuration is gone.
+// Strangers returns the files of a folder without a run, except a key, an empty lock and temporary files.
+// They belong to another user, or to a run whose configuration is gone.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -78,7 +78,7 @@ func (f Folder) Strangers() (paths []string, err error) {
 // ErrReleased is matched by errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns the error for a released file of another run. The text but gives the evidence.
+// Released returns the error for a released file of another run. The clause in but is the evidence.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
 		Why: "a second release would spend a second budget on the same people, and no ledger would contain both",
@@ -86,7 +86,7 @@ func Released(path, but string) error {
 }
 
 // Vacant refuses a folder that has files but no run. If a lost run released these files, a second release
-// would spend a second budget, and no ledger would add up both (see [Released]).
+// would spend a second budget, and no ledger would contain both (see [Released]).
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {
@@ -133,7 +133,7 @@ func (f Folder) Keep(name string, data []byte) error {
 	return durable.WriteBytes(f.Private(name), 0o600, data)
 }
 
-// Find returns the path of a result of a complete run, in the public or the private part.
+// Find returns the path of a result of a complete run: the public path if it exists, else the private path.
 func (f Folder) Find(names ...string) (string, error) {
 	path, _ := f.Result(true, names...)
 	there, err := durable.Exists(path)
@@ -178,7 +178,7 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one for every file and folder below dir, except links. It skips files that disappear.
+// settle calls one(path, e) for files and folders below dir, except links. It skips files that disappear.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {
@@ -204,7 +204,7 @@ func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	return nil
 }
 
-// ReadJSON reads a file that WriteJSON wrote in a complete run. It refuses another schema.
+// ReadJSON reads a file that WriteJSON wrote in a complete run. It refuses a file with another schema.
 func (f Folder) ReadJSON(name, schema string, v any) error {
 	path, err := f.Find(name)
 	if err != nil {
@@ -226,8 +226,8 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of a row. For a seeded run the file name has a mark, because the format has
-// none.
+// WriteAccount writes the charges of a row. For a seeded run the file name begins with "seeded-", because the
+// content of the file cannot mark such a run.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -250,7 +250,7 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns the running times from KeepTimes, or zeros if there are none for this number of rows.
+// Times returns the running times from KeepTimes, or zeros if it stored none for this number of rows.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))

@@ -40,7 +40,7 @@ func Balanced(recall []float64, rows []int) float64 {
 	return sum / max(1, classes)
 }
 
-// discordant counts for every class the rows that only a (won) or only b (lost) predicts correctly.
+// discordant counts in each class the rows that only a predicts correctly (won), and that only b does (lost).
 func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	won, lost = make([]float64, classes), make([]float64, classes)
 	for i, y := range labels {
@@ -57,11 +57,11 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 // Paired compares two methods on the same rows. It returns the differences of accuracy and of balanced
 // accuracy, a minus b. Runs with the same index share a seed.
 //
-// For one run, the interval of accuracy is from McNemar's exact test. Given the number of rows that exactly
-// one method predicts correctly, the number that a predicts correctly is binomial (Clopper and Pearson 1934).
-// The interval of balanced accuracy is normal, with one such row added to each class (Agresti and Min 2005).
-// For several runs, the half widths are averaged, because the runs share the rows. The half width of
-// Student's t interval for the mean of the runs' differences is added in quadrature.
+// For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one method
+// predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson 1934). The
+// interval of balanced accuracy is normal, with one such row and one other row added to each class (Agresti
+// and Min 2005). For several runs, the half widths are averaged, because the runs share the rows. The half
+// width of Student's t interval for the mean of the runs' differences is added in quadrature.
 func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interval) {
 	rows, normal := ClassRows(labels, classes), distuv.UnitNormal.Quantile((1+Level)/2)
 	var halves [2][2]float64 // of accuracy and of balanced accuracy: below and above

@@ -75,8 +75,8 @@ func Deviation(runs []float64, mean float64) float64 {
 }
 
 // StandardError returns the standard error of a fraction measured on n rows. Two rows of each outcome are
-// added (Agresti and Coull 1998), so that a fraction of 0 or 1 also has an error. It assumes independent
-// rows.
+// added (Agresti and Coull 1998), so that the error is above 0 even for a fraction of 0 or 1. It assumes
+// independent rows.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows
@@ -85,7 +85,7 @@ func StandardError(share float64, n int) float64 {
 
 // AUROC returns the area under the receiver operating characteristic for rows with two scores. Let d be the
 // second score minus the first. The area is the probability that d is larger for a row of class 1 than for a
-// row of class 0, where ties count half. The result is nil if a class has no row or d is NaN.
+// row of class 0, where ties count half. The result is nil if a class has no row or a d is NaN.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))

@@ -1,6 +1,6 @@
-// Package sealed is the common format of the project's binary files. A file has a line that identifies kind
-// and version (magic), fields, and the SHA-256 of everything before. All values are little-endian. The hash
-// detects damage but does not authenticate.
+// Package sealed is the common format of the project's binary files. A file begins with the magic, a line
+// that identifies kind and version. The fields follow, and then the SHA-256 of magic and fields. All values
+// are little-endian. The hash detects damage but does not authenticate.
 package sealed
 
 import (

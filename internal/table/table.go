@@ -39,7 +39,7 @@ func ParseFormat(name string) (Format, error) {
 }
 
 // Table holds a header and rows of equal length. Cells may hold hostile text. All formats escape control
-// characters. A CSV cell like a formula gets an apostrophe. Markdown shows HTML as text.
+// characters. In CSV, a cell that looks like a formula gets an apostrophe. Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -86,7 +86,7 @@ func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[col
 // columns is the default width of a terminal.
 const columns = 80
 
-// text separates columns by two blanks, or by one blank if the table fits into a terminal only then.
+// text separates columns by two blanks. It uses one blank if the table fits into a terminal only with one.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)

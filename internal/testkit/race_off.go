@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race is true under the race detector.
+// Race is false, because this build has no race detector.
 const Race = false

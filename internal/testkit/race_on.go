@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race is true under the race detector, which slows a single goroutine by a factor of at least ten.
+// Race is true: this build has the race detector, which makes one goroutine at least ten times slower.
 const Race = true

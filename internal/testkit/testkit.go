@@ -65,7 +65,7 @@ func Histograms(votes, classes int) [][]int {
 }
 
 // Neighbours returns the indices of the neighbours of each histogram. Neighbours differ by one added or
-// removed vote or, with moves, by one moved vote.
+// removed vote. If moves is true, they may also differ by one moved vote.
 func Neighbours(histograms [][]int, moves bool) [][]int {
 	number := map[string]int{}
 	for i, h := range histograms {
@@ -126,7 +126,7 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Golden returns a reference file. Only lists within lists may be empty.
+// Golden returns the content of a reference file. A list must not be empty, unless it is inside another list.
 func Golden[T any](t require.TestingT, path string) (v T) {
 	ReadJSON(t, path, &v)
 	requireLists(t, path, reflect.ValueOf(v))
@@ -169,7 +169,7 @@ func Err[T any](_ T, err error) error { return err }
 // Err2 returns the error of a call with two other results.
 func Err2[T, U any](_ T, _ U, err error) error { return err }
 
-// ErrorAs requires that err contains an error of type E, and returns this error.
+// ErrorAs requires that err wraps an error of type E, and returns the wrapped error.
 func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
 	require.ErrorAs(t, err, &found, about...)
 	return found

@@ -8,14 +8,14 @@
 //
 // # Guarantee
 //
-// Every run draws its setting uniformly, with replacement, from public randomness. So all runs are one
+// Every run draws its setting uniformly, with replacement and independently of the data. So all runs are one
 // mechanism, whose outcome includes the setting and whose cost is Search.Event. The number of runs has the
 // distribution Law. The number is drawn by exact arithmetic from a secret key and does not depend on the
 // data. Only the best run is released, with its score. Papernot and Steinke (2022) bound the Rényi divergence
 // of the release. Theorem 2 is for the truncated negative binomial distribution and Theorem 6 for the Poisson
 // distribution. Liu and Talwar (2019) proved a bound for the geometric distribution. [Law.Event] is the event
-// with this bound, for the neighbours and units of the runs. In a tie the earlier run wins. Runs are
-// independent and identically distributed, so this is a random run with this score.
+// with this bound. It has the neighbours and units of Search.Event. In a tie the earlier run wins. Runs are
+// independent and identically distributed, so the winner is a random one of the tied runs.
 //
 // # Caveats
 //
@@ -24,5 +24,5 @@
 // stopping at a good score. The tests include all three cases.
 //
 // The running time reveals information about the secret number of runs. With Search.Every a search ends only
-// at multiples of a time. Load and disk use reveal more, so only trusted people may see them.
+// at multiples of this time. Load and disk use reveal more, so only trusted people may see them.
 package tune

@@ -14,7 +14,7 @@ import (
 )
 
 // Law is the distribution of the number of runs. If Mean is above 0, it is Poisson. Otherwise it is the
-// truncated negative binomial with Eta and Gamma, which excludes 0. [Poisson] and [NegativeBinomial] return a
+// truncated negative binomial with Eta and Gamma, which is never 0. [Poisson] and [NegativeBinomial] return a
 // Law for an expected number of runs.
 type Law struct {
 	Eta   float64 // shape in (-1, 1]: 1 is geometric, 0 is logarithmic
@@ -28,7 +28,7 @@ const MaxExpected = 1e5
 // ErrLaw matches every error about the parameters of a [Law].
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson distribution. With probability e^-mean it has no run.
+// Poisson returns the Poisson distribution. With probability e^-mean the number of runs is 0.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -37,7 +37,7 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial distribution with shape eta and mean above 1.
+// NegativeBinomial returns the truncated negative binomial distribution with shape eta. mean must be above 1.
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
@@ -75,7 +75,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the event of the whole search if the event of every run is run.
+// Event returns the event of the whole search. The parameter run is the event of each run of the search.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -122,8 +122,8 @@ func (l Law) Missed(share float64) float64 {
 	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
 }
 
-// Quantile returns the smallest k for which the number of runs is at most k with at least this probability,
-// up to rounding. The probability is in (0, 1). Use it to estimate the time of a search.
+// Quantile returns the smallest k with P(number of runs <= k) >= probability, up to rounding. The probability
+// is in (0, 1). Use it to estimate the time of a search.
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}
@@ -162,8 +162,8 @@ func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 // Noisy returns the event of one run as a function of its noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for a target epsilon. The argument event returns the event of one
-// run. The search uses Rényi divergences, the only known bounds. A single run uses the tightest accountant.
+// PriceOf returns the price of a search for a target epsilon. The argument event returns the event of a run.
+// Rényi divergences bound the search, as no other bounds are known. One run uses the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -185,7 +185,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with the given noise, whose cost is target.Epsilon.
+// PriceAt returns the price of a search with the given noise. The search must cost target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error
@@ -216,8 +216,8 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson returns a Poisson number with this mean. It adds Poisson numbers of mean 1, one for each whole unit
-// of mean, and another one that is thinned by the fraction of mean. Thinned Poisson numbers are Poisson.
+// poisson returns a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1 and a
+// thinned one, whose counts remain with probability mean-floor(mean). Thinned Poisson numbers are Poisson.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -233,7 +233,7 @@ func poisson(s *rng.Stream, mean float64) int64 {
 }
 
 // poissonOne returns a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts with
-// probability 2^(k-1)/k!. This is a product of 1/2 at k = 0 and of 2/j for j from 3 to k.
+// probability 2^(k-1)/k!. This is 1/2 for k = 0, and otherwise the product of 2/j over j from 3 to k.
 func poissonOne(s *rng.Stream) int64 {
 	for {
 		k := int64(0)
@@ -254,7 +254,7 @@ func poissonOne(s *rng.Stream) int64 {
 //
 //	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1.
 //
-// Each step stops with probability gamma, continues with the probability of the next factor, or starts again.
+// Step k returns k with probability gamma. Otherwise the factor of j = k is the probability of no restart.
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -270,8 +270,8 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
 //
-// In the Sibuya distribution, trial k ends with probability alpha/k. Here each trial first restarts with
-// probability gamma. For these parameters the function geometric would almost never end.
+// In the Sibuya distribution, trial k ends with probability alpha/k. Here, with probability gamma, a restart
+// at trial 1 replaces the trial. With a negative eta, the function geometric would almost never end.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {

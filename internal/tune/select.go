@@ -23,16 +23,16 @@ import (
 // Search configures [Select]. Law, Settings, Event, Relation and Run are required.
 type Search struct {
 	Law      Law
-	Settings int // number of settings; each run has one of 0 to Settings-1
-	// Event is the event of one run with any setting, including the score.
+	Settings int // number of settings; the setting of a run is a number from 0 to Settings-1
+	// Event is the event of one run. It holds for every setting, and includes the score.
 	Event    accountant.Event
 	Relation accountant.Relation // for which Event holds
 	// Run makes one run. It must depend only on its arguments, and may be called again after an interruption.
 	Run func(ctx context.Context, r Run) (Outcome, error)
 	// Dir is a private folder from which an interrupted search resumes, or "". Its files are secret.
 	Dir string
-	// Every, if above 0, ends the search only at a multiple of Every since it began or resumed. The running
-	// time then reveals less about the number of runs.
+	// If Every is above 0, the search ends only at a multiple of Every after its start or last resumption.
+	// The running time then reveals less about the number of runs.
 	Every time.Duration
 }
 
@@ -82,8 +82,8 @@ func (s Search) Validate() error {
 }
 
 // Select performs the search and returns the best run, or nil if the drawn number of runs is 0. It requires a
-// reservation of Law.Event(Event). Equal searches and keys give equal results, also after an interruption,
-// which repeats only the interrupted run. No error reveals the number of runs.
+// reservation of Law.Event(Event). Equal searches with equal keys give equal results. If Dir is set, an
+// interrupted search resumes with the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. The state on disk refers to the file of the best output. That file is
-// written first, so the state never refers to a missing file.
+// progress is the state of a search. It is stored in a file that names the file of the best output. The
+// output is written first, so the state never names a missing file.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs
@@ -252,7 +252,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// remove removes the files of the folder whose name has this prefix, except the file but.
+// remove deletes all files and folders in p.dir whose names have this prefix, except the one named in but.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
 	for _, e := range entries {
@@ -263,7 +263,7 @@ func (p *progress) remove(prefix, but string) error {
 	return wrapped(err)
 }
 
-// keep stores the best run until now. The argument folder is the name of the run's folder.
+// keep stores b as the best run so far. The argument folder is the name of the run's folder.
 func (p *progress) keep(folder string, b Best) error {
 	p.Best, p.output = &found{Setting: b.Setting, Score: b.Score}, b.Output
 	if p.dir == "" {

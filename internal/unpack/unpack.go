@@ -33,8 +33,8 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRatio is the largest ratio of unpacked to compressed size, above smallBytes. A table of zeros and ones
-// has a ratio of up to a hundred. A larger ratio indicates a file made to fill the memory.
+// Above smallBytes of unpacked data, maxRatio is the largest ratio of unpacked to compressed size. A table of
+// zeros and ones has a ratio of up to 100. A larger ratio indicates a file made to fill the memory.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -46,7 +46,7 @@ var (
 )
 
 // Reader returns the unpacked bytes of r. It detects gzip and Zstandard from the first bytes. It fails after
-// MaxBytes bytes. A compressed fs.File must not exceed max(smallBytes, maxRatio times its size).
+// MaxBytes bytes, and for a compressed fs.File after max(smallBytes, maxRatio times its size).
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
@@ -93,11 +93,11 @@ func Decoder(r io.Reader, format string) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
 }
 
-// capped is an io.LimitedReader that fails beyond the limit instead of ending.
+// capped is like an io.LimitedReader, but beyond the limit it returns an error in place of io.EOF.
 type capped struct {
 	r    io.Reader
 	left int64
-	full error // error beyond the limit
+	full error // error that is returned beyond the limit
 }
 
 func (c *capped) Read(p []byte) (int, error) {

@@ -21,7 +21,7 @@ type Config struct {
 	Claim Claim
 	Alpha float64 // probability that a true claim is refuted; [1e-12, 1/2]
 	Runs  int     // per input; [2, 2^31)
-	// Progress, if not nil, receives the number of completed runs on both inputs together.
+	// Progress, if not nil, receives the number of completed runs, summed over both inputs.
 	Progress func(done int)
 }
 
@@ -38,8 +38,8 @@ func (c Config) validate() error {
 // BlackBox audits a mechanism on two neighbouring inputs. The first half of the runs chooses an event and a
 // direction. The second half tests this event with false alarm probability Alpha.
 //
-// The event is a set of outputs with large likelihood ratios, because the best event has this form (Neyman,
-// Pearson). Confidence limits select the set (as in Ding et al. 2018; Bichsel et al. 2021, DP-Sniper).
+// The event is a set of outputs with large likelihood ratios, the form of the best event (Neyman, Pearson).
+// Confidence limits choose its size (as in Ding et al. 2018; Bichsel et al. 2021, DP-Sniper).
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -125,7 +125,7 @@ type outcome[O comparable] struct {
 }
 
 // learn chooses the event to test. swapped reports that the event is more probable on the second input. learn
-// uses Wilson's limits, which are fast. The choice need not be optimal.
+// uses Wilson's limits. They are fast, and the choice need not be optimal.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)
@@ -162,9 +162,9 @@ func wilson(hits, runs int, z float64) (lower, upper float64) {
 	return (centre - width) / (1 + z*z/n), (centre + width) / (1 + z*z/n)
 }
 
-// Guesses is the outcome of an audit with one run. A fair coin decided for each canary record whether it was
-// in the data. Canaries is the number of these records. Made is the number of guesses, which used only the
-// release. Right is the number of correct guesses. Canaries and Made must be fixed before the run.
+// Guesses is the outcome of an audit with one run. For each canary record, a fair coin decided whether the
+// record was in the data. Canaries is the number of canary records, Made the number of guesses, and Right the
+// number of correct guesses. Guesses use only the release. Canaries and Made must be fixed before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -176,12 +176,12 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue returns a bound on the probability of at least Right correct guesses under claim, for adding or
-// removing one record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) it is
+// PValue bounds the probability of at least Right correct guesses if claim holds for adding or removing one
+// record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) the bound is
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
-// It is valid for any dependence between the records.
+// The bound is valid for any dependence between the records.
 func (g Guesses) PValue(claim Claim) float64 {
 	if g.Right == 0 {
 		return 1
@@ -230,8 +230,8 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 }
 
 // Guess makes guesses from scores, which should be large for records in the data. Half of the guesses are
-// "in", for the largest scores. The other half are "out", for the smallest scores. The argument in is only
-// for counting correct guesses.
+// "in", for the records with the largest scores. The other half are "out", for the smallest scores. The
+// argument in serves only to count the correct guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

@@ -57,9 +57,9 @@ func validateAlpha(alpha float64) error {
 	return nil
 }
 
-// LowerBound returns a lower bound on epsilon at delta, from the counts of an event on two neighbouring
-// inputs. The event must be chosen in advance. The bound is max(0, log((L - delta)/U)). L is the lower limit
-// of on, and U the upper limit of beside. The bound exceeds the true epsilon with probability at most alpha.
+// LowerBound returns max(0, log((L - delta)/U)), a lower bound on epsilon at delta. L is the lower limit of
+// an event's count on one input, and U the upper limit of its count on a neighbour. The event must be chosen
+// in advance. The bound exceeds the true epsilon with probability at most alpha.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)
@@ -132,7 +132,7 @@ func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64])
 	return Finding{Claim: claim, Epsilon: worst, Evidence: fmt.Sprintf("the laws of %d pairs of neighbours", n)}, nil
 }
 
-// checkLaw returns an error if the probabilities do not sum to 1 within the accuracy.
+// checkLaw returns an error if the sum of the probabilities differs from 1 by more than the accuracy.
 func checkLaw(logs []float64, accuracy float64) error {
 	total := 0.0
 	for _, l := range logs {

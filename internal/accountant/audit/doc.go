@@ -26,7 +26,7 @@
 //
 // # Caveats
 //
-// An audit tests only the given inputs. A claim that is not refuted may still be false. An event much rarer
-// than once in all runs is not observed. At a delta of 1e-5 no affordable number of runs reveals much about
-// Gaussian noise, so audit at a larger delta. Only Exact can reveal a leak through rare events.
+// An audit tests only the given inputs. A claim that is not refuted may still be false. An event whose
+// probability is far below 1/Runs is not observed. At a delta of 1e-5 no affordable number of runs reveals
+// much about Gaussian noise, so audit at a larger delta. Only Exact can reveal a leak through rare events.
 package audit

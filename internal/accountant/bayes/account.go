@@ -63,12 +63,12 @@ func New(cfg Config) (*Account, error) {
 // slack is the factor by which a distance may exceed Bound because of float32 rounding.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. A distance is the change of the sum by one record. The distances must be of records
-// sampled from the data distribution. A distance above Config.Bound is an error. With fewer than two
-// distances and a Bound, Add is [Account.AddUnseen]. After an error nothing is added.
+// Add adds a step. A distance is the norm of the change of the sum by one record. These records must be
+// sampled from the data distribution. A distance above Config.Bound is an error. If Bound is set and there
+// are fewer than two distances, Add has the effect of [Account.AddUnseen]. After an error nothing is added.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds several equal steps that have one common sample of distances.
+// AddRepeated adds the step s several times. All these steps have the same sample of distances.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *Account) price(m int) float64 {
 	return p
 }
 
-// prepare updates the cached law and bound if they do not belong to step s.
+// prepare updates the cached law and bound if they are not for the parameters of step s.
 func (a *Account) prepare(s Step) {
 	if a.law == nil || a.law.probability != s.SamplingProbability {
 		a.law, a.bound = newLaw(s.SamplingProbability, a.cfg.Orders), nil
@@ -137,7 +137,7 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step without distances, at the cost of a record at Config.Bound, which is required.
+// AddUnseen adds a step without distances, at the cost of a record at distance Config.Bound (required).
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {
@@ -211,15 +211,15 @@ func DefaultOrders() []int {
 // Config holds the fixed parameters of an Account. Steps and Delta are required.
 type Config struct {
 	// Steps is the planned number T of steps. The formula of each cost contains T, so T must be fixed in
-	// advance. Fewer steps may be added.
+	// advance. Fewer than T steps may be added.
 	Steps int
-	// Delta is delta_mu, in (0, 1). It covers the guarantee and the failures of all estimates.
+	// Delta is delta_mu, in (0, 1). It includes the probability that an estimate fails.
 	Delta float64
 	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. They must be
 	// fixed in advance, because the estimate at each order may fail.
 	Orders []int
-	// Failure is the probability that the estimate of one step at one order fails. The default gives all
-	// failures a tenth of Delta. Steps x orders x Failure must be below Delta.
+	// Failure is the probability that the estimate of one step at one order fails. By default all failures
+	// together have a tenth of Delta. Steps x orders x Failure must be below Delta.
 	Failure float64
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
@@ -273,8 +273,8 @@ func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.S
 type Estimator int
 
 const (
-	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4, for bounded distances. It
-	// is below the mean with probability at most Failure f, for any distribution of the distances:
+	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4. For any bounded distances
+	// the bound is below the mean with probability at most f = Failure:
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//

@@ -2,56 +2,56 @@
 // Triastcyn and Faltings (ICML 2020). The bound is not differential privacy. So the result has a type of its
 // own, [Figure].
 //
-// A step of DP-SGD releases a sum with Gaussian noise. Let d be the change of the sum by one record, s the
-// standard deviation of the noise, and q the sampling probability. The log moment of the loss at integer
-// order lambda is
+// A step of DP-SGD releases a sum with Gaussian noise. Let the distance d be the norm of the change of the
+// sum by one record, s the standard deviation of the noise, and q the sampling probability. The log moment of
+// the loss at integer order lambda is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
 // Differential privacy uses the largest d, which is the clip norm. Here d is random, for a new record from
-// the data distribution. By Hölder's inequality the moment of T steps is at most the sum over steps of
+// the data distribution. By Hölder's inequality the log moment of T steps is at most the sum of c,
 //
 //	c = log(E e^(T K(d)))/T
 //
-// E is estimated by an upper limit that fails with probability Failure. Then, by Markov's inequality,
+// An upper limit replaces E. It is too low with probability at most Failure. Then, by Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
-// All computations are in log space relative to the largest distance, so all results are finite.
+// Moments are computed as logarithms relative to the moment at a bound on the distances, so none overflows.
 //
 // # Guarantee
 //
-// Assumptions: the planned number of steps, the orders and Failure are fixed in advance. Given all earlier
-// releases, the distances of each step are independent draws from the distribution of d for a new record. The
-// estimator is Bernstein, and no distance exceeds Bound. Then the privacy loss of all steps is at most eps_mu
-// for a record from the data distribution, with probability at least 1 - delta_mu over record, distances and
-// noise.
+// Assume that the planned number of steps, the orders and Failure are fixed in advance; that, given all
+// earlier releases, the distances of each step are independent draws of d for new records; that
+// Config.Estimator is Bernstein; and that no distance exceeds Config.Bound. Then the privacy loss of all
+// steps is at most eps_mu for a record from the data distribution, with probability at least 1 - delta_mu
+// over record, distances and noise.
 //
 // The guarantee is about an average over records. Unlike differential privacy it does not hold for every
-// record. If all distances equal Bound, eps_mu is the epsilon of the moments accountant at delta_mu - orders
-// x T x Failure. The Figure never exceeds the epsilon of the moments accountant at delta_mu.
+// record. If all distances equal Bound, eps_mu is the moments accountant's epsilon at delta_mu - orders x T x
+// Failure. A Figure is the smaller of eps_mu and the moments accountant's epsilon at delta_mu.
 //
 // # Errors in the sources
 //
-//   - The printed estimator (equation 14) lacks the T of the cost (equation 10).
-//   - The printed cost of the reverse direction is of first order in q. In a maximum it cancels
-//     amplification. The forward direction dominates (Mironov, Talwar, Zhang 2019, Theorem 5) and is used
-//     alone.
-//   - delta_mu must cover the failure of every estimate, over steps and orders. The authors' code covers only
-//     steps, and nothing if a target epsilon is given.
+//   - The printed estimator (equation 14) omits the factor T of the printed cost (equation 10).
+//   - The printed cost of the reverse direction is of first order in q. So the maximum of both directions
+//     loses the amplification by sampling. In truth the forward direction is the larger one (Mironov, Talwar,
+//     Zhang 2019, Theorem 5), and it is used alone.
+//   - delta_mu must include the failure of the estimate at every step and order. The authors' code includes
+//     only the steps, and no failure at all if a target epsilon is given.
 //   - The proof of composition treats the moments of a step as constants, but they depend on earlier
 //     releases. The Guarantee above assumes this dependence away, too.
-//   - Student's interval needs normal numbers (see [StudentT]).
-//   - The authors' notebook clips the gradient of the batch, not of each example: its noise bounds nothing.
+//   - Student's t interval requires normally distributed values (see [StudentT]).
+//   - The authors' notebook clips the gradient of the batch, not of each example: its noise protects none.
 //
 // # Caveats
 //
 //   - Outliers are not protected, and attacks target outliers.
-//   - Records must be exchangeable. Training rows have other gradients than new rows if the model overfits.
+//   - Records must be exchangeable. If the model overfits, gradients of training rows and new rows differ.
 //     Compare the distances of training and test rows.
-//   - Distances and Figures are private. A Figure does not cover settings chosen from another Figure.
-//   - With Bernstein the estimate is below the worst case only if T K(Bound) is small compared with log(m)
-//     for m distances. Otherwise a few unseen records at Bound could dominate the mean.
+//   - Distances and Figures are private. A Figure omits the loss of choosing settings by another Figure.
+//   - With Bernstein and m distances, the estimate is below the worst case only if T K(Bound) is small
+//     compared with log(m). Otherwise a few unseen records at distance Bound could dominate the mean.
 //
 // # Use
 //
@@ -77,8 +77,8 @@ import (
 const Schema = "pate.bayes/1"
 
 // Figure is the result of an [Account]. It is not an epsilon of differential privacy, and its type prevents
-// such use. It can only be printed, plotted by this module, and written to JSON. It is computed from private
-// gradients without a charge, so it is private.
+// its use as one. It can only be printed, plotted (by this module) and written to JSON. It is computed from
+// private gradients without a charge, so it is private.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
@@ -88,7 +88,7 @@ type Figure struct {
 	Estimator           Estimator
 	// Steps is the number of steps. Unseen is the number of steps without distances.
 	Steps, Unseen int
-	// Distances is the total number of distances. Fewest is the smallest number in one step.
+	// Distances is the total number of distances. Fewest is the smallest number in a step with distances.
 	Distances int64
 	Fewest    int
 }
@@ -97,7 +97,7 @@ type Figure struct {
 //
 //	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
 //
-// With Config.Bound it returns the bound of the moments accountant at Delta if that is smaller.
+// If Config.Bound is set and the epsilon of the moments accountant at Delta is smaller, Figure returns that.
 func (a *Account) Figure() Figure {
 	f := Figure{
 		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
@@ -117,7 +117,7 @@ func (a *Account) Figure() Figure {
 // Opaque returns eps_mu, which only code of this module can open.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
-// OpaqueEstimate returns eps_mu without the limit by the moments accountant.
+// OpaqueEstimate returns the estimate of eps_mu, before its limit by the moments accountant.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
 // OpaqueWorst returns the epsilon of the moments accountant at Config.Bound. It is +Inf without Bound.
@@ -152,8 +152,8 @@ func success(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
 }
 
-// ShareOutside returns the fraction of records, in the data distribution, for which the bound may fail at
-// delta. By Markov's inequality it is Delta/delta.
+// ShareOutside bounds the fraction of records in the data distribution whose loss exceeds the Figure with
+// probability above delta. By Markov's inequality this fraction is at most Delta/delta.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)

@@ -10,15 +10,15 @@ import (
 // lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
 const lanes = 32
 
-// Terms of a moment below the fraction negligible are omitted. An omitted term raises a cost by at most
-// 1e-20, for each of about 10^3 terms and 10^6 distances.
+// Terms of a moment below the fraction negligible are omitted. Each omitted term raises a cost by at most
+// 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
-// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. s is the reference, a
-// bound on the squared distances, minus the squared distance.
+// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. Here s is the reference
+// minus the squared distance. The reference is an upper bound on the squared distances.
 type block [][lanes]float64
 
-// fill computes all rows from the shortfalls s >= 0. Unused lanes must be 0.
+// fill computes all rows from the differences s >= 0 (see block). Unused lanes must be 0.
 //
 // Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no digits
 // cancel. Every 32 rows the products restart from an exponential. Between restarts v has at most 32 factors
@@ -76,8 +76,8 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z to 1 - e^(K_i - K). K is the cost at the reference, and K_i the cost at a distance. z is a
-// weighted mean of rows in [0, 1], so it cannot overflow.
+// shortfall sets z to 1 - e^(K_i - K). K is the cost at the reference, and K_i is the cost at distance i. z
+// is a weighted mean of rows, whose values are in [0, 1], so z cannot overflow.
 func shortfall(z *[lanes]float64, terms []term) {
 	for i := 0; i <= lanes-8; i += 8 {
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
@@ -98,8 +98,8 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// fine is a cost at the reference. For smaller costs, power limits the relative error of shortfalls. For
-// larger costs, power limits the absolute error, which is faster (see logMean).
+// If the cost at the reference is below fine, power limits the relative error of shortfalls. Otherwise power
+// limits their absolute error, which is faster (see logMean).
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t, using repeated squaring.
@@ -131,8 +131,8 @@ func power(z *[lanes]float64, t int, cost float64) {
 //
 //	1 - (1-w)^2 = w (2-w)    1 - (1-w)(1-z) = w + z (1-w)
 //
-// Both keep the relative error of w up to three roundings, because their derivatives are at most the
-// derivatives of 2w and w+z. For t <= 2^30 there are 60 steps, so the relative error is below 2.1e-14.
+// A step adds at most three roundings to the relative error of w, because the derivatives of both formulas
+// do not exceed those for 2w and w+z. For t <= 2^30 there are 60 steps, so the error is below 2.1e-14.
 func complements(z *[lanes]float64, t, top int) {
 	for i := 0; i < lanes; i += 4 {
 		part := (*[4]float64)(z[i:])
@@ -148,8 +148,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds the sums of numbers and of squares, relative to the first number, with compensation for
-// rounding.
+// spread holds two sums over numbers: of their differences from the first number, and of the squares of these
+// differences. Both sums are compensated for rounding.
 type spread struct {
 	n                 int
 	at                float64
@@ -181,7 +181,7 @@ func (s *spread) add(xs []float64) {
 	s.squares, s.lostSquares = addTo(s.squares, s.lostSquares, b0+b1)
 }
 
-// addTo adds x to a sum and the rounding error to lost (Neumaier 1974).
+// addTo adds x to sum, and the rounding error of this addition to lost (Neumaier 1974).
 func addTo(sum, lost, x float64) (float64, float64) {
 	t := sum + x
 	if math.Abs(sum) >= math.Abs(x) {
@@ -199,7 +199,7 @@ func (s spread) deviations() float64 {
 }
 
 // shortfalls describes a sample of distances at one order. Let X_i = e^(T K_i), and let X be this value at
-// the reference. spread is over 1 - X_i/X, and cost is log(X)/T.
+// the reference. spread is of the numbers 1 - X_i/X, and cost is log(X)/T.
 type shortfalls struct {
 	cost float64
 	spread
@@ -209,7 +209,7 @@ type shortfalls struct {
 // 1.3e-13 for a row, and 2.1e-14 for the power.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step, with its costs and terms of its moments.
+// reference is an upper bound on the squared distances of a step, with costs and moment terms at the bound.
 type reference struct {
 	square float64
 	costs  []float64
@@ -262,12 +262,12 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean of X_i + extra X)/T, rounded up by its arithmetic error.
+// logMean returns log(mean(X_i) + extra X)/T, rounded up by its arithmetic error.
 //
 // Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. The relative error of W adds
 // arithmetic x W to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each step of the
-// power adds two roundings and doubles the error. The total is below 4 T 2^-53 of X_i, which is 4.5e-16 of
-// the cost after division by T.
+// power adds two roundings and doubles the error. So the relative error of X_i is below 4 T 2^-53. After
+// division by T, this adds less than 4.5e-16 to the cost.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	short := s.mean()
 	if short == 0 && extra == 0 {
@@ -284,14 +284,14 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 // finite reports whether x is finite and at least 0.
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns lambda times the Rényi divergence of order lambda+1 of a step with one more record from
-// the step without this record. r is the squared distance of the record divided by the variance of the noise:
+// LogMoment returns lambda times the Rényi divergence of order lambda+1 of step A from step B. A has one
+// record more than B. r is the squared distance of this record divided by the variance of the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
-// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. K dominates the other
-// direction (Theorem 5 there), so K alone is the cost. q must be in (0, 1], r >= 0 and lambda >= 1. The sum
-// over expm1 has only positive terms and uses logs. So the relative error of K is about 1e-14.
+// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. K is at least the other
+// direction's moment (the latter, Theorem 5), so K alone is the cost. q must be in (0, 1], r >= 0 and lambda
+// >= 1. The sum over expm1 has only positive terms and uses logs: the relative error of K is about 1e-14.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
@@ -329,8 +329,8 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// PrintedReverse returns the cost of the other direction as printed in the paper, for comparison only. It is
-// a valid bound of first order in q, but the exact value is of second order:
+// PrintedReverse returns the cost of the other direction as printed in the paper, for comparison only. The
+// exact cost is of second order in q. The printed cost is a valid bound, but of first order:
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

@@ -11,6 +11,6 @@
 //
 // The formats record neither the relation nor the sampler that ran. The caller must ensure that Poisson
 // sampled steps used Poisson sampling. Noise multipliers are relative to a clipping norm, which is the
-// sensitivity only under add_remove. So the relation is add_remove, unless an event exists only under
-// replace_one. A mixture is refused.
+// sensitivity only under add_remove. So the returned relation is add_remove, unless an event exists only
+// under replace_one. An input that needs both relations is refused.
 package imports

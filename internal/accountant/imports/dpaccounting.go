@@ -177,8 +177,8 @@ func whyNot(class string) string {
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each entry means steps Poisson sampled Gaussian steps under add_remove. The history does not show
-// poisson_sampling=False. The schedule is then wrong.
+// Each entry is read as Gaussian steps with Poisson sampling under add_remove. If the steps ran with
+// poisson_sampling=False, the history does not show it, and the schedule is wrong.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -231,7 +231,7 @@ func gaussian(noiseMultiplier float64) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: noiseMultiplier}
 }
 
-// discreteLaplace converts a distribution exp(-a|k|) to exp(-|k|/scale).
+// discreteLaplace converts a distribution proportional to exp(-a|k|) to exp(-|k|/scale).
 func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	scale := 1 / a
 	if math.FMA(scale, a, -1) > 0 { // round the scale down: less noise is the safe direction
@@ -250,8 +250,8 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns the event for any (epsilon, delta)-private mechanism. It is a pure mechanism that
-// fails with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
+// epsilonDelta returns the event for any (epsilon, delta)-private mechanism. The event is a pure mechanism
+// that fails with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
 	case math.IsInf(epsilon, 1) && delta >= 0 && delta <= 1, delta == 1 && epsilon >= 0:
@@ -262,8 +262,8 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads a response that is uniform over k answers with probability p, and otherwise true.
-// The true answer has probability 1 - p + p/k, and another answer p/k. So epsilon is log(1 + k(1-p)/p).
+// randomizedResponse reads a response that is, with probability p, uniform over k answers, and otherwise
+// true. True answers have probability 1 - p + p/k, each other answer p/k. So epsilon is log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {

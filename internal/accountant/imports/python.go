@@ -44,7 +44,7 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses the part of Python's repr that events and histories use, and JSON lists of numbers.
+// reader parses JSON lists of numbers, and the part of Python's repr that events and histories use.
 type reader struct {
 	text   string
 	at     int
@@ -360,7 +360,7 @@ func (a *arguments) events(b *builder) []accountant.Event {
 // deeply, has wrong arguments, or contains NaN.
 var ErrSyntax = errors.New("imports: cannot be read")
 
-// UnsupportedError reports a class without an exact event. It matches accountant.ErrUnsupportedEvent.
+// UnsupportedError reports a class that no event equals. It matches accountant.ErrUnsupportedEvent.
 type UnsupportedError struct {
 	Class  string // without module name
 	Reason string

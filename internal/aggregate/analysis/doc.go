@@ -2,8 +2,8 @@
 // queries on the actual votes with the worst-case cost on any votes.
 //
 // If nearly all teachers agree, noise and one changed vote hardly affect the answer. The Rényi divergence on
-// such votes is far below the worst case, which a ledger charges. [Analyze] sums published bounds on this
-// divergence, and the exact divergence, over the queries. It also estimates the cost of publishing the sum:
+// such votes is far below the worst case, which a ledger charges. Over the queries, [Analyze] sums published
+// bounds on this divergence, and its exact value. It also estimates the cost of publishing the sum:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
@@ -26,42 +26,42 @@
 // Let h be the histogram of one query, and let h' be a neighbour with one moved vote.
 //
 //   - Costs.DataDependent bounds D_a(M(h)||M(h')) by Theorem 6 of Papernot et al. 2018 (GNMax and the
-//     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax). All conditions are checked.
-//     (A published implementation omits one.) The theorems are one-sided: D_a(M(h')||M(h)) exceeded
-//     Theorem 6 in 305 of 1750 random cases, by up to 60,000 times.
-//   - Exact is the divergence itself in both directions, from the output distributions. It is usually 2 to 30
-//     times below Theorem 6.
+//     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax). All conditions of the theorems are
+//     checked. (A published implementation omits one.) The theorems are one-sided: D_a(M(h')||M(h)) exceeded
+//     the bound of Theorem 6 in 305 of 1750 random cases, by a factor of up to 60,000.
+//   - Exact is the divergence itself in both directions, from the output distributions. It is usually smaller
+//     than the bound of Theorem 6 by a factor of 2 to 30.
 //
-// Sums over queries are valid for queries that depend on neither votes nor noise.
+// Sums over queries are valid if the choice of queries depends on neither votes nor noise.
 //
-// The cost of [Sanitizer.Release] is accountant.GNSS. Its noise is an exact normal variable, rounded to a
-// public grid without a float64 in between. The standard deviation is proportional to a smooth bound on the
-// sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The smooth
-// bound covers teachers that change their vote, and votes that become or were abstentions. It requires that
+// [Sanitizer.Release] costs one accountant.GNSS event. Its noise is an exact normal variable, which is
+// rounded to a public grid and never to a float64. The standard deviation is proportional to a smooth bound
+// on the sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The
+// smooth bound covers teachers that change their vote, start to abstain or stop abstaining. It is valid if
 // the cost grows with the flip bound. The slack for rounding is argued and tested, not proven.
 //
-// Noise is continuous, as in the papers. Options.IntegerNoise uses the integer noise and the tie rule of
-// package aggregate for the exact divergences. Integer noise can give ties to losing classes. At a sigma
-// below 3 votes its forward divergence can exceed the published bounds.
+// Noise is continuous, as in the papers. With Options.IntegerNoise the exact divergences follow from
+// integer noise and the tie rule of package aggregate. Integer noise can give ties to losing classes. At a
+// sigma below 3 votes, the forward divergence of integer noise can exceed the published bounds.
 //
 // # Caveats
 //
 // An epsilon from data-dependent costs is no guarantee. It measures how well these votes hide a record, and
-// neighbouring votes may hide the record less. It is a function of the votes. Publishing it, stopping at it
-// or choosing sigma from it reveals votes ([Number]). If a run stops at a data-dependent cost, the number of
-// answers can distinguish two neighbours with certainty (a test shows this).
+// neighbouring votes may hide the record less. Publishing this epsilon, stopping a run at it or choosing
+// sigma from it reveals votes ([Number]). If a run stops at a data-dependent cost, the number of answers can
+// distinguish two neighbours with certainty (a test shows this).
 //
 // [Expected] is the cost in most papers on Confident-GNMax, and it is no bound. [Realised], the
 // data-dependent cost of the released answers, is no bound either. Report.All is a bound.
 //
-// Smooth sensitivity is known only for GNMax and the threshold test. The published theorem has conditions
-// that fail if the order is high for the noise ([ConditionError]). Then, and for every release, a different
-// bound on the sensitivity is used. Both bounds are compared with enumeration. The published cost of such a
-// release is too small near the end of its range, so accountant.GNSS is charged.
+// Smooth sensitivity is known only for GNMax and the threshold test. The conditions of the published theorem
+// fail if the order is too high for the noise ([ConditionError]). In this case, and for every release,
+// another bound on the sensitivity is used. Tests compare both bounds with enumeration. The published cost of
+// a release is too small at orders above about 1/(4 Beta), so accountant.GNSS is charged.
 //
-// A release is still one-sided and no guarantee for the votes. With few queries it is rarely below the worst
-// case. For 640 queries of 250 teachers at sigma 40, with the defaults, it is epsilon 3.8 at delta 1e-5. The
-// worst case is 4.2, and the private cost without noise 2.0.
+// A released cost is still one-sided and no guarantee for the votes. With few queries it is rarely below the
+// worst case. Example: 640 queries, 250 teachers, sigma 40, delta 1e-5 and the defaults. The released epsilon
+// is 3.8, the worst case is 4.2, and the private cost without noise is 2.0.
 //
 // The data-independent numbers are the published numbers. For LNMax they exceed the charge of a ledger,
 // because accountant.LNMax has a tighter curve.

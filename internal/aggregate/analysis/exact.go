@@ -24,9 +24,9 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 	return mathx.LogNormalCDF(z), mathx.LogNormalPDF(z) - math.Log(g.sigma)
 }
 
-// nodes returns the trapezoid rule. The integrand is entire and log-concave with a width w of at least
+// nodes returns a trapezoid rule. The integrand is entire and log-concave with a width w of at least
 // sigma/sqrt(k). With steps of w/2.5 the error is 2 exp(-2 pi^2 2.5^2). At 12 sigma outside the range of its
-// maximum, the integrand is smaller by e^-72.
+// maximum, the integrand is e^-72 of this maximum.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
 	step := g.sigma / (2.5 * math.Sqrt(float64(k)))
 	first := float64(low) - 12*g.sigma
@@ -49,8 +49,8 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels that end at integers, where the integrand has kinks. On these
-// short panels e^{k x/scale} is close to a polynomial of low degree.
+// nodes returns Gauss-Legendre nodes on panels. A panel ends at every integer, where the integrand has a
+// kink. On these short panels e^{k x/scale} is close to a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors decrease together
 	panel := l.scale * math.Min(1, 6/float64(k))
@@ -92,7 +92,7 @@ type laws interface {
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance implements laws for continuous noise. It has a cache by count.
+// instance implements laws for continuous noise. It caches one column per count.
 type instance struct {
 	noise     noise
 	low, high int // range of the counts in columns
@@ -197,8 +197,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for every histogram that differs from t by one moved vote. It calls f once for
-// histograms that are equal up to the order of classes. f must not store counts.
+// neighbours calls f for every histogram that differs from t by one moved vote. Histograms that are equal up
+// to the order of classes get one call together. f must not store counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
@@ -222,8 +222,8 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences holds, at each order, the largest Rényi divergences between a query's distribution and the
-// distributions on its neighbours. forward is D_a(M(h)||M(h')), and reverse is D_a(M(h')||M(h)).
+// divergences holds the largest Rényi divergences over all neighbours h' of a query's histogram h, at each
+// order. forward is D_a(M(h)||M(h')), and reverse is D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {
@@ -270,7 +270,7 @@ func compare(e laws, counts []int, orders []float64, release func(law []float64,
 	return divergences{forward.divergences(), reverse.divergences()}, err
 }
 
-// outcome is one or more outputs with equal probabilities under two distributions.
+// outcome stands for one or more outputs. Under each of two distributions they have one common probability.
 type outcome struct {
 	logQ, q float64 // probability under the second distribution
 	u       float64 // log P/Q
@@ -354,7 +354,7 @@ func (w *worst) divergences() spent {
 	return d
 }
 
-// smallExcess returns e^{a u} - 1 - a (e^u - 1), the sum of (a^k - a) u^k / k! for k >= 2, if |a u| < 0.1.
+// smallExcess returns e^{a u} - 1 - a (e^u - 1) for |a u| < 0.1: it sums (a^k - a) u^k / k! over k >= 2.
 func smallExcess(a, u float64) float64 {
 	total, au, uu, factorial := 0.0, a*u, u, 1.0
 	for k := 2.0; k <= 9; k++ {

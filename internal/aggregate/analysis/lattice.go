@@ -10,8 +10,8 @@ import (
 )
 
 // lattice implements laws for the integer noise of package aggregate. The lowest class wins a tie, so counts
-// must be in the order of the classes. It sums probabilities, not logarithms. So far apart counts are an
-// error.
+// must be in the order of the classes. lattice sums probabilities, not logarithms, so counts that are too far
+// apart are an error.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise
@@ -91,7 +91,7 @@ func (e *lattice) cover(t tally) {
 	}
 }
 
-// prepare makes tables for |k| <= reach. It sums the lower tail from negligible terms up. The upper half
+// prepare makes tables for |k| <= reach. It sums the lower tail upwards from negligible terms. The upper half
 // follows by symmetry.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {

@@ -36,8 +36,8 @@ const (
 //
 //	cost(q) = flipBound(q) for q < q0, a/sigma^2 from q0 on
 //
-// One moved vote changes q to a value in [lower(q), upper(q)]. With (K-1) P[N(0,1) > z] = q, lower(q) is
-// (K-1) P[N(0,1) > z + sqrt(2)/sigma].
+// One moved vote changes q to a value in [lower(q), upper(q)]. The quantile of q is z with q = (K-1) P[N(0,1)
+// > z]. Then lower(q) = (K-1) P[N(0,1) > z + sqrt(2)/sigma].
 type localCost struct {
 	sigma, order float64
 	others       float64 // K - 1
@@ -47,8 +47,8 @@ type localCost struct {
 
 	// unknown is the failing condition of the published theorem, or "".
 	unknown string
-	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. It follows
-	// from the costs at the ends of the cell and one moved vote away, if the cost grows with q.
+	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. If the cost
+	// grows with q, this follows from the costs at the cell's ends and one moved vote away from them.
 	cells    []float64
 	z0, step float64
 }
@@ -59,9 +59,9 @@ const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests two conditions on a grid of quantiles. Every bound needs that the cost
-// grows with q (C5). Only the published theorem needs that the growth also grows with q (C6). The grid ends
-// where the cost is 1e-13 of the largest. The test is evidence, not proof.
+// newLocalCost finds q0 and tests two conditions on a grid of quantiles. Every bound requires a cost that
+// grows with q (C5). Only the published theorem requires that the growth over one moved vote grows with q,
+// too (C6). The grid ends where the cost is 1e-13 of the largest cost. The test is evidence, not proof.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -170,10 +170,10 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds to dst[d] weight times a bound on the change by one moved vote, at any histogram d
-// moved votes from t. The conditions of the published theorem must hold. For q below q1 the change is largest
-// at the largest q within d moved votes. For q above q0 it is largest at the smallest q. Between q1 and q0
-// every change is the plateau.
+// For each d, publishedProfile adds weight*b to dst[d]. b bounds the change of the cost by one moved vote at
+// any histogram that is d moved votes from t. The conditions of the published theorem must hold. For q below
+// q1 the change is largest at the largest q within d moved votes. For q above q0 the change is largest at the
+// smallest q. Between q1 and q0 every change is the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
@@ -195,9 +195,9 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile adds a slightly larger bound that does not need C6. It takes the largest change over all q
-// within d moved votes, for len(dst)-1 teachers. From q0 on the change falls with q, and all these q have the
-// index -1. Every q within d votes of t is within d+1 votes of each neighbour of t, so the bound is smooth.
+// cellProfile is like publishedProfile, but its b is slightly larger and does not need C6: the largest change
+// over all q within d moved votes, for len(dst)-1 teachers. For q >= q0 the change falls with q, and the cell
+// has index -1. All q within d votes of t are within d+1 of each neighbour, so b is smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
@@ -236,7 +236,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cell returns the index of the cell of q, or -1 from q0 on.
+// cell returns the index of the cell of q, or -1 if q >= q0.
 func (l *localCost) cell(logQ float64) int {
 	if logQ >= l.logQ0 {
 		return -1
@@ -267,8 +267,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to dst[d] the largest change of the cost of the threshold test by one moved vote. The
-// maximum is over largest counts within d of largest and within [0, n].
+// thresholdProfile adds to dst[d] the largest change of the threshold test's cost by one moved vote, over all
+// largest counts in [0, n] that differ from largest by at most d.
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -347,8 +347,8 @@ func (t tally) logFlipGaussian(sigma float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return mathx.LogNormalCDF(-gap / (math.Sqrt2 * sigma)) })
 }
 
-// logFlipLaplace returns the bound for Laplace noise. At distance g the probability is (2 + g/b) e^{-g/b} / 4
-// (Papernot et al. 2017, Lemma 4).
+// logFlipLaplace returns the bound for Laplace noise. A class that is g votes behind overtakes with
+// probability (2 + g/b) e^{-g/b} / 4 (Papernot et al. 2017, Lemma 4).
 func (t tally) logFlipLaplace(scale float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return math.Log((2+gap/scale)/4) - gap/scale })
 }

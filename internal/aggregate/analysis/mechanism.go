@@ -133,7 +133,7 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query. With a threshold test, no answer is also an output.
+// exact returns the exact divergences of one query. With a threshold test, "no answer" is one more output.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -159,7 +159,7 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the epsilon of a run with these caps, for integer noise and by the best accountant. It
+// claim returns the epsilon that the best accountant computes for a run with integer noise and these caps. It
 // returns nil if package aggregate cannot draw such noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
@@ -174,7 +174,7 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 }
 
 // lnmaxWorst returns the published bound at order a on one LNMax query on any data. A 2/scale-differentially
-// private mechanism has divergences of at most 2/scale and a (2/scale)^2/2 (Bun, Steinke 2016).
+// private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun, Steinke 2016).
 // accountant.LNMax has a tighter curve.
 func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)
@@ -195,7 +195,7 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 //	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
 //
 // It returns false unless q <= 1/(e^eps + 1), which the theorem requires. The published code requires only q
-// < 1/2, where its even moments can be too small or negative. The bound is one-sided, like Theorem 6.
+// < 1/2. Its even moments can then be too small or negative. The bound is one-sided, like Theorem 6.
 func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	eps := 2 / scale
 	if !(logQ <= -eps-math.Log1p(math.Exp(-eps))) {
@@ -242,8 +242,8 @@ func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sig
 // It returns false unless all conditions of the theorem hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1,
 // and q is small enough for the bound to grow with q. The bound may exceed a/sigma^2.
 //
-// The theorem bounds D_a(M(h)||M(h')) for the true votes h. The other direction is larger in one of six
-// random histograms of our tests.
+// The theorem bounds D_a(M(h)||M(h')) for the true votes h. In our tests the other direction exceeds the
+// bound for one in six random histograms.
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	if math.IsInf(logQ, -1) {
 		return 0, true
@@ -267,8 +267,8 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 }
 
 // thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2). logPass and logFail are the log
-// probabilities of both results. The largest count has sensitivity 1, and the counts of an argmax sqrt(2). So
-// sqrt(2) sigma takes the place of sigma.
+// probabilities of both results. The largest count has sensitivity 1, but the counts of an argmax have
+// sensitivity sqrt(2). So the sigma of gnmaxRDP is sqrt(2) times the sigma of the test.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }

@@ -27,16 +27,16 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. 0 means the order, up to 500, that is best if
-	// the cost is a fifth of the worst case.
+	// Order is the order of the released divergence, above 1. 0 means the best order, at most 500, for
+	// queries that cost a fifth of the worst case.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5. The sensitivity changes by a factor of at
 	// most e^Beta between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. By default the release
-	// costs a tenth of the queries' worst case, or twice the least cost for Beta.
+	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. 0 means a release that
+	// costs a tenth of the queries' worst case, but at least twice the least cost for Beta.
 	Sigma float64
-	// Margin >= 0 is added to the result, in standard deviations of the noise. The release is too low with
+	// Margin >= 0 standard deviations of the noise are added to the result. The result is too low with
 	// probability P[N(0,1) < -Margin]. For Margin 2 this is one release in 44.
 	Margin float64
 	// Grid is a power of two from 2^-40 to 1. The release is rounded up to a multiple of Grid. 0 means 2^-20.
@@ -57,9 +57,9 @@ const (
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// The result is rounded up to the grid (Papernot et al. 2018, appendix B, with Margin 0). The cost is the
-// bound on the divergence at Order, summed over all queries as if all were answered, as in [Report].All. S is
-// the smooth sensitivity of this cost.
+// The result is rounded up to the grid (Papernot et al. 2018, appendix B, with Margin 0). Here cost is the
+// bound on the divergence at Order, summed as if every query were answered, as in [Report].All. S is the
+// smooth sensitivity of this cost.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity
@@ -67,7 +67,7 @@ type Sanitizer struct {
 	cost        float64 // cost of the release at Order
 }
 
-// NewSanitizer checks cfg and fills in defaults. Errors: a [*ConditionError] if no sensitivity is known.
+// NewSanitizer checks cfg and fills in defaults. If no sensitivity is known, it returns a [*ConditionError].
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	m := cfg.Mechanism
 	if err := m.validate(); err != nil {
@@ -124,7 +124,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit returns 1/(1-e^{-2 beta}). A release with smoothness beta has a finite cost at smaller orders.
+// OrderLimit returns 1/(1-e^{-2 beta}). With smoothness beta, a release has a finite cost below this order.
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
 func (s *Sanitizer) choose() error {
@@ -196,11 +196,11 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 type Released struct {
 	Order float64 // order of the divergences
 	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes
-	// unless the noise was below -Margin. The bound is one-sided (see the package's Guarantee).
+	// unless the noise Z was below -Margin. The bound is one-sided (see the package's Guarantee).
 	Cost        float64
 	ReleaseCost float64 // cost of the release at Order
 	Delta       float64
-	// Epsilon, at Delta, is the conversion of Cost + ReleaseCost. It is no guarantee.
+	// Epsilon is Cost + ReleaseCost, converted to an epsilon at Delta. It is no guarantee.
 	Epsilon float64
 	// TooLow is the probability that Cost is below the true cost.
 	TooLow float64
@@ -208,14 +208,14 @@ type Released struct {
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. It fails before it reads votes unless r charges
-// exactly Event and is unused. The caller must commit the result to the ledger before its release.
+// Release computes the cost of the votes and adds noise. If r is used or does not charge exactly Event,
+// Release fails before it reads votes. The caller must commit the result to the ledger before its release.
 //
 // The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
 // and different votes get independent noise.
 //
-// An error may reveal votes, but it may be released that an error occurred. The running time depends on votes
-// and noise, so nobody may observe it.
+// The text of an error may reveal votes, but the fact that an error occurred may be released. The running
+// time depends on votes and noise, so nobody may observe it.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -249,7 +249,7 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 }
 
 // noise returns the cost plus the margin, and the standard deviation of the noise. It adds slack for the
-// rounding of float64. The error of the cost is below 1e-10 of the worst case. This amount is added to S. The
+// rounding of float64. The error of the cost is below 1e-10 of the worst case, so S is raised by this. The
 // relative error of S between neighbours is below 1e-6 beta, and S is computed with a slightly smaller beta.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	orders := []float64{s.cfg.Order}

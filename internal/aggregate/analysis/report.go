@@ -22,7 +22,7 @@ type Options struct {
 	Answered []bool    // whether each query was answered by Confident-GNMax; nil if unknown
 	// IntegerNoise computes exact divergences for integer noise. A tie goes to the lowest class, as in
 	// package aggregate. Otherwise noise is continuous, as in the papers. Integer noise is slower, and counts
-	// too far apart are an error.
+	// that are too far apart are an error.
 	IntegerNoise bool
 }
 
@@ -40,7 +40,7 @@ type Report struct {
 	Unsanitized error      // reason if Sanitized is nil
 }
 
-// Epsilon is a sum of divergences, converted by both formulas at the best order of each.
+// Epsilon is a sum of divergences, converted to an epsilon by each of two formulas at its best order.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
@@ -50,14 +50,14 @@ type Epsilon struct {
 // DataDependent uses the votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the epsilon that a ledger of mode reserved proves for the same numbers of queries and answers.
-	// It is at most Independent. For LNMax it is less, because the published cost is loose. It is nil in
-	// Expected, and for noise that package aggregate cannot draw.
+	// Claim is the epsilon that a ledger of mode "reserved" proves for the same numbers of queries and
+	// answers. It is at most Independent. For LNMax it is less, because the published cost is loose. It is
+	// nil in Expected, and for noise that package aggregate cannot draw.
 	Claim *accountant.Claim
 }
 
-// Exact holds exact divergences on the votes. For each query the worst neighbour counts, and queries are
-// summed. Forward is the direction of the published bounds. Both is the larger direction.
+// Exact holds sums of exact divergences over the queries. The divergence of a query is to its worst
+// neighbour. Forward is the direction of the published bounds. Both is the larger direction.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
@@ -87,8 +87,8 @@ type group struct {
 	answered int // number of answered queries
 }
 
-// Analyze computes the report on votes. It reads votes once, and stores and analyses each distinct sorted
-// histogram once. At most 2^22 different histograms are allowed.
+// Analyze computes the report on votes. It reads votes once. Equal queries (see group) are stored and
+// analysed only once. At most 2^22 different histograms are allowed.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 	return groups, queries, nil
 }
 
-// countTeachers returns the given number, or, if it is 0, the largest number of votes on a query.
+// countTeachers returns given. If given is 0, it returns the largest number of votes on a query.
 func countTeachers(groups []group, given int) (int, error) {
 	most := 0
 	for _, g := range groups {
@@ -282,7 +282,7 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 // spent is a divergence at each order, summed over queries.
 type spent []float64
 
-// add adds other times a factor. A nil other is zero.
+// add adds other, multiplied by times, to s. A nil other counts as zero.
 func (s spent) add(other spent, times float64) {
 	for i, cost := range other {
 		s[i] += times * cost
@@ -321,7 +321,7 @@ func DefaultOrders() []float64 {
 const blockGroups = 256
 
 // inOrder computes a result for every group on all cores and passes the results to take in the order of the
-// groups. So sums in take have the same bits on any number of cores. It calls worker once per core. The
+// groups. So a sum in take has the same bits on any number of cores. It calls worker once per core. The
 // result of a group must not depend on other groups. It returns the first error in the order of the groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))

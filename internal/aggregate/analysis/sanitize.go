@@ -14,7 +14,8 @@ import (
 )
 
 // Sanitized previews the release of a data-dependent epsilon. Noise is proportional to the smooth
-// sensitivity. Order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
+// sensitivity. The preview chooses order, beta and noise from the votes, so a [Sanitizer] must not use its
+// choices.
 type Sanitized struct {
 	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
 	// expected cost, as if the probabilities of answers were public. Its release cost is Theorem 23 of
@@ -22,7 +23,7 @@ type Sanitized struct {
 	// condition of the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if all were answered. The release cost is a bound. The
+	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. The
 	// smooth sensitivity is computed as in Sanitizer, which does not need the published conditions.
 	Valid Preview
 }
@@ -88,8 +89,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 }
 
 // profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the local
-// sensitivity for one query. A record at distance d moves at most d votes of each query, so the profiles add
-// up.
+// sensitivity for one query. At distance d, at most d votes of each query have moved, so the profiles add up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
@@ -123,7 +123,7 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 }
 
 // publishedRelease chooses beta and noise like the code of Papernot et al. 2018. It tries betas from 0.3/a to
-// 0.49/a. It balances two standard deviations of the noise and the main part of the release's cost.
+// 0.49/a. For each beta the noise minimises the main part of the release's cost plus two standard deviations.
 func publishedRelease(profile []float64, before Epsilon) Preview {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -143,8 +143,8 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 	return best
 }
 
-// validRelease chooses beta and noise with the actual cost of the release. The margin is two standard
-// deviations, so one release in 44 is too low.
+// validRelease chooses beta and noise by the actual cost of the release. The released epsilon includes a
+// margin of two standard deviations, so 1 in 44 releases is too low.
 func validRelease(profile []float64, before Epsilon) (Preview, error) {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -206,8 +206,8 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number computed from private votes and is as private as the votes. Printing, logging and
-// encoding add a mark "private". No accountant, ledger or statement accepts it.
+// Number is a number computed from private votes and is as private as the votes. Printed, logged and encoded
+// values have the mark "private". No accountant, ledger or statement accepts it.
 type Number struct{ value float64 }
 
 // Reveal returns the number. It must not influence a decision that others can observe.

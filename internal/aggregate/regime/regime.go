@@ -1,5 +1,5 @@
-// Package regime finds the gap between the two largest counts that each mechanism needs for reliable answers.
-// It covers stability methods, too, and uses only public numbers, no votes.
+// Package regime finds for each mechanism which gap between the two largest counts it needs for reliable
+// answers. It includes stability methods and uses only public numbers, no votes.
 package regime
 
 import (
@@ -64,9 +64,9 @@ func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime
 // a release. Noise is continuous for noisy argmax and integer for stable-svt.
 //
 // Noisy argmax always answers, and its gap grows like the square root of the number of queries. Stability
-// methods release only stable answers. They need about log(queries/delta)/epsilon moved votes, and a moved
-// vote needs a gap of two votes. Noisy argmax is better if queries are few, because noise is then small. It
-// is also better if many queries are unstable, because each refusal counts against Unstable.
+// methods release only stable answers. They need a distance of about log(queries/delta)/epsilon moved votes,
+// and each moved vote needs a gap of two. Noisy argmax is better if queries are few, because noise is then
+// small. It is also better if many queries are unstable, because each refusal counts against Unstable.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -167,7 +167,7 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 with enough(x). enough must also hold for all larger x.
+// leastAbove returns the least x >= 0 for which enough(x) is true. enough must be true for all larger x, too.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -176,8 +176,8 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return mathx.Bisect(enough, lo, hi)
 }
 
-// StabilityWinsFrom returns the least number of queries, in steps of 20 %, at which stable-svt needs a
-// smaller gap than noisy argmax. At most Unstable queries may be unstable. It returns 0 above 2^40.
+// StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than noisy
+// argmax, or 0 if it is above 2^40. The search has steps of 20 %. At most r.Unstable queries may be unstable.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
@@ -215,7 +215,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the configuration of an account of votes, which cost the same under both relations.
+// claims returns the configuration of an account for votes. Votes cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
@@ -240,8 +240,8 @@ func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
-// stableMethod returns the performance of a mechanism of package stable in a regime. success is the release
-// probability at the distance to compute.
+// stableMethod returns the performance of a mechanism of package stable in a regime. It computes the distance
+// at which the release probability is success.
 func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
 	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -258,14 +258,14 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
-// mstabLaplaceRegime is for MStab with Laplace noise. Half of delta, in equal parts for all queries, is for
-// releases at distance 0.
+// mstabLaplaceRegime returns the performance of MStab with Laplace noise. Half of delta covers releases at
+// distance 0, in equal parts for all queries.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime is for MStab with Gaussian noise. It minimises the distance over the fraction of delta
-// for releases at distance 0, by quantiles of continuous noise.
+// mstabGaussianRegime is for Gaussian noise. By quantiles of continuous noise it finds which part of delta,
+// for releases at distance 0, gives the least distance.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
@@ -286,10 +286,10 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: as
-// printed in lecture notes, the least possible, or one-sided. With one-sided noise epsilon is pure, and all
-// of delta is for releases at distance 0. A stable query is refused with probability beta, which uses up one
-// of Q failures. So beta is at most Q/(2m) for m queries.
+// sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: noise
+// printed in lecture notes, the least possible noise, or one-sided noise. One-sided noise has pure epsilon,
+// and all of delta covers releases at distance 0. A stable query is refused with probability beta. Each
+// refusal uses up one of Q failures, so beta is at most Q/(2m) for m queries.
 func sparseRegime(name string) regimeMethod {
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
@@ -317,7 +317,7 @@ func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggreg
 	}
 }
 
-// mstab is for MStab. delta is for releases at distance 0.
+// mstab returns the performance of MStab. delta covers releases at distance 0.
 func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
 	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
 	cfg, err := stable.Fit(t, r.least(ctx, account))

@@ -41,7 +41,7 @@ type Config struct {
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 }
 
-// Mechanism releases the plurality of votes if it is stable.
+// Mechanism releases the plurality of votes if the plurality is stable.
 type Mechanism struct {
 	test  *stability.MStab    // nil if svt is set
 	svt   svt.StableMechanism // nil if test is set
@@ -136,7 +136,7 @@ func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 // Law returns the exact distribution of the first answer on h.
 func (m *Mechanism) Law(h aggregate.Histogram) (aggregate.Law, error) { return lawOf(h, m.LawAt) }
 
-// lawOf returns the output distribution on h for a function at that maps a distance to log probabilities.
+// lawOf returns the output distribution on h. The function at returns the log probabilities at a distance.
 func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused float64)) (aggregate.Law, error) {
 	winner, distance, err := plurality(h)
 	if err != nil {
@@ -158,8 +158,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the distribution of a whole run. The value is -distance, and "above" is a refusal.
-// sequential is false for MStab, whose queries are independent.
+// RunLaw returns the distribution of a whole run. In law, the value of a query is -distance, and "above"
+// means a refusal. For MStab, whose queries are independent, law is empty and sequential is false.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
@@ -167,8 +167,8 @@ func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	return m.svt.Law(), true
 }
 
-// DistanceFor returns the least distance that is released with at least the given probability. For any tie
-// rule, a gap of 2 distance + 1 votes suffices.
+// DistanceFor returns the least distance at which an answer is released with at least the given probability.
+// For any tie rule, a gap of 2*distance + 1 votes suffices.
 func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	if m.test != nil {
 		return m.test.DistanceFor(probability)

@@ -7,12 +7,12 @@
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)
 //
-// The distance is [stability.Plurality] with stability.VoteMoves. The lowest index wins a tie.
+// [stability.Plurality] returns the distance, in moved votes. In a tie the lowest index wins.
 //
 // # Guarantee
 //
-// Neighbours differ in one record, which moves at most one vote on each query, always of the same teacher
-// (see packages stability and svt). The worst case, Event, is charged before anything is drawn.
+// Neighbours differ in one record. It moves at most one vote on each query, always a vote of the same teacher
+// (see packages stability and svt). [Mechanism.Event], the worst case, is charged before anything is drawn.
 //
 // # Caveats
 //

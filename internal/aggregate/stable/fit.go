@@ -162,7 +162,7 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 }
 
 // msvec returns an MSvec config with the least threshold T for which Failures times p(T) is at most Delta.
-// p(T), the probability of a release at distance 0, equals the probability at distance -T for threshold 0.
+// Here p(T) is the probability of a release at distance 0, equal to that at distance -T with threshold 0.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -187,7 +187,7 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 }
 
 // Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta. It
-// searches around the approximate balance of the two noises from package svt.
+// searches around the balance of the two noises that package svt approximates.
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
