@@ -23,11 +23,12 @@ const maxClasses = 1000
 type ClassRule struct {
 	// Names are the class names. For a folder of idx files, Names[i] is the name of label i. For other data,
 	// each name is a label. If Names is nil, the classes are the sorted labels of the public rows. For a
-	// folder of idx files they are then 0 to the largest test label, at least ten classes.
+	// folder of idx files, they are then 0, 1 and so on, at least to 9 and at most to the largest test label
+	// above 9.
 	Names []string
 	// Other is the class of rows whose label is missing or not a class. Other becomes an additional class if
-	// Names does not contain it. [DropOther] drops such rows. If Other is empty, such rows are refused. Then
-	// one private row decides whether there is a result, and only the owner of the data may see the outcome.
+	// Names does not contain it. [DropOther] drops such rows. If Other is empty, such rows are refused. Such
+	// an error depends on private rows, so show it only to the owner of the data.
 	Other string
 }
 
@@ -73,8 +74,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of labels that are not a class, or -1 to drop such rows. known is false if such
-// rows are refused.
+// other returns the class for labels that are not class names, or -1 if their rows are dropped. If known is
+// false, such rows are refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":
@@ -100,8 +101,8 @@ func Numbers(n int) []string {
 	return names
 }
 
-// sortClasses sorts by value if all names are whole numbers, so 10 follows 9. Otherwise, and for names of
-// equal value such as "1" and "01", it sorts by bytes.
+// sortClasses sorts names that are all whole numbers by value, so 10 follows 9. It sorts other names, and
+// equal values such as "1" and "01", by bytes.
 func sortClasses(classes []string) {
 	value := make(map[string]int64, len(classes))
 	for _, c := range classes {
@@ -182,7 +183,6 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 
 const fixMissing = "fill in the label, or choose with --other-labels what happens to such rows"
 
-// label returns the label of a row as written in the file, or "" if there is none.
 func (t *Table) label(i int) string {
 	if t.Y[i] < 0 {
 		return ""

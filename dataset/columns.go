@@ -20,7 +20,8 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// OwnTexts is ColumnNote.Is of texts if no unit is given and nobody declared that each text is a unit.
+// OwnTexts is the value of ColumnNote.Is for a column of texts if no unit is given and CSVOptions.RowUnits is
+// false.
 const OwnTexts = "texts, each its own unit"
 
 // minJudged is the least number of public rows for which a column may be treated as ids or free text. In
@@ -60,14 +61,13 @@ type columnUse struct {
 	repeat  bool           // ids repeat, so several rows may belong to one unit
 }
 
-// personName matches the names of columns that identify persons.
 var personName = regexp.MustCompile(`(?i)(^|[^a-z])((first|last|full|sur|family|patient|user|customer)?[ _-]?names?|(nach|vor|familien)name|` +
 	`e-?mail|(tele)?phone|telefon|address|adresse|street|stra(ss|ß)e)$`)
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
 // isIndexName reports whether the name of a CSV column is typical of row numbers written by pandas or R. In
-// Parquet, pandas names row numbers __index_level_0__, and does not write row numbers that ascend.
+// Parquet, pandas names a column of row numbers __index_level_0__.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
@@ -148,8 +148,8 @@ func ascending(values []string) bool {
 	return true
 }
 
-// mostly returns a number form that at least 19 of 20 cells have, or nil. If there are few cells, all must
-// have the form. The map counts the values that the form cannot parse.
+// mostly returns a number form that at least 19 of 20 cells have, or nil. With fewer than minJudged cells,
+// all must have the form. The map counts the values that the form cannot parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {
@@ -279,7 +279,6 @@ func (j columnUse) leftOut() bool {
 	return j.is == isText || j.is == isNames || j.is == isID || j.is == isIndex
 }
 
-// shownOdd lists the three most frequent values with their counts.
 func shownOdd(odd map[string]int) string {
 	var texts []string
 	for _, v := range frequent(odd, 3) {
@@ -312,10 +311,8 @@ func (e *Encoder) ownRows(name string) error {
 // Notes describes each column and its features. Notes is nil for an encoder read from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }
 
-// labelNames are the usual names of a label column.
 var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}
 
-// obviousLabel returns the index of the only column with a usual label name, or -1.
 func obviousLabel(names []string) int {
 	is := func(name string) bool { return slices.Contains(labelNames, strings.ToLower(name)) }
 	at := slices.IndexFunc(names, is)

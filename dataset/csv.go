@@ -20,9 +20,10 @@ import (
 type Header string
 
 const (
-	// headerAuto derives the answer from the options. With Names, the first row is not a header. Otherwise
-	// the first row is a header if Label or Unit is a name, or if the row contains a name of Expect. With
-	// Expect and no such name, the first row is not a header. Any other case is an error.
+	// headerAuto derives the answer from the options. If Names is given, the first row is not a header.
+	// Otherwise, if Label or Unit is a name and not a number, the first row is a header. Otherwise, if Expect
+	// is given, the first row is a header if it contains a name of Expect. Without these options, headerAuto
+	// is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -37,8 +38,8 @@ type CSVOptions struct {
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
-	// Comma separates cells. By default it is the first of comma, semicolon and tab that occurs in the first
-	// line, or a comma. If the first line cannot be a header, the default is a comma.
+	// Comma separates cells. The default is a comma if Header is HeaderNo or Names is given. Otherwise the
+	// default is the first of comma, semicolon and tab that the first line contains, or a comma.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
@@ -105,7 +106,6 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	return b.table(rows.next)
 }
 
-// row is one record and the line on which the record begins.
 type row struct {
 	line  int
 	cells []string
@@ -143,7 +143,6 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	return &rowReader{path: path, csv: c}, nil
 }
 
-// separator guesses the separator from the buffered part of the first line. The next read reports any error.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(1 << 16)
 	head, _, _ = bytes.Cut(head, []byte("\n"))
@@ -181,8 +180,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit fails at a record longer than maxRecord. Without this limit, a parser would need several times
-// the memory of the record if the record consists of separators.
+// recordLimit fails at a record longer than maxRecord. A parser needs several times the memory of a record
+// that consists of separators.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -267,7 +266,7 @@ func isMissing(cell string) bool {
 }
 
 // findColumn returns the index of a column, given by name or by number from 1. A name takes precedence over a
-// number. If the file is private, public holds the columns of the public rows, for error messages.
+// number. The argument public has the columns of the public rows, for errors about a private file.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

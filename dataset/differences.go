@@ -24,7 +24,6 @@ const (
 	maxUsual    = 5000 // number of leading public rows whose numbers are used
 )
 
-// middle sorts the values and returns the range of the middle 98 %.
 func middle(values []float64) (low, high float64) {
 	slices.Sort(values)
 	cut := len(values) / 100

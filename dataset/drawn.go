@@ -13,20 +13,20 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// The number of drawn queries is drawnForTest for each test row, which is public, within these bounds. More
-// queries make a student slower and hardly better.
+// The number of drawn queries is drawnForTest times the public number of test rows, from fewestDrawn to
+// mostDrawn. More queries make a student slower and hardly better.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
 	mostDrawn    = 6000
 )
 
-// Drawn returns the task with a drawn pool. The task must have declared ranges. Each column is drawn
-// independently of the other columns, with probabilities of bins proportional to their weights. If bins is
-// given and its result is not nil, the result has the bins of all rows. Numbers are scaled by the weights.
-// Nil weights are equal. A column whose weights are all 0 is drawn uniformly. Weights must be finite, not
-// negative, and either public or charged to the ledger. Equal weights give equal pools. The labels of the
-// pool are unknown.
+// Drawn returns the task with a pool drawn from the declared ranges, which the task must have. If bins is
+// given and does not return nil, row i of the pool has the bins bins(rows)[i]. Otherwise each column is drawn
+// independently: a bin's probability is proportional to the bin's weight. If weights is nil, or all weights
+// of a column are 0, the bins have equal probabilities. Numbers are scaled to mean 0 and deviation 1 under
+// the weights. Weights must be finite, not negative, and either public or charged to the ledger. Equal
+// weights and bins give equal pools. The labels of the pool are unknown.
 func (t Task) Drawn(weights [][]float64, bins func(rows int) [][]int) (Task, error) {
 	r := t.Ranges
 	if r == nil {
@@ -58,8 +58,8 @@ func (r *Ranges) checkWeights(weights [][]float64) error {
 	return nil
 }
 
-// Schema returns a schema made only from the declaration, for tasks without public rows. Private rows that
-// differ from the declaration are refused unless Reading.Accept is set.
+// Schema returns a schema for tasks without public rows. The schema depends only on the declaration. Private
+// rows that differ from the declaration are refused unless Reading.Accept is set.
 func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	if err := cmp.Or(reading.Rule.Validate(), noTexts(reading.CSV.Text)); err != nil {
 		return nil, err
@@ -91,8 +91,7 @@ func (r *Ranges) Draw(out io.Writer, weights [][]float64, bins func(rows int) []
 	return nil
 }
 
-// draw returns rows of the given bins, or rows whose columns are independent. The result is a public function
-// of the arguments.
+// draw returns rows as [Task.Drawn] describes. They depend only on the arguments.
 func (r *Ranges) draw(weights [][]float64, bins func(rows int) [][]int, rows int) *Table {
 	var given [][]int
 	if bins != nil {

@@ -24,19 +24,19 @@ const (
 // Encoder turns the columns of a table into features. It is fitted on public rows and then never changes. So
 // each row is encoded separately, and encoding has no privacy cost.
 //
-// A column is numeric if its public values are numbers, numbers with a decimal comma, or dates, which become
-// days. With at least 20 public values, up to 5 % of the values may be something else and then count as
-// missing. Other columns are categorical. Ids, names of persons, free text and the row numbers that pandas
-// writes are left out unless the user keeps them.
+// A column is numeric if its public values are numbers, perhaps with a decimal comma, or dates, which are
+// converted to days. If there are at least 20 public values, up to 5 % of them may be other texts. Such texts
+// count as missing. Other columns are categorical. Ids, names of persons, free text and the row numbers that
+// pandas writes are left out unless the user keeps them.
 //
 // A numeric column becomes one feature: (value - mean)/sd with public mean and standard deviation, clipped to
 // [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
 // feature for each of the 100 most frequent public categories. The feature of the row's category is 1, and
 // all other features are 0. If public values are missing, the column gets one more feature, which is 1 for a
-// missing value. A column that is constant in public rows has no other feature.
+// missing value. A column that is constant in public rows becomes no feature, except for missing values.
 //
-// The column of texts becomes at most 200 features, as package internal/texts describes. Words, weights and
-// directions come from public texts alone, and other words of a text are ignored.
+// A column of texts ([CSVOptions].Text) becomes at most 200 features, which package internal/texts computes
+// from the words of public texts. All other words are ignored.
 type Encoder struct {
 	columns  []encodedColumn
 	dim      int
@@ -86,7 +86,6 @@ func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	return e, nil
 }
 
-// add appends a column. The feature indices of f must count from 0.
 func (e *Encoder) add(f encodedColumn) {
 	f.at = e.dim
 	for v := range f.categories {
@@ -194,7 +193,6 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	return true, nil
 }
 
-// frequent returns the most frequent values, sorted. Ties are decided by the order of sorting.
 func frequent(count map[string]int, most int) []string {
 	values := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))

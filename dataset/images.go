@@ -20,8 +20,8 @@ import (
 
 // DirFS reads a folder of MNIST-shaped files: {train,t10k}-images-idx3-ubyte and
 // {train,t10k}-labels-idx1-ubyte. Each file may end in .gz or .zst. Images may have any size. The classes
-// come from the rule or from the test file, whose rows are public. Path names the folder in messages, and its
-// last element names the sets. A missing or malformed file is an [*fault.Error].
+// come from the rule or from the test file, whose rows are public. Errors contain path, and the last element
+// of path becomes the name of the sets. A missing or malformed file is an [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
@@ -155,7 +155,7 @@ type idxArray struct {
 }
 
 // readIDX reads an array from a plain or compressed file. The header is not trusted: memory grows with the
-// bytes that are read. Errors: other dimensions, or more or less data than the header gives.
+// bytes that are read. It is an error if the number of dimensions or the size of the data is wrong.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {

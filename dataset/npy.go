@@ -192,7 +192,6 @@ func (a *array) decode(dst []float64, raw []byte) {
 	}
 }
 
-// npy reads one name for each row. The file holds one column of texts or whole numbers.
 func (l *nameList) npy() ([]string, error) {
 	a, err := openArray(l.path)
 	if err != nil {

@@ -28,7 +28,6 @@ type contentNames struct {
 	raw    []byte
 }
 
-// unit returns the unit of a row and the group of all equal rows.
 func (c *contentNames) unit(row []float64, label string) (unit, group string) {
 	c.raw = c.raw[:0]
 	for _, v := range row {
@@ -140,8 +139,8 @@ func fitScale(path string, public rowSource) (scale, error) {
 	return s, nil
 }
 
-// numbersClip is the largest distance from the mean in deviations. It is larger than clipAt because
-// embeddings have longer tails than columns of a table.
+// Scaled numbers are clipped to [-numbersClip, numbersClip]. The bound exceeds clipAt, because embeddings
+// have longer tails than columns of a table.
 const numbersClip = 6
 
 // apply writes the scaled row to dst. A NaN becomes the public mean.

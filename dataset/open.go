@@ -24,8 +24,8 @@ type Data struct {
 	numbers *Table   // rows of an NPY file, an idx file or a folder of images, otherwise nil
 }
 
-// Task splits the data by the protocol. If the data are not published, errors are marked as for the owner
-// alone.
+// Task splits the data by the protocol. If the data are not published, errors are marked: they are for the
+// owner of the data alone.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
@@ -74,8 +74,8 @@ type Options struct {
 	Ranges *Ranges
 }
 
-// mark marks an error as being for the owner of the rows alone. Errors about unlabelled rows are not marked,
-// because these rows are public.
+// mark adds to an error that it is for the owner of the rows alone. Errors about unlabelled rows are not
+// changed, because these rows are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err
@@ -83,7 +83,6 @@ func (o Options) mark(err error) error {
 	return forOwner(err)
 }
 
-// noTable refuses options that apply only to the rows of a file.
 func (o Options) noTable(where string) error {
 	switch {
 	case o.Labels != "" || o.Units != "" || o.Embeddings != "":
@@ -94,7 +93,7 @@ func (o Options) noTable(where string) error {
 	return nil
 }
 
-// OnlyRanges refuses all options but Ranges, for a data set whose classes and kind are fixed.
+// OnlyRanges refuses all options except Ranges, for a data set whose classes and kind are fixed.
 func (o Options) OnlyRanges(where string) error {
 	switch err := o.noTable(where); {
 	case err != nil:
@@ -110,8 +109,8 @@ func (o Options) OnlyRanges(where string) error {
 // Open opens a folder of idx files ([DirFS]), a table ([ReadTable]), an NPY or idx file, or a folder of
 // images. An option that does not apply to the data is an [*fault.Error].
 //
-// Most rows of one labelled file will be private, and the private rows are not yet chosen. So every error of
-// reading the file is marked as being for the owner alone.
+// Any row of a labelled file may become a private row. So every error of reading such a file is marked: it is
+// for the owner of the data alone.
 func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
 	parted := true // the data are a table or a folder of idx files

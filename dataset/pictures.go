@@ -174,7 +174,6 @@ func resample(dst []float64, img image.Image, shape Shape) {
 	}
 }
 
-// isPictureFolder reports whether a folder contains images and no idx files.
 func isPictureFolder(dir string) bool {
 	idx, _ := filepath.Glob(filepath.Join(dir, "*-ubyte*"))
 	if len(idx) > 0 {

@@ -30,7 +30,8 @@ type Pool struct {
 	Name string
 	X    blas32.General
 	IDs  []string // public name of each row: the file of an image, otherwise the index of the row
-	// Truth is the class of each row, only for evaluation. It is -1 if unknown, and nil without labels.
+	// Truth has the class of each row, or -1 if unknown. It is nil without labels. Use it only for
+	// evaluation.
 	Truth []int
 	Image Shape
 }
@@ -166,7 +167,7 @@ func (s *Schema) pool(in *Table) (p Pool, err error) {
 	return p, nil
 }
 
-// matrix returns all rows, scaled. If visit is not nil, visit gets each row before scaling.
+// matrix returns all rows, scaled. If visit is not nil, matrix calls visit with each unscaled row.
 func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
 	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {
@@ -183,14 +184,14 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 	})
 }
 
-// ReadPrivate reads labelled rows with a schema. Without given units, each row is its own unit, named by its
-// content. An image of a folder is then named by its file.
+// ReadPrivate reads labelled rows with a schema. It finds columns by name. If no units are given, each row is
+// its own unit, named by its content. An image in a folder is named by its file.
 //
-// Columns are found by name. Errors: an [*fault.Error] if no units are given and ids repeat in a column of
-// the public rows, unless RowUnits is set. Likewise if at least 20 private rows are read and most values of a
-// column are outside the common values of the public rows, unless Reading.Accept is set. Probably one of the
-// two files then has other units of measure or other category names. Every error about a private file may
-// reveal private rows and is for their owner alone.
+// Unless RowUnits is set, it is an [*fault.Error] if no units are given and ids repeat in a column of the
+// public rows. Unless Reading.Accept is set, it is an [*fault.Error] if most values of a column, in at least
+// 20 private rows, are outside the common values of the public rows. One of the two files then probably has
+// other units of measure or other category names. Every error about a private file may reveal private rows
+// and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "list all classes in --class-names, or give their number as --classes"
@@ -285,7 +286,6 @@ func (s *Schema) header() []string {
 	return append(s.Encoder.Columns(), s.reading.CSV.Label, s.reading.CSV.Unit)
 }
 
-// align picks the columns of the schema from a table by name.
 func (s *Schema) align(t *Table) (*Table, error) {
 	if (s.bare != nil || t.bare) && (!t.bare || !slices.Equal(s.bare, t.header)) {
 		return nil, wrong(t.file(),

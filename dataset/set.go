@@ -60,8 +60,8 @@ func (s Set) Slice(from, to int) (Set, error) {
 }
 
 // Sample returns all rows of about the given fraction of the units. The fraction is in (0, 1]. A unit is kept
-// if a hash of the unit's name is below the fraction. The hash uses a public constant that splits do not use.
-// So removing a unit does not change which other units are kept. The sample may be empty. It is a copy.
+// if a hash of the unit's name is below the fraction. So removing a unit does not change which other units
+// are kept. The sample may be empty. It shares no memory with s.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
@@ -141,8 +141,9 @@ func numbered(part string, n int) []string {
 	return names
 }
 
-// Validate reports the first invalid field. Errors: different lengths, a label out of range, an empty unit,
-// an image shape that does not equal the row length, a NaN or infinite feature, or fewer than 2 classes.
+// Validate reports the first invalid field. Lists must have one entry per row, labels must be in range, units
+// must not be empty, and features must be finite. The image shape must equal the row length. At least 2
+// classes are needed.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("dataset: set %q: %s", s.Name, fmt.Sprintf(format, a...))
@@ -226,13 +227,12 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 	return out
 }
 
-// PerUnit returns at most the given number of rows of every unit, grouped by unit, in the order of first
-// rows. It also returns the end of each group: unit u has the rows from ends[u-1] (0 for u = 0) up to
-// ends[u].
+// PerUnit returns at most the given number of rows of every unit, grouped by unit. Units are in the order of
+// their first rows. Unit u has the rows from ends[u-1] (0 for u = 0) up to ends[u].
 //
-// Rows of a unit are sorted by a hash of label and features under the key. A unit with too many rows keeps
-// the rows with the smallest hashes. So the kept rows and their order depend only on the contents of the
-// unit's own rows and on the key. Adding or removing a unit adds or removes one group.
+// Rows of a unit are sorted by a keyed hash of label and features. A unit with too many rows keeps the rows
+// with the smallest hashes. So the kept rows and their order depend only on the contents of the unit's own
+// rows and on the key. Adding or removing a unit adds or removes one group.
 func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 	type ranked struct {
 		row  int

@@ -18,9 +18,9 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Source gives the path of a table (CSV or Parquet), of an NPY matrix of features, of an idx file of images,
-// or of a folder of images. A folder may hold one folder for each class. The rows of a table may have
-// features in an NPY matrix; the table then gives labels and units alone.
+// Source gives the path of a table (CSV or Parquet), an NPY matrix of features, an idx file of images, or a
+// folder of images. A folder of images may have a subfolder for each class. If the features of a table are in
+// an NPY matrix, the table gives only labels and units.
 type Source struct {
 	Path   string
 	Labels string // file with a label for each row of an NPY or idx file; "" if none
@@ -147,7 +147,6 @@ func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
 	return t, nil
 }
 
-// withFile calls read with an open regular file.
 func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -157,7 +156,6 @@ func withFile[T any](path string, read func(f *os.File) (T, error)) (out T, err 
 	return read(f)
 }
 
-// firstBytes returns up to 8 bytes from the start of the unpacked file.
 func firstBytes(path string) ([]byte, error) {
 	return withFile(path, func(f *os.File) ([]byte, error) {
 		plain, err := unpack.Reader(f)

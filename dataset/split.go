@@ -9,16 +9,14 @@ import (
 	"slices"
 )
 
-// splitTable splits the units of a table: 70 % are private, 20 % are the pool and 10 % are for tests. A hash
-// of the unit's name with a public constant chooses the part of all rows of the unit. So another run or
-// another order of the rows gives the same split. Equal rows without given units are in the same part.
+// splitTable splits the units of a table by a hash of their names: 70 % are private, 20 % are the pool and 10
+// % are for tests. Equal rows without given units are in the same part.
 //
-// The encoder is fitted on the pool. Columns in keep become features even if they look like ids or free text.
-// Rows of numbers are scaled by the pool, and images are resized to the size of the pool's images. t.Rule
-// defines the classes. IDs count the rows of each part in the order of the table: "pool/0", "pool/1" and so
-// on. So the ids of the pool, which are released with its labels, do not depend on private rows.
+// The encoder is fitted on the pool. IDs count the rows of each part in the order of the table: "pool/0",
+// "pool/1" and so on. So the ids of the pool, which are released with its labels, do not depend on private
+// rows.
 //
-// With declared columns, columns are encoded as declared, and the pool is drawn from the declaration. Rows of
+// If columns are declared, they are encoded as declared, and the pool is drawn from the declaration. Rows of
 // the pool's units are dropped, so private and test rows are the same as without a declaration.
 func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
 	switch {

@@ -227,9 +227,9 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	return y, nil
 }
 
-// contentUnit returns a unit name made from the cells of a row and the number of equal rows before. So adding
-// or removing a row renames no other row: among equal rows, the removed row counts as the last. Line numbers
-// as names would rename all later rows and change all teachers. Equal rows share the group.
+// contentUnit returns a unit name that contains a hash of a row's cells and the number of equal rows so far.
+// So adding or removing a row renames no other row: of equal rows, the last name disappears. The group is the
+// name without the number.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
@@ -259,7 +259,6 @@ func (n *interner) intern(s string) string {
 	return *known
 }
 
-// table adds all remaining rows and returns the table.
 func (b *tableBuilder) table(next func() (row, error)) (*Table, error) {
 	for {
 		r, err := next()

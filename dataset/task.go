@@ -55,8 +55,8 @@ type Task struct {
 	Provenance string
 	Published  bool     // all rows are public, also the rows of Private
 	Encoder    *Encoder // encodes rows of a table; nil for images and NPY rows
-	// Ranges are the declared columns if there are no public rows, otherwise nil. With Ranges, the pool is
-	// drawn, Questions holds the rows of the pool as a table, and Pool.Y has no meaning.
+	// Ranges are the declared columns if there are no public rows, otherwise nil. If Ranges is set, the pool
+	// is drawn, Questions holds the rows of the pool as a table, and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table
 }
@@ -83,8 +83,8 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 
 // WithoutPool returns the task for a method that needs no public queries. The rows of the pool become test
 // rows, before the rows of Test, and the pool becomes empty. So MNIST has 60,000 private and 10,000 test rows
-// under Literature, and 50,000 and 10,000 under Development. Under FullTest the pool consists of training
-// rows, which do not become test rows. Drawn rows have no labels and do not become test rows either.
+// under Literature, and 50,000 and 10,000 under Development. A pool under FullTest consists of training rows,
+// and a drawn pool has no labels, so such pools are dropped.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t

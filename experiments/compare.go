@@ -16,8 +16,8 @@ import (
 )
 
 // Compare runs every method of the configuration Seeds times and returns one row for each method and target.
-// A call with the same Config resumes an interrupted call. It loads trained teachers from Config.Dir and
-// repeats answers at no further cost.
+// If a call is interrupted, call Compare again with the same Config. The second call loads trained teachers
+// from Config.Dir and repeats answers at no further cost.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -121,8 +121,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the cost of all rows. Votes are accounted by the tightest accountant. If there is a model,
-// all rows are accounted by Rényi divergences, which support the model's integer noise.
+// together returns the cost of all rows. If a row is a model, Rényi divergences bound the cost, because they
+// support the model's integer noise. Otherwise the tightest accountant is used.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -134,7 +134,6 @@ func together(ctx context.Context, rows []Row, all accountant.Event, delta float
 	return claim.Upper, err
 }
 
-// inOrder sorts rows in the order of the table: by target, rows without a target last.
 func inOrder(rows []Row, targets []float64) []Row {
 	var out []Row
 	for _, target := range append(slices.Clone(targets), 0) {
@@ -149,8 +148,6 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs the methods of neighbours and those of teachers once at every target. The two kinds run in
-// parallel.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var near, polled []Row
 	var diagnostics *Diagnostics
@@ -171,7 +168,6 @@ func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *D
 	return append(near, polled...), diagnostics, err
 }
 
-// compareNeighbours runs the methods that label without teachers.
 func compareNeighbours(ctx context.Context, c Config, p prepared, seed int) ([]Row, error) {
 	var rows []Row
 	for _, at := range p.points {
@@ -189,7 +185,6 @@ func compareNeighbours(ctx context.Context, c Config, p prepared, seed int) ([]R
 	return rows, nil
 }
 
-// compareTeachers runs the methods that need teachers.
 func compareTeachers(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var rows []Row
 	e, err := runPolls(ctx, c, p, seed)
@@ -221,7 +216,6 @@ func compareTeachers(ctx context.Context, c Config, p prepared, seed int) ([]Row
 	return rows, diagnose(c, e), nil
 }
 
-// means averages runs, each with the same rows in the same order.
 func means(runs [][]Row) []Row {
 	out := make([]Row, len(runs[0]))
 	for i := range out {
@@ -234,7 +228,6 @@ func means(runs [][]Row) []Row {
 	return out
 }
 
-// mean averages the runs of one method. Constant fields come from the first run.
 func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))
@@ -263,8 +256,8 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// beside calls the functions concurrently, because no function keeps all processors busy. With one worker it
-// calls them one after another. beside returns the first error, which cancels the other functions.
+// beside calls the functions concurrently, or one after another with one worker. It returns the first error,
+// which cancels the other functions.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -291,7 +284,6 @@ func beside(ctx context.Context, workers int, clock *shared, works ...func(conte
 	return first
 }
 
-// inTurn returns a function that calls report from one goroutine at a time.
 func inTurn(report func(Progress)) func(Progress) {
 	var mu sync.Mutex
 	return func(p Progress) {
@@ -310,7 +302,6 @@ type shared struct {
 	passed time.Duration
 }
 
-// begin counts one more job, until end is called.
 func (s *shared) begin() (end func()) {
 	s.change(1)
 	return func() { s.change(-1) }
@@ -323,7 +314,6 @@ func (s *shared) change(by int) {
 	s.works += by
 }
 
-// look adds the time since the last call of look.
 func (s *shared) look() {
 	now := time.Now()
 	if s.works > 0 {
@@ -340,5 +330,4 @@ func (s *shared) now() time.Duration {
 	return s.passed
 }
 
-// since returns the seconds since start.
 func (s *shared) since(start time.Duration) float64 { return (s.now() - start).Seconds() }

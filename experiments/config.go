@@ -37,8 +37,8 @@ const (
 	TrueLabels     = "student/true-labels" // student trained on the true labels of the same queries
 )
 
-// Methods of package stable, which release the exact plurality if few moved votes cannot change it. For a few
-// hundred queries they are less accurate than noisy argmax.
+// The methods of package stable release the exact plurality if a few moved votes cannot change it. For a few
+// hundred queries, noisy argmax is more accurate.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
@@ -61,13 +61,10 @@ func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
 
-// voteMethods lists the methods that release labels by votes of teachers, in the order of the table.
 func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, OnRequest()...) }
 
-// ensembleMethods lists the methods that train teachers.
 func ensembleMethods() []string { return append(voteMethods(), Plurality, TrueLabels) }
 
-// allMethods lists all methods in the order of the table.
 func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 
 // Config describes a comparison. Task, Epsilons, Delta and Key are required.
@@ -81,12 +78,12 @@ type Config struct {
 	Methods  []string
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
 	// Features is one of features.Names() for all methods. By default teachers use deskewed-hog for
-	// handwriting, hog for pictures and raw for tables, and DP-SGD uses the features of its recipe. A recipe
-	// may learn features from private rows, and charges for them.
+	// handwriting, hog for pictures and raw for tables. DP-SGD uses the features of its recipe, which may be
+	// learned from private rows and are then charged.
 	Features string
 	Teachers int // default depends on the number of private units
-	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
-	// method that uses the pool is charged for the counts. Task must have declared ranges.
+	// Pool is the source of a pool that is drawn from noisy counts of the private rows: PoolMarginals or
+	// PoolTree. Every method that uses the pool is charged for the counts. Task must have declared ranges.
 	Pool string
 	// Unit is the privacy unit of Task.Private.Units; default "record".
 	Unit string
@@ -130,17 +127,17 @@ type Progress struct {
 	Done, Total int
 }
 
-// ErrConfig matches every error about a field of a Config. Nothing was run.
+// ErrConfig matches every error about a field of a Config. After such an error, nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
 // Validate returns an error for the first field that is missing or out of range, or for too many private rows
-// per teacher. It does not check Key and Dir. It reads only public facts and the number of private rows.
+// per teacher. It does not check Key and Dir. From Task it reads only public values and the number of private
+// rows.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
 }
 
-// withDefaults fills in defaults and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	full, err := c.complete()
 	if err != nil {
@@ -230,7 +227,6 @@ func (c Config) complete() (Config, error) {
 	return c.with(c.Task), nil
 }
 
-// with returns c with another task.
 func (c Config) with(task dataset.Task) Config {
 	c.Task, c.hash = task, sync.OnceValue(task.Hash)
 	return c
@@ -249,7 +245,6 @@ const (
 // Learners lists the names.
 func Learners() []string { return training.Learners() }
 
-// fingerprint identifies a learner and its parameters in a checkpoint.
 func fingerprint(l teachers.Learner) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate checkpoint 1: %T %+v", l, l))
 }
@@ -268,7 +263,8 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// If there are no public rows, Pool is the source of the queries. Ranges is the file of declared ranges.
+	// Pool and Ranges are set if there are no public rows: the source of the queries, and the file of
+	// declared ranges.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`

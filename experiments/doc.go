@@ -8,34 +8,31 @@
 //
 // # Guarantee
 //
-// Every row with an epsilon is (Epsilon, Delta)-differentially private for adding or removing one unit of the
-// private set. This guarantee is for one row and one run. The cost is computed from the worst-case events in
-// Row.Account, which were charged before any release. Result.EpsilonAll bounds all private rows of all runs
-// together. The number of private units is public and equal for both neighbouring data sets (one of them has
-// a record that no teacher uses). It determines the number of teachers and the schedule of DP-SGD. If a unit
-// has several rows, DP-SGD trains on one of them. PATE uses all rows, because a unit has one teacher. Methods
-// of neighbours use all rows, because a unit has one vote per query. The parameters of these methods are
-// computed from public numbers (neighbours.go). They were chosen on the development splits of optdigits and
-// letter, after the methods had been evaluated on the literature splits of optdigits, letter and Adult. So
-// their results are on rows that had been used before. The number of queries about images was chosen only on
-// training images of Fashion-MNIST and MNIST.
+// Every row of the result that has an epsilon is (Epsilon, Delta)-differentially private for adding or
+// removing one unit of the private set. This guarantee is for one row and one run. The cost is computed from
+// the worst-case events in Row.Account, which were charged before any release. Result.EpsilonAll bounds the
+// cost of all such rows and all runs together. The number of private units is assumed to be public, and equal
+// for neighbouring data sets. It determines the number of teachers and the schedule of DP-SGD. If a unit has
+// several rows, DP-SGD trains on one of them. PATE uses all rows, because a unit has one teacher. The pknn
+// methods use all rows, because a unit has one vote per query. Their parameters are computed from public
+// numbers (neighbours.go).
 //
-// If rows have many columns, such as features of images, kernel ridge teachers and methods of neighbours use
-// projections on the principal directions of the public pool. Each private row is projected separately, so it
-// remains one row.
+// If rows have many columns, kernel ridge teachers and the pknn methods use projections on the principal
+// directions of the public pool. Each private row is projected separately, so one unit still affects only its
+// own rows.
 //
-// The comparison is fair. All methods have the same private and test rows, the same delta and relation,
-// certified epsilons that do not depend on the data, and constant hyper-parameters (plan.go and package
-// recipe describe their origin). DP-SGD is trained by the recipe of `pate dpsgd`. By default PATE and DP-SGD
-// each use their best features. The flag --features gives both the same features. Both are accounted by
-// privacy loss distributions, because all events are fixed before the first release. Events without a
-// dominating pair are accounted by Rényi divergences. If the accounting assumes Poisson sampling, the code
-// samples in this way.
+// All methods have the same private and test rows, delta and relation. Their epsilons do not depend on the
+// data. Their hyper-parameters are constants (plan.go and package recipe describe the origin). DP-SGD is
+// trained by the recipe of `pate dpsgd`. By default PATE and DP-SGD each use their best features. The flag
+// --features gives both the same features. The accountant uses privacy loss distributions, because all events
+// are fixed before the first release. For events without a dominating pair, it uses Rényi divergences.
 //
 // # Caveats
 //
 // Rows without an epsilon, Result.Diagnostics and running times depend on the private data and are not
-// charged. Pool and test rows are public and not protected. The costs of two runs in two folders on the same
-// records add up, and this package does not add them. Hyper-parameters were tuned on public benchmarks. For
-// MNIST they were tuned on rows that are private in the literature split. Epsilon does not cover this tuning.
+// charged. Pool and test rows are public and not protected. If two runs in two folders use the same records,
+// their costs add up, but this package does not add them. Hyper-parameters were tuned on development splits
+// of public benchmarks. These splits contain rows that are private in the literature split, and epsilon does
+// not cover this tuning. The parameters of pknn were chosen after an evaluation on the literature splits of
+// optdigits, letter and Adult.
 package experiments

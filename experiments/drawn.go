@@ -31,7 +31,6 @@ type drawn struct {
 	books   sync.Map
 }
 
-// take returns the ledger of a method at the first call, and nil if there is none.
 func (d *drawn) take(method string) *paid {
 	if d == nil {
 		return nil
@@ -41,7 +40,6 @@ func (d *drawn) take(method string) *paid {
 	return p
 }
 
-// suffix distinguishes the teachers of several targets.
 func (d *drawn) suffix() string {
 	if d == nil || !d.several {
 		return ""
@@ -49,7 +47,6 @@ func (d *drawn) suffix() string {
 	return "-epsilon-" + number.Exact(d.epsilon)
 }
 
-// close closes the ledgers that were not taken.
 func (d *drawn) close() error {
 	var errs []error
 	for _, book := range d.books.Range {
@@ -58,10 +55,8 @@ func (d *drawn) close() error {
 	return errors.Join(errs...)
 }
 
-// counted reports whether the pool is drawn from noisy counts.
 func (c Config) counted() bool { return c.Pool != "" }
 
-// planPool returns the counts for the pool of a target, or nil for any other pool.
 func (c point) planPool(ctx context.Context) (*marginals.Pool, error) {
 	if !c.counted() {
 		return nil, nil
@@ -71,7 +66,6 @@ func (c point) planPool(ctx context.Context) (*marginals.Pool, error) {
 	return p, wrapped(err)
 }
 
-// outlinePool adds the counts from which the pool is drawn, with their share of the budget.
 func (c Config) outlinePool(points []point, add addStep, data float64) {
 	if !c.counted() {
 		return
@@ -88,7 +82,7 @@ func (c Config) outlinePool(points []point, add addStep, data float64) {
 	}
 }
 
-// compareDrawn runs every method with a student once, at every target, on a pool drawn from marginals.
+// compareDrawn draws a pool for each target and runs the methods with a student on the pool.
 func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *Diagnostics, err error) {
 	points, err := c.points(ctx)
 	if err != nil {
@@ -125,8 +119,7 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens the ledger of a method and charges the whole cost before anything is drawn: first the
-// counts, then the method, whose cost depends on public numbers.
+// openCharged opens the ledger of a method. Before anything is drawn, it charges the counts and the method.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts []run.Stage) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -137,7 +130,6 @@ func (c point) openCharged(ctx context.Context, method string, seed int, counts 
 	return c.open(ctx, method, seed, bound, e, counts)
 }
 
-// methodEvent returns the cost of a method without its pool.
 func (c point) methodEvent(ctx context.Context, method string) (accountant.Event, error) {
 	if slices.Contains(neighbourMethods(), method) {
 		plan, err := c.neighbourPlan(ctx, method)
@@ -153,8 +145,8 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases the counts under the ledger of every method that uses the pool, and draws the pool. Each
-// ledger holds the cost of one method, so each ledger is charged for the same noise. If no method is charged,
+// drawPool releases the counts of the private rows and draws the pool from them. Each method that uses the
+// pool has its own ledger, and each of these ledgers is charged for the same counts. If no method is charged,
 // no private row is read, and the pool is drawn from the declared ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
@@ -191,8 +183,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the column names of a drawn query. The labels file contains the drawn queries, because
-// no other run has them. The names are empty for any other pool.
+// askedHeader returns the column names of a drawn query, or nil for a pool of public rows. The labels file
+// contains the drawn queries, because no other file does.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// release is a released file and the key for the noise of its mechanism.
 type release struct {
 	key  rng.Key
 	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
@@ -30,10 +29,9 @@ type paid struct {
 }
 
 // open opens the ledger of one method in one run and charges the labels. If counts are given, the pool is
-// charged first. The run's name is a pseudorandom function of the data under the secret key,
-// and reveals nothing about the data. It also covers bound, which holds all other inputs of the answers. So a
-// repeated run is not charged again, and a run with other answers is refused. A repeated run releases the
-// same labels again and trains the student on them.
+// charged first. The run's name is a pseudorandom function, under the secret key, of the data and of bound.
+// The argument bound holds all other inputs of the answers. So a repeated run is not charged again and
+// releases the same labels. A run with other inputs is refused.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
@@ -80,7 +78,8 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave charges a method and releases its labels. If the pool is drawn, the ledger is already charged.
+// leave charges a method and releases its labels. For a drawn pool, an earlier call of open has charged the
+// method.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
 	if p == nil {
@@ -96,7 +95,6 @@ func (c point) leave(ctx context.Context, method string, seed int, bound []byte,
 	return nil
 }
 
-// file returns the name for files of a method in one run, with the target if there are several.
 func (c point) file(method string, seed int) string {
 	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
 }
@@ -113,7 +111,6 @@ func FileName(method string, epsilon float64, several bool) string {
 	return name
 }
 
-// subfolder makes and returns a private folder for one seed's run.
 func (c Config) subfolder(seed int) (string, error) {
 	path := results.Folder(c.Dir).Private(fmt.Sprintf("run-%d", seed) + c.drawn.suffix())
 	if err := durable.PrivateFolder(path); err != nil {
@@ -122,18 +119,15 @@ func (c Config) subfolder(seed int) (string, error) {
 	return path, nil
 }
 
-// relation is the relation of every account in a comparison. Replacing a record under the same unit id costs
-// the same as add/remove for votes, but not for DP-SGD.
 const relation = accountant.AddRemove
 
-// claimOf returns the cost of an event at delta by the tightest accountant. Everything must be reserved
-// before the first draw.
+// claimOf returns the cost of an event at delta by the tightest accountant. The event must be reserved before
+// the first draw.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	return claim, wrapped(err)
 }
 
-// wrapped returns err as an error of this package, or nil.
 func wrapped(err error) error {
 	if err != nil {
 		return fmt.Errorf("experiments: %w", err)
@@ -159,7 +153,7 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 	return noise, err
 }
 
-// withPool returns the event composed with the cost of making the pool, which is charged first.
+// withPool returns the event composed with the counts from which the pool is drawn, if any.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.pool == nil || e == nil {
 		return e
@@ -212,7 +206,6 @@ func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	return charged, nil
 }
 
-// describe returns a description of an event, and its number of runs.
 func describe(e accountant.Event) (string, int64) {
 	parts := accountant.Describe(e,
 		func(x float64) string { return number.Digits(x, 4) },

@@ -67,7 +67,6 @@ func (c Config) shape() recipe.Shape {
 	return s.Seen(c.Task.Pool.X)
 }
 
-// modelRow returns the row of a recipe's model.
 func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	row := Row{
 		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable,
@@ -100,8 +99,8 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	return row, err
 }
 
-// runUnprotected trains the models without protection and without teachers, so that a weak model is not
-// mistaken for the cost of privacy.
+// runUnprotected trains the models without privacy and without teachers, for comparison with the private
+// models.
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {
@@ -147,7 +146,6 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	return rows, nil
 }
 
-// plainFeatures returns the features of models without privacy: raw rows, or the features of --features.
 func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
@@ -160,7 +158,6 @@ func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err
 	return x, test, err
 }
 
-// features computes the features of rows. Raw rows are not copied.
 func (c Config) features(ctx context.Context, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
 	if _, raw := e.(features.Raw); raw {
 		return set.X, nil
@@ -169,15 +166,14 @@ func (c Config) features(ctx context.Context, set dataset.Set, e features.Extrac
 	return x, wrapped(err)
 }
 
-// majority returns the most frequent class, the first in a tie.
 func majority(labels []int, classes int) int {
 	rows := scores.ClassRows(labels, classes)
 	return slices.Index(rows, slices.Max(rows))
 }
 
-// penalised is logistic regression at its optimum. The penalty is one over the number of rows, unless a
-// larger penalty predicts held-out rows significantly better. With many columns and classes the smallest
-// penalty fits the label noise, and the result would understate the accuracy without privacy.
+// penalised is logistic regression. The penalty is one over the number of rows, unless a larger penalty
+// predicts held-out rows significantly better. With many columns and classes, the smallest penalty overfits,
+// and the result would understate the accuracy without privacy.
 type penalised struct {
 	units []string // of the rows; all rows of a unit are held out together
 }
@@ -191,7 +187,6 @@ const (
 // penalties are in units of one over the number of rows.
 func penalties() []float64 { return []float64{1, 30, 300} }
 
-// Fit chooses the penalty and fits all rows. See teachers.Learner.
 func (p penalised) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
 	penalty, err := p.choose(ctx, data, rnd)
 	if err != nil {
@@ -204,8 +199,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose returns the smallest penalty. It returns a larger penalty if the predictions with this penalty are
-// right more often by two standard deviations, on the rows on which the two models differ.
+// choose tries the penalties in ascending order, and returns the last one that is better than the choice so
+// far.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -229,7 +224,8 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better reports whether predictions are significantly better than the earlier predictions.
+// better reports whether predictions are better than earlier ones by two standard deviations, on the rows of
+// which exactly one of both is right.
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {
@@ -243,7 +239,6 @@ func better(now, before, labels []int) bool {
 	return float64(won-lost) > 2*math.Sqrt(float64(won+lost))
 }
 
-// halves splits rows into training and held-out rows by unit.
 func (p penalised) halves(data teachers.Dataset, rnd *rand.Rand) (learn, held teachers.Dataset) {
 	back := map[string]bool{}
 	var rows [2][]int

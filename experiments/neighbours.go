@@ -16,10 +16,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// neighbourMethods lists the methods in which private rows near a query vote, without teachers.
 func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN} }
 
-// neighbourPlan plans a method from the numbers of units and classes, the size of the pool and the budget.
 func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, error) {
 	return once(c.plans, method, func() (nearby.Plan, error) {
 		task := nearby.Task{Units: c.units, Classes: len(c.Task.Classes), Askable: c.askable(), Images: c.Task.Image.Rows > 0,
@@ -81,8 +79,7 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries returns the pool rows for a plan: all rows, or the rows chosen as for students. The choice
-// uses only features.
+// neighbourQueries returns the pool rows that a plan asks. Their choice uses only features.
 func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepared, method string, seed int) ([]int, error) {
 	if plan.Questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)
@@ -96,7 +93,6 @@ func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepare
 	return queries, wrapped(err)
 }
 
-// releaseNeighbours charges a plan and releases its labels.
 func (c point) releaseNeighbours(
 	ctx context.Context, plan nearby.Plan, event accountant.Event, p prepared, queries []int, method string, seed int,
 ) (labels []int, err error) {

@@ -27,14 +27,13 @@ type Step struct {
 	Bytes   float64 `json:"bytes"`   // memory while it runs
 }
 
-// addStep adds a step that runs several times, each in the given seconds on one processor.
 type addStep func(what string, times int, seconds, bytes float64)
 
 // SchemaOutline is the name of the JSON form of an Outline.
 const SchemaOutline = "pate.compare-plan/1"
 
-// Speed of one processor, measured at 2.4 GHz with AVX2. Estimates are within a factor of two of measurements
-// on MNIST, Adult, letter and optdigits.
+// These speeds were measured on one processor at 2.4 GHz with AVX2. Estimates of times differ from
+// measurements on MNIST, Adult, letter and optdigits by at most a factor of two.
 const (
 	perScattered   = 0.32e-3 / 784 // s per pixel of an image: scattering and gradients
 	perGradient    = 0.05e-3 / 784 // s per pixel: gradients alone
@@ -122,7 +121,6 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 	return o, nil
 }
 
-// outlineNeighbours adds the methods of neighbours, and their students.
 func (c Config) outlineNeighbours(ctx context.Context, points []point, add addStep, data float64) error {
 	for _, method := range neighbourMethods() {
 		if !c.wants(method) {
@@ -142,7 +140,6 @@ func (c Config) outlineNeighbours(ctx context.Context, points []point, add addSt
 	return nil
 }
 
-// outlineModels adds the models without teachers.
 func (c Config) outlineModels(add addStep, data float64) error {
 	shape, images := c.shape(), c.Task.Image.Rows > 0
 	r := recipe.Default(shape, c.named, recipe.Linear, c.Epsilons[0])

@@ -29,7 +29,6 @@ type ensemble struct {
 	seconds float64
 }
 
-// poll holds the queries at one target, in order.
 type poll struct {
 	*ensemble
 	queries []int // pool rows
@@ -84,7 +83,6 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 	return e, nil
 }
 
-// stack concatenates the rows of matrices with equal width.
 func stack(parts ...teachers.Matrix) teachers.Matrix {
 	rows := 0
 	for _, m := range parts {
@@ -149,12 +147,10 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	return row, err
 }
 
-// doubt appends to the note of a row.
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
 // release releases the answers of one mechanism, in order, until a cap is reached. The key depends on the
-// vote matrix and the target: otherwise two runs on different votes, or with different budgets, would share
-// noise.
+// votes and the target, so runs with different votes or budgets never share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer
@@ -170,7 +166,6 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 	return answers, err
 }
 
-// ask answers all queries in order, and writes the file to release.
 func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: append([]string{"query", "label"}, c.askedHeader()...)}
@@ -196,9 +191,9 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve scores students after a quarter, a half and three quarters of the charged questions. A point has
-// the worst-case cost of its questions: positions and costs are fixed before any answer. The last point is
-// the whole reservation. The curve is post-processing of released labels.
+// voteCurve scores students after a quarter, a half and three quarters of the charged questions. The epsilon
+// of a point is the worst-case cost of its questions. The last point has the cost of all questions. The curve
+// is post-processing of released labels.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
@@ -237,7 +232,6 @@ func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, 
 	return append(curve, Point{Epsilon: *row.Epsilon, Accuracy: row.Accuracy}), nil
 }
 
-// runTrueLabels trains the student on the true labels of the same queries.
 func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (Row, error) {
 	start := p.clock.now()
 	row := Row{Method: TrueLabels, TargetEpsilon: c.epsilon, Note: "the student, had the teachers known the pool's labels"}
@@ -251,7 +245,6 @@ func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (
 	return row, err
 }
 
-// runPlurality scores the teachers' plurality vote without noise on the test rows.
 func runPlurality(c Config, v *ensemble) Row {
 	winners := v.votes.Pluralities()[v.asked:]
 	row := Row{Method: Plurality, Seconds: v.seconds, Note: "the teachers' vote without noise"}
@@ -270,7 +263,6 @@ func runPlurality(c Config, v *ensemble) Row {
 	return row
 }
 
-// diagnose computes statistics of the votes on the queries.
 func diagnose(c Config, v *ensemble) *Diagnostics {
 	n := c.teachers()
 	d := &Diagnostics{Private: true, GapWidth: max(1, (n+24)/25)}

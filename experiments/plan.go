@@ -22,7 +22,6 @@ import (
 // literature split, but no test rows. So epsilon does not cover the tuning for these public benchmarks, as
 // everywhere in the literature (`pate compare --split development` uses these splits).
 
-// teachers returns the number of teachers: as given, or computed from the number of units.
 func (c Config) teachers() int {
 	if c.Teachers != 0 {
 		return c.Teachers
@@ -30,16 +29,16 @@ func (c Config) teachers() int {
 	return training.TeachersFor(c.units) // rows would reveal the number of rows per unit
 }
 
-// Confident-GNMax: the threshold as a share of the votes, the ratio of the test's noise to the answer's
-// noise, and the number of questions for one answer.
+// Parameters of confident-GNMax: the threshold as a share of the votes, the noise of the test divided by the
+// noise of the answer, and the number of questions per answer.
 const (
 	confidentThreshold = 0.6
 	confidentTestNoise = 2.0
 	confidentAsked     = 1.25
 )
 
-// planAnswers returns the number of answers to pay for: what GNMax affords at this epsilon with noise of a
-// fifth of the number of teachers. The number is at least two per class and at most the size of the pool.
+// planAnswers returns the number of answers that GNMax can give at this epsilon, if its noise is a fifth of
+// the number of teachers. The result is at least two per class and at most the number of possible queries.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -48,17 +47,15 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	return int(min(max(affordable, int64(2*len(c.Task.Classes))), int64(c.askable()))), nil
 }
 
-// askable returns the number of pool rows that can be queries.
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// Sparse vectors ask sparseAsked questions for one answer of GNMax. They pay only for refusals. The run ends
-// when the share sparseRefused of the questions was refused.
+// A sparse vector mechanism asks sparseAsked times as many questions as GNMax, because only refusals cost
+// budget. It ends when it has refused the fraction sparseRefused of its questions.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
 )
 
-// questions returns the number of pool rows that are queries of a method.
 func (c point) questions(method string) int {
 	switch d, _ := described(method); {
 	case method == ConfidentGNMax:
@@ -69,7 +66,6 @@ func (c point) questions(method string) int {
 	return c.answers
 }
 
-// methodOf returns the method that releases labels by a mechanism.
 func methodOf(d aggregate.Description) string {
 	if d.Name == plan.Confident {
 		return ConfidentGNMax
@@ -77,7 +73,6 @@ func methodOf(d aggregate.Description) string {
 	return "pate/" + d.Name
 }
 
-// described returns the mechanism of a method that releases labels.
 func described(method string) (aggregate.Description, bool) {
 	for _, d := range mechanisms.All() {
 		if methodOf(d) == method && !d.Predicts {
@@ -87,7 +82,6 @@ func described(method string) (aggregate.Description, bool) {
 	return aggregate.Description{}, false
 }
 
-// votingPlan is a mechanism with the setting it was made from.
 type votingPlan struct {
 	aggregate.Mechanism
 	description aggregate.Description
@@ -125,7 +119,6 @@ func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPl
 	return votingPlan{m, d, s}, nil
 }
 
-// setting returns the setting of a method, with the noise that meets the target.
 func (c point) setting(ctx context.Context, method string) (aggregate.Setting, error) {
 	return once(c.plans, method, func() (aggregate.Setting, error) {
 		d, _ := described(method)
@@ -146,8 +139,7 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	})
 }
 
-// withNoise chooses the noise of a setting. Confident-GNMax has the proportions above. Stability mechanisms
-// use half of delta for wrong releases.
+// withNoise chooses the noise of a setting. Stability mechanisms use half of delta for wrong releases.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
@@ -165,7 +157,6 @@ func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggrega
 	return proportioned(sigma), err
 }
 
-// once returns the result of made for a method. It calls made once per method, or each time if plans is nil.
 func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, error) {
 	if plans == nil {
 		return made()
@@ -174,8 +165,7 @@ func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, err
 	return f.(func() (T, error))()
 }
 
-// ahead is work for the time while the first features are read, when most processors are idle: the hash of
-// the task and all calibrations. It depends on the task and public numbers.
+// ahead computes the hash of the task and all calibrations while the first features are read.
 type ahead struct {
 	points []point
 	err    error

@@ -41,8 +41,8 @@ type Result struct {
 	Relation       string    `json:"relation"`
 	Unit           string    `json:"unit"`
 	Seeds          int       `json:"seeds"`
-	// Releasable: the whole result may be released. It is false if the result contains an unprotected row,
-	// diagnostics, or seeded noise.
+	// Releasable is true if the whole result may be released. It is false if the result contains an
+	// unprotected row, diagnostics, or seeded noise.
 	Releasable bool `json:"releasable"`
 	// Withheld is the reason why nothing may be released, as in [dataset.Task.Withheld].
 	Withheld string  `json:"withheld,omitempty"`
@@ -85,14 +85,14 @@ func (r *Result) AllDeclined() bool {
 	return asked > 0 && answered == 0
 }
 
-// Row is one method. Accuracy is the mean over seeds of the accuracy on the test rows, and SD its standard
-// deviation. Epsilon is absent if nothing was protected.
+// Row is the result of one method. Accuracy is the mean over seeds of the accuracy on the test rows. SD is
+// the standard deviation over seeds. Epsilon is absent if the method is not private.
 type Row struct {
 	Method string `json:"method"`
 	// TargetEpsilon is absent if the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	// Accountant is pld or rdp. It proved Epsilon if the row releases labels by votes.
+	// Accountant is the accountant that computed Epsilon, pld or rdp. It is empty for DP-SGD.
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
@@ -110,8 +110,8 @@ type Row struct {
 	// Recall is, for each class, the share of the class's test rows that were predicted correctly (mean over
 	// runs). It is 0 for a class without test rows, and absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is, for two classes, the area under the receiver operating characteristic, and AUROCSD its
-	// standard deviation over seeds. It is absent if a method has no scores.
+	// AUROC is the area under the receiver operating characteristic, for two classes and methods with scores.
+	// AUROCSD is the standard deviation over seeds.
 	AUROC           *float64 `json:"auroc,omitempty"`
 	AUROCSD         *float64 `json:"auroc_sd,omitempty"`
 	Answered        int      `json:"answered,omitempty"`
@@ -123,7 +123,7 @@ type Row struct {
 	Steps           int      `json:"steps,omitempty"`
 	Probability     float64  `json:"sampling_probability,omitempty"`
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
-	// Seconds are whole, rounded up. If two methods run concurrently, each counts half of the time.
+	// Seconds is rounded up to a whole number. If two methods run concurrently, each counts half of the time.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Student lists the candidates that cross-validation kept, in the first run.
 	Student string `json:"student,omitempty"`
@@ -181,17 +181,16 @@ type Difference struct {
 	High float64 `json:"high"`
 	// Balanced is the difference of balanced accuracies; absent from results of earlier versions.
 	Balanced *scores.Interval `json:"balanced,omitempty"`
-	// Better is the method with the higher accuracy beyond chance; empty if there is none.
+	// Better is the method with significantly higher accuracy; empty if there is none.
 	Better string `json:"better,omitempty"`
 }
 
-// Differs reports whether the methods differ beyond chance, in accuracy or in balanced accuracy: a model that
-// predicts one class may be as accurate as a model that predicts all classes.
+// Differs reports whether the methods differ significantly in accuracy or in balanced accuracy. A model that
+// always predicts one class may be as accurate as another model, but has a low balanced accuracy.
 func (d Difference) Differs() bool {
 	return d.Better != "" || d.Balanced != nil && d.Balanced.Differs()
 }
 
-// differences compares each pair of private methods at each target by [scores.Paired].
 func (c Config) differences(rows []Row) []Difference {
 	var out []Difference
 	for i, a := range rows {

@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// advice is the recommended method at one target, and its remaining risk.
 type advice struct {
 	Epsilon float64 // the target
 	Row     experiments.Row
@@ -30,9 +29,9 @@ type risk struct {
 // falseAlarms is the rate of wrong accusations of the test.
 const falseAlarms = 0.01
 
-// advise returns the recommended method at each target; none if no private method was run. It recommends the
-// same method at consecutive targets if the method is among the leaders (see contest) at each of them.
-// Otherwise chance would decide which of several similar methods comes first at a target.
+// advise returns the recommended method at each target; none if no private method was run. A method that is
+// among the leaders (see contest) at consecutive targets is recommended at all of them, so that chance does
+// not choose among similar methods.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets with common leaders
@@ -71,7 +70,8 @@ func advise(r *experiments.Result) []advice {
 	return out
 }
 
-// contest holds the private methods at one target. Its leaders do not differ from the best beyond chance.
+// contest holds the private methods at one target. The leaders do not differ significantly from the best
+// method.
 type contest struct {
 	epsilon float64
 	rows    map[string]experiments.Row
@@ -91,7 +91,6 @@ func contestAt(r *experiments.Result, epsilon float64) contest {
 	return c
 }
 
-// total adds up the accuracies of a method.
 func total(run []contest, method string) float64 {
 	sum := 0.0
 	for _, c := range run {
@@ -108,8 +107,8 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk of a row by its epsilon and delta and, if its events are known, by their whole
-// trade-off curve. The curve is tighter.
+// riskOf bounds the risk by the trade-off curve of the row's events or, if they are unknown, by epsilon and
+// delta.
 func riskOf(row experiments.Row, delta float64) risk {
 	var of accountant.Schedule
 	if row.Account != nil {
@@ -120,7 +119,6 @@ func riskOf(row experiments.Row, delta float64) risk {
 	return risk{Right: a.Right, Found: a.Rates[at].TPR}
 }
 
-// use recommends a method at each target, in one sentence.
 func use(all []advice) string {
 	type group struct {
 		method string
@@ -162,7 +160,6 @@ func use(all []advice) string {
 	return "Use " + strings.Join(parts, "; ") + "."
 }
 
-// protects states the risk in one sentence.
 func protects(r *experiments.Result, all []advice) string {
 	first, last := all[0], all[len(all)-1]
 	guess := func(a advice) string { return fmt.Sprintf("%s of 100 times", share(a.Risk.Right)) }
@@ -174,5 +171,4 @@ func protects(r *experiments.Result, all []advice) string {
 		"took part at most %s; a coin is right 50 times.", r.Unit, said)
 }
 
-// share prints a probability in percent, rounded up to one decimal.
 func share(x float64) string { return number.DecimalsUp(math.Min(100, 100*x), 1) }

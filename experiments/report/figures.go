@@ -44,8 +44,8 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the least and the greatest value of the lines, including error bars. Lines without protection,
-// which may be far below the others, do not count for the least.
+// span returns the least and the greatest value of the lines, including error bars. The least value ignores
+// lines without protection, which may be far below all others.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -65,22 +65,20 @@ func span(lines []figure.Line) (low, high float64) {
 	return low, high
 }
 
-// percents returns a vertical axis for the lines.
 func percents(lines []figure.Line) figure.Axis {
 	low, high := span(lines)
 	margin := max(0.5, 0.06*(high-low))
 	return figure.Axis{Low: max(0, low-margin), High: min(100, high+margin)}
 }
 
-// targetAxis returns the axis of a sweep.
 func targetAxis(r *experiments.Result) figure.Axis {
 	all := r.EpsilonTargets
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent. If there are several targets, it draws
-// accuracy against the target, with standard errors. Otherwise it draws accuracy in the first run against the
-// spent budget. A method without protection is a horizontal line, omitted if it is below all others.
+// accuracyFigure draws the test accuracy of each method in percent. Several targets give accuracy against the
+// target, with standard errors. One target gives accuracy in the first run against the spent budget. Methods
+// without protection are horizontal lines.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -115,7 +113,6 @@ func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	return f
 }
 
-// standardError returns the standard error over the test rows and, with several runs, the runs.
 func standardError(row experiments.Row) float64 {
 	if row.SD == nil || len(row.Runs) < 2 {
 		return row.StandardError
@@ -123,8 +120,8 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-// labelCharts draws the number of labels that each vote released, and the share of correct labels; empty if
-// there are no votes.
+// labelCharts draws the number of labels that each method with teachers released, and the share of correct
+// labels.
 func labelCharts(r *experiments.Result) []template.HTML {
 	halves := []figure.Size{
 		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
@@ -153,13 +150,12 @@ func labelCharts(r *experiments.Result) []template.HTML {
 	return []template.HTML{answered.HTML(halves...), right.HTML(halves...)}
 }
 
-// labelError returns the standard error of the share of correct labels, over all runs.
 func labelError(r *experiments.Result, row experiments.Row) float64 {
 	n := float64(row.Answered * max(1, r.Seeds))
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws how clearly the teachers agreed. This depends on the private data and was not charged.
+// gapFigure draws a histogram of vote gaps, which depend on the private data and were not charged.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}

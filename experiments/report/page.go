@@ -33,7 +33,6 @@ type page struct {
 	Repeat        string
 }
 
-// writePage renders the self-contained HTML page, which loads nothing.
 func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent":  percent,
@@ -76,7 +75,6 @@ func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 	return nil
 }
 
-// constantWords states the accuracy of the most frequent class of the test rows.
 func constantWords(r *experiments.Result) string {
 	if len(r.Rows) == 0 || r.Rows[0].ConstantAccuracy == 0 { // in results of earlier versions
 		return ""
@@ -84,11 +82,11 @@ func constantWords(r *experiments.Result) string {
 	return fmt.Sprintf(" Always naming the most frequent class of the test rows: %s %%.", percent(r.Rows[0].ConstantAccuracy))
 }
 
-// Write writes results.json, results.csv, the figures as SVG, one accounts/METHOD.json per private method
-// (for `pate account`) and report.html into the folders of dir that package results selects. Each file is
-// written atomically. If anything was not charged, files are marked as not releasable. Names of accounts of a
-// seeded run begin with "seeded-". Running times go into private/, from which [Read] loads them. The page
-// shows repeat, the command line that repeats the run.
+// Write writes results.json, results.csv, the figures as SVG and report.html into the folders of dir that
+// package results selects. For `pate account`, it writes accounts/METHOD.json for each private method. Each
+// file is written atomically. If anything was not charged, files are marked as not releasable. Names of
+// accounts of a seeded run begin with "seeded-". Running times go into private/. The page shows repeat, the
+// command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -13,7 +13,7 @@ import (
 )
 
 // Table returns the comparison for people: one line per method. Columns that are empty in every line are
-// omitted. Examples are the deviation if there is one run, and AUROC if there are more than two classes.
+// omitted.
 func Table(r *experiments.Result) table.Table {
 	some := func(has func(row experiments.Row) bool) bool { return slices.ContainsFunc(r.Rows, has) }
 	constant := func(row experiments.Row) bool { return row.ConstantAccuracy != 0 }
@@ -64,7 +64,6 @@ func oneClass(row experiments.Row) string {
 	return ""
 }
 
-// nonzero returns the text of a number, and an empty text for 0.
 func nonzero(x float64, text func(float64) string) string {
 	if x == 0 {
 		return ""
@@ -76,7 +75,6 @@ func optional(x float64) string { return nonzero(x, number.Exact) }
 
 func whole(x float64) string { return strconv.FormatFloat(x, 'f', 0, 64) }
 
-// targetCell is empty for rows that depend on no target.
 func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon) }
 
 // Records returns the comparison for programs: full precision, one column per field.
@@ -109,7 +107,6 @@ func Records(r *experiments.Result) table.Table {
 	return t
 }
 
-// percent returns a share in percent, without the % sign.
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) }
 
 func epsilonCell(row experiments.Row) string {
@@ -119,7 +116,6 @@ func epsilonCell(row experiments.Row) string {
 	return claim(*row.Epsilon)
 }
 
-// claim prints an epsilon with four decimals, rounded up.
 func claim(x float64) string { return number.DecimalsUp(x, 4) }
 
 func optionalPercent(x *float64) string {
@@ -179,8 +175,8 @@ type classCell struct {
 	Worst bool    // lowest recall of its method
 }
 
-// classTables returns a table for each target; none for results of earlier versions. Methods without a target
-// are in each table.
+// classTables returns a table for each target, or nil for results of earlier versions. Methods without a
+// target are in each table.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil
@@ -216,7 +212,6 @@ func classTables(r *experiments.Result) []classTable {
 	return out
 }
 
-// worst returns the least recall of a row, over classes with test rows.
 func worst(r *experiments.Result, row experiments.Row) float64 {
 	least := 1.0
 	for y, v := range row.Recall {
@@ -227,8 +222,8 @@ func worst(r *experiments.Result, row experiments.Row) float64 {
 	return least
 }
 
-// waterfall shows how accuracy is lost, at one target, from the best model without privacy to the student of
-// a vote of teachers. A step may also be a gain.
+// waterfall divides the difference in accuracy, at one target, between the best model without privacy and a
+// student of teachers. A step is a loss or a gain.
 type waterfall struct {
 	At     string // target
 	Method string
@@ -248,8 +243,8 @@ type step struct {
 	Kind        string // "level", "loss" or "gain"
 }
 
-// waterfalls returns a waterfall for the best vote of teachers at each target; none if the model without
-// privacy or the vote without noise was not run.
+// waterfalls returns a waterfall for the best method with teachers at each target. It returns nil if the
+// model without privacy or the plurality was not run.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
 	if r.PoolOf != "" { // the correct labels are unknown
@@ -312,7 +307,6 @@ func fall(at string, vote experiments.Row, known *experiments.Row, open, plurali
 	return w
 }
 
-// points prints a difference in percentage points with its sign.
 func points(x float64) string {
 	switch text := fmt.Sprintf("%.1f", 100*math.Abs(x)); {
 	case text == "0.0":

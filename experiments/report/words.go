@@ -73,7 +73,6 @@ func Footnotes(r *experiments.Result) string {
 	return b.String()
 }
 
-// notes returns the notes of the rows. If a method has several notes, each has its targets.
 func notes(r *experiments.Result) string {
 	type key struct{ method, note string }
 	var order []key
@@ -125,7 +124,7 @@ func PoolWords(r *experiments.Result) string {
 	return ""
 }
 
-// Verdicts lists, for each target, the groups of private methods that do not differ beyond chance.
+// Verdicts lists, for each target, the groups of private methods that do not differ significantly.
 func Verdicts(r *experiments.Result) string {
 	text := ""
 	for _, e := range targets(r) {
@@ -152,8 +151,6 @@ func Verdicts(r *experiments.Result) string {
 const Test = "Pairs that share no group differ in accuracy or balanced accuracy, by paired tests on the same test rows at 95 % for each " +
 	"pair (accuracy: McNemar, exact; over runs: Student's t)."
 
-// groupsAt returns groups of private methods at a target, most accurate first, and the number of pairs. No
-// pair in a group differs, and every pair that does not differ is in a group.
 func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs int) {
 	type pair [2]string
 	alike := map[pair]bool{} // false after the pair has its group
@@ -190,8 +187,8 @@ func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs in
 	return groups, pairs
 }
 
-// Decision describes the best private methods at each target. One sentence is about targets with one best
-// method, one about targets with several within chance. It is empty for fewer than two methods.
+// Decision lists the targets with one best private method, and the targets at which several methods do not
+// differ significantly from the best. It is empty for fewer than two methods.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // sets of methods
 	at := map[string][]string{}
@@ -228,7 +225,6 @@ func Decision(r *experiments.Result) string {
 	return first + " " + second
 }
 
-// targets returns the targets of the private methods.
 func targets(r *experiments.Result) []float64 {
 	if len(r.EpsilonTargets) > 0 {
 		return r.EpsilonTargets
@@ -244,8 +240,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the most accurate private method at a target, and all methods within chance of it. A
-// method that predicts a single class leads only if all methods do.
+// leadersAt returns the most accurate private method at a target, and all methods that do not differ
+// significantly from this method. A method that predicts a single class leads only if all methods do.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

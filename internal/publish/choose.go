@@ -18,14 +18,14 @@ type Numbers struct {
 // Choice is the expected result of a method.
 type Choice struct {
 	Method string
-	// Share is the expected fraction of the accuracy gap that the method closes. The gap is between the most
-	// frequent class and a model without privacy.
+	// Share is the expected gain in accuracy over the most frequent class, divided by the gain of a model
+	// without privacy.
 	Share  float64
 	Reason string
 }
 
-// Bounds of the groups of tables with one expectation. The bounds were fitted on seventeen tables
-// (experiments/peers/tables.py, FIT) at epsilon 1, 2 and 8.
+// Choose distinguishes tables by these bounds. They were fitted on the seventeen tables FIT of
+// experiments/peers/tables.py, at epsilon 1, 2 and 8.
 const (
 	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
 	votesOfClass   = 700 // of epsilon times units per class; with less, few rows vote for a class
@@ -33,9 +33,9 @@ const (
 
 // Choose returns all methods with their expected results, best first. It uses public numbers only.
 //
-// The shares of tables are means over all 29 tables of tables.py, rounded. The twelve tables HELD_BACK had
-// already judged the choice. On the seventeen others DP-SGD is best or within 1.5 points of the best, but for
-// ringnorm, whose classes were made so that no plane separates them.
+// For tables, the shares are rounded means over all 29 tables of tables.py. On the seventeen tables FIT,
+// DP-SGD is best or within 1.5 points of the best. The only exception is ringnorm, whose classes no plane
+// separates.
 func Choose(n Numbers) []Choice {
 	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
 	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)
@@ -66,7 +66,6 @@ func Choose(n Numbers) []Choice {
 	return choices
 }
 
-// choose reads the public rows, chooses the method, and describes all methods.
 func (j *job) choose() error {
 	schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
 	if err != nil {

@@ -53,8 +53,8 @@ func (j *job) kept() (r *Report, err error) {
 	return r, err
 }
 
-// publish checks that the ledger holds the charges for a complete run, and copies missing files to the public
-// half. It refuses to overwrite other files.
+// publish checks that the ledger holds the charges of a complete run. It then copies missing files to the
+// public half, but overwrites no file.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {
@@ -126,7 +126,7 @@ func (j *job) destroySecrets() error {
 
 func (j *job) releasable() bool { return j.Seed == nil }
 
-// made returns the path of a result before publication. All results are published together.
+// made returns the path of a result before publication.
 func (j *job) made(name string) string {
 	if j.releasable() {
 		return j.dir.Private("published", name)
@@ -143,7 +143,6 @@ func (j *job) writeBytes(name string, text []byte) error {
 	return durable.WriteBytes(j.made(name), 0o600, text)
 }
 
-// ledger returns the ledger of the run and its configuration, without the name of the run.
 func (j *job) ledger() run.File {
 	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise}
 	if !j.releasable() {

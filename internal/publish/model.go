@@ -92,7 +92,6 @@ func (m *model) release(ctx context.Context) (*Report, error) {
 	return r, m.report(r, labelsFile, studentFile, statementFile, ledgerFile)
 }
 
-// trained trains the model, unless an earlier process trained it, and moves the file to its place.
 func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) {
 	cfg := m.cfg
 	cfg.Key, cfg.Dir, cfg.Format = m.key, m.dir.Private("model"), formatFor(cfg)

@@ -58,7 +58,6 @@ func (n *near) look(ctx context.Context) (data [32]byte, err error) {
 	return n.hash, nil
 }
 
-// planned plans the labels from public numbers. It checks that the labels fit the budget.
 func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
 	plan := nearby.Nearest
 	if n.Method == Sample {
@@ -85,7 +84,6 @@ func (n *near) planned(ctx context.Context) (nearby.Plan, error) {
 	return p, n.try(event)
 }
 
-// otherwise suggests what to do if the plan is futile. DP-SGD needs public rows.
 func (n *near) otherwise() string {
 	if n.drawn != nil {
 		return "raise --epsilon"
@@ -142,7 +140,7 @@ func (n *near) readDrawn() error {
 	return err
 }
 
-// labels returns the stage that releases labels of rows, which are set before the stage is drawn.
+// labels returns the stage that releases labels. The caller must set rows before the stage is drawn.
 func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.Stage {
 	return run.Stage{
 		Name: "labels", Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },
@@ -161,8 +159,8 @@ func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.St
 	}
 }
 
-// label charges the plan, unless the pool is charged together with the plan, and releases the labels. Key,
-// private rows, plan and queries identify the run.
+// label releases the labels. Unless the plan was charged together with the pool, label first charges the
+// plan. Key, private rows, plan and queries identify the run.
 func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int, event accountant.Event, stage run.Stage) (err error) {
 	n.Progress("labels", 0, 1)
 	defer n.Progress("labels", 1, 1)
@@ -180,7 +178,6 @@ func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int, event ac
 		}}.Do(ctx, nil)
 }
 
-// labelsTable returns the labels file, with indices of queries and classes.
 func (n *near) labelsTable(released nearby.Labels) table.Table {
 	name := "label"
 	if !n.releasable() {

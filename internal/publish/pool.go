@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// The size of a drawn pool is a number of rows for each planned query, within bounds. More rows make a
-// student slower and hardly better.
+// A drawn pool has drawnForQuery rows for each planned query, at least fewestDrawn and at most mostDrawn
+// rows. More rows make a student slower and hardly better.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500
@@ -31,7 +31,8 @@ func drawnFor(queries int) int { return max(fewestDrawn, min(drawnForQuery*queri
 // drawn is a pool that is drawn from declared columns. It is nil if public rows are given.
 type drawn struct {
 	ranges *dataset.Ranges
-	// These fields are for noisy counts, whose release and the labels are stages of one run.
+	// These fields are set if the pool is drawn from noisy counts. Counts and labels are then stages of one
+	// run.
 	private dataset.Set
 	plan    *marginals.Pool
 	counts  *marginals.Counts
@@ -41,7 +42,6 @@ type drawn struct {
 // counted reports whether the pool is drawn from noisy counts, which are charged together with the labels.
 func (d *drawn) counted() bool { return d != nil && d.plan != nil }
 
-// event returns the event of the counts, or nil.
 func (d *drawn) event() accountant.Event {
 	if !d.counted() {
 		return nil
@@ -49,7 +49,6 @@ func (d *drawn) event() accountant.Event {
 	return d.plan.Event()
 }
 
-// pairs returns the names of the columns that are paired.
 func (d *drawn) pairs() (names [][2]string) {
 	if !d.counted() {
 		return nil
@@ -69,7 +68,6 @@ func (d *drawn) close() error {
 	return d.session.Close()
 }
 
-// declared makes the pool of a run without public rows, and returns the schema of the rows.
 func (j *job) declared() (*dataset.Schema, error) {
 	ranges, err := dataset.ReadRanges(j.Ranges)
 	if err != nil {
@@ -85,7 +83,6 @@ func (j *job) declaredReading() dataset.Reading {
 	return reading
 }
 
-// count plans the counts of a pool that is drawn from counts.
 func (j *job) count(ctx context.Context, private dataset.Set) (err error) {
 	d := j.drawn
 	d.private = private
@@ -97,7 +94,6 @@ func (j *job) count(ctx context.Context, private dataset.Set) (err error) {
 	return err
 }
 
-// try checks that the counts and the labels fit the budget.
 func (j *job) try(labels accountant.Event) error {
 	trial, err := ledger.New(j.ledger().New)
 	if err != nil {
@@ -111,9 +107,9 @@ func (j *job) try(labels accountant.Event) error {
 	return trial.Try(events...)
 }
 
-// draw writes the rows of the pool. If the pool is drawn from counts, draw charges counts and labels in one
-// batch and releases the counts. The ledger stays open for the last stage, of the labels. The key, the
-// private rows and all choices identify the run.
+// draw writes the rows of the pool. If the pool is drawn from counts, draw first charges counts and labels in
+// one batch and releases the counts. The ledger stays open for the stage last, which releases the labels.
+// Key, private rows and choices identify the run.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {
@@ -129,7 +125,6 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 	return j.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, d.counts.Weights(), d.counts.Draw, rows) })
 }
 
-// releaseCounts opens the session and releases the counts.
 func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.Event, last run.Stage) (err error) {
 	d, file, hash := j.drawn, j.ledger(), j.drawn.private.Hash()
 	events := append(d.plan.Events(), []accountant.Event{labels})
@@ -151,7 +146,7 @@ func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.
 	return err
 }
 
-// poolFiles returns the files about a drawn pool: those that are charged, and all.
+// poolFiles returns the files about a drawn pool: the charged files, and all files.
 func (j *job) poolFiles() (paid, all []string) {
 	if j.drawn.counted() {
 		paid = append(paid, marginalsFile)

@@ -1,5 +1,5 @@
-// Package publish carries out a publication, from private rows to a student, in one folder, with one budget
-// and one ledger.
+// Package publish carries out a publication, from private rows to a student. A publication has one folder,
+// one budget and one ledger.
 //
 //	rows      private and public rows are read and checked, and the labels are planned
 //	votes     teachers are trained on disjoint parts of the private rows; see package training
@@ -7,16 +7,15 @@
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
 // Without public rows, the pool is drawn from declared ranges, or from noisy counts of the private rows.
-// These counts are charged to the same ledger. With [Nearest] and [Sample], private units vote in place of
-// teachers. With [DPSGD], one private model replaces teachers, labels and student. [Choose] chooses a method
-// from public numbers.
+// These counts are charged to the same ledger. If the method is [Nearest] or [Sample], private units vote in
+// place of teachers. If it is [DPSGD], one private model replaces teachers, labels and student.
 //
 // # Guarantee
 //
 // The public half of the folder is (Epsilon, Delta)-differentially private for adding or removing one unit of
-// the private rows. It may be published when the run is complete. An interrupted run resumes with the same
-// noise at no further cost. A complete run is compared with its ledger. Private rows are validated before the
-// charge, so no content of private rows stops a run after the charge.
+// the private rows. Publish it only after the run is complete. An interrupted run resumes with the same noise
+// at no further cost. Private rows are validated before the charge, so no content of private rows stops a run
+// after the charge.
 package publish
 
 import (
@@ -59,8 +58,8 @@ const (
 // DefaultAccuracy is the default of Config.MinAccuracy.
 const DefaultAccuracy = 0.9
 
-// Settings are all inputs of the published files except the rows and the key. Private, Public (or Ranges),
-// Epsilon and Delta are required.
+// Settings are all inputs of a publication except the rows and the key. Private, Epsilon, Delta and either
+// Public or Ranges are required.
 type Settings struct {
 	Private         dataset.Source  `json:"private"`
 	Public          dataset.Source  `json:"public"`
@@ -92,12 +91,13 @@ type Config struct {
 	Say      func(text string) // called with public sentences about the run
 	Warn     func(text string)
 	Columns  func([]dataset.ColumnNote) // called with notes on the columns of public rows
-	// Spare is called after all rows are read and before DPSGD trains. restore is called after training.
+	// Spare is called before DP-SGD trains, when all rows are in memory. The function restore is called after
+	// training.
 	Spare func(dataset.Task) (restore func())
 }
 
-// Implied returns the method. It is PATE if Method is [Auto] and a setting applies only to teachers, and
-// Nearest for a drawn pool.
+// Implied returns Method or, if it is [Auto], the method that other settings imply. A setting for teachers
+// implies PATE, and a drawn pool implies Nearest.
 func (s Settings) Implied() string {
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method
@@ -111,7 +111,6 @@ func (s Settings) Implied() string {
 	return Auto
 }
 
-// complete fills in defaults and refuses contradictory settings.
 func (c Config) complete() (Config, error) {
 	c.Method, c.Pool = c.Implied(), cmp.Or(c.Pool, PoolRows)
 	c.MinAccuracy, c.RowsPerUnit = cmp.Or(c.MinAccuracy, DefaultAccuracy), cmp.Or(c.RowsPerUnit, 1)
@@ -174,7 +173,8 @@ type public struct {
 	shows recipe.Shape // zero until seen is called
 }
 
-// seen returns what the rows of a table show of distances. It computes the answer once.
+// seen returns a shape with statistics of distances between the public rows of a table. It computes them
+// once.
 func (p *public) seen() recipe.Shape {
 	if p.shows == (recipe.Shape{}) {
 		p.shows = recipe.Shape{}.Seen(p.pool.X)
@@ -182,7 +182,6 @@ func (p *public) seen() recipe.Shape {
 	return p.shows
 }
 
-// public reads the public rows and describes their columns.
 func (j *job) public() (*public, error) {
 	if j.read == nil {
 		schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
@@ -222,7 +221,6 @@ type method interface {
 	release(context.Context) (*Report, error)
 }
 
-// method returns the given, recorded or chosen method of the run.
 func (j *job) method() (m method, err error) {
 	var held Settings
 	if j.begun, err = run.Settings(j.Out, &held); err != nil {
@@ -246,10 +244,10 @@ func (j *job) method() (m method, err error) {
 	return &voting{job: j}, j.Units().Check(j.Delta)
 }
 
-// Run carries out a publication or resumes an interrupted one. For a complete run, it compares the files with
-// the ledger and restores missing public files. The configuration identifies a run; a hash of the data also
-// identifies a complete run. Any other run is refused with run.ErrOtherRun. If no labels would be correct
-// often enough, the error is a [*plan.NoPlanError] and nothing is charged.
+// Run carries out a publication or resumes an interrupted run. For a complete run, it compares the files with
+// the ledger and restores missing public files. If the folder has a run with another configuration, or a
+// complete run on other data, the error is run.ErrOtherRun. If no labels would be correct often enough, the
+// error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
 	if err == nil {
@@ -294,9 +292,8 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out the remaining steps of a run. It reuses the teachers' votes, and the charge and the key of
-// the labels, from an earlier process. All later results depend only on labels and public rows. Files are
-// published when all are complete.
+// make carries out the remaining steps of a run. From an earlier process, it reuses the votes of teachers and
+// the charge and key of the labels. Files are published after all are complete.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

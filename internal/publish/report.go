@@ -71,8 +71,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// student writes the labelled rows with their labels, and the student trained on them. Without labels it
-// writes nothing. It returns the cost of the labels.
+// student writes the queries and the labelled rows, and trains a student on them. Without labels it trains no
+// student.
 func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (paid published.Provenance, err error) {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
@@ -108,7 +108,6 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (p
 	return paid, j.table(ctx, m, of.Schema)
 }
 
-// results writes the student, the statement and the page of a run with labels, and returns the cost.
 func (j *job) results(ctx context.Context, of *public, rows []int, r *Report) (published.Provenance, error) {
 	paid, files := j.poolFiles()
 	if j.drawn != nil {
@@ -128,7 +127,6 @@ func (j *job) results(ctx context.Context, of *public, rows []int, r *Report) (p
 	return cost, j.report(r, files...)
 }
 
-// statement writes the privacy statement of released files and a copy of the ledger.
 func (j *job) statement(released ...string) error {
 	text, err := os.ReadFile(j.dir.Private(ledgerFile))
 	if err != nil {
@@ -160,7 +158,6 @@ func (j *job) statement(released ...string) error {
 //go:embed report.html
 var page string
 
-// report hashes the files and writes the page about them.
 func (j *job) report(r *Report, files ...string) error {
 	for _, name := range files {
 		text, err := os.ReadFile(j.made(name))
@@ -182,9 +179,9 @@ func (j *job) report(r *Report, files ...string) error {
 	})
 }
 
-// label plans the number of queries, chooses rows of the pool as queries, and releases their labels. It
-// returns these rows. The votes are not checked, because the teachers were trained here on disjoint
-// partitions. Teachers with equal votes then learned the same, and findings of a check would be private.
+// label plans the number of queries, chooses rows of the pool as queries, and releases their labels. It does
+// not check the votes, because this program trained the teachers on disjoint partitions. Teachers may still
+// have equal votes, and the findings of a check would be private.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -200,7 +197,6 @@ func (v *voting) label(ctx context.Context, t *training.Result) (released label.
 	return released, rows, err
 }
 
-// labelPlanned plans the labels with the remaining budget of the ledger that it then charges.
 func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	all, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
 	if err != nil {
@@ -222,7 +218,7 @@ func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// labelCounted carries out the last stage of a run. The first stages released the counts of the pool.
+// labelCounted carries out the last stage of a run whose first stages released the counts of the pool.
 func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	c := &v.labels
 	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
@@ -235,13 +231,12 @@ func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// Secret files: the rows of the queries, in order, and the votes on these rows.
+// These secret files hold the rows of the queries, in order, and the votes on these rows.
 const (
 	askedRows  = "queries.csv"
 	askedVotes = "queries.npy"
 )
 
-// questions returns n rows of the pool as queries, and the votes on these rows.
 func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
 	if rows, err = j.questionsOf(ctx, &public{Schema: t.Public, pool: t.Pool}, n); err == nil {
 		asked, err = j.asked(ctx, t, rows)
@@ -250,8 +245,8 @@ func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []
 }
 
 // questionsOf returns the n rows of the pool that are most useful for a student. The choice depends on public
-// rows only. The rows are saved before the votes, because a different machine that resumes the run could
-// choose others.
+// rows only. The rows are saved before the votes, because another machine that resumes the run could choose
+// other rows.
 func (j *job) questionsOf(ctx context.Context, of *public, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
@@ -291,7 +286,6 @@ func readRows(text string, n, pool int) ([]int, bool) {
 	return rows, len(rows) == n && string(queriesOf(rows)) == text
 }
 
-// asked writes the votes on the given rows.
 func (j *job) asked(ctx context.Context, t *training.Result, rows []int) (*votes.Source, error) {
 	all, err := votes.Load(t.Votes, len(t.Classes))
 	if err != nil {

@@ -67,7 +67,8 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	return private.Hash(), nil
 }
 
-// planned plans the labels on a trial ledger, after any charge for the counts of a drawn pool.
+// planned plans the labels on a trial ledger. If the pool is drawn from counts, the trial ledger is first
+// charged for the counts.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	trial, err := ledger.New(v.ledger().New)
 	if err != nil {
@@ -87,10 +88,9 @@ func (v *voting) goal() plan.Goal {
 		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
 }
 
-// lesserAccuracy is the second assumption about the teachers if no accuracy is declared.
+// If no accuracy of teachers is declared, sayPlan also describes the plan for this lower accuracy.
 const lesserAccuracy = 0.8
 
-// sayPlan describes a plan, and the assumed accuracy if no accuracy is declared.
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
 	labels := strconv.FormatFloat(a.ExpectedAnswers, 'f', 1, 64)
 	if a.ExpectedAnswers >= 999.95 {
@@ -140,7 +140,6 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	return r, err
 }
 
-// draw draws the pool and, if the pool is drawn from counts, charges counts and labels.
 func (v *voting) draw(ctx context.Context) (err error) {
 	if !v.drawn.counted() {
 		return v.job.draw(ctx, mostDrawn, nil, nil, run.Stage{})
@@ -159,8 +158,8 @@ func (v *voting) draw(ctx context.Context) (err error) {
 	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
-// keptPlan plans the labels with the budget that the marginals leave. The plan is saved before the charge,
-// because another version of the program could plan differently.
+// keptPlan plans the labels with the budget that the counts leave. It saves the plan, because another version
+// of the program could plan differently.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
 		Mechanism string             `json:"mechanism"`
@@ -177,7 +176,6 @@ func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) 
 	return aggregate.Setting{Mechanism: k.Mechanism, Values: k.Values, Queries: k.Queries}, err
 }
 
-// kept returns the value that an earlier process saved at path. Otherwise it makes and saves the value.
 func kept[T any](path string, make func() (T, error)) (t T, err error) {
 	text, err := os.ReadFile(path)
 	switch {

@@ -15,10 +15,10 @@ const (
 	iterations = 4
 )
 
-// rightDirections returns leading right singular vectors of a sparse matrix, as dim numbers for each column
-// of the matrix, or nil if the matrix is zero. The algorithm is subspace iteration from random vectors of a
-// fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4). Equal rows give equal directions on machines of
-// one kind. Directions with singular values below 1e-6 of the largest are left out.
+// rightDirections returns at most dim leading right singular vectors of a sparse matrix, or nil if the matrix
+// is zero. The result has the components of all vectors for the first column, then for the second column, and
+// so on. The algorithm is subspace iteration from random vectors of a fixed seed (Halko, Martinsson, Tropp
+// 2011, algorithm 4.4). Directions with singular values below 1e-6 of the largest are left out.
 func rightDirections(rows [][]entry, columns, dim int) []float64 {
 	width := min(dim+spare, len(rows), columns)
 	if width == 0 {
@@ -69,7 +69,6 @@ func general(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// multiply sets dst to the product of the sparse matrix, or of its transpose, and b.
 func multiply(dst, b blas64.General, rows [][]entry, transposed bool) {
 	clear(dst.Data)
 	for i, row := range rows {
@@ -86,7 +85,6 @@ func multiply(dst, b blas64.General, rows [][]entry, transposed bool) {
 	}
 }
 
-// orthogonalize replaces the columns of a by an orthonormal basis of their span.
 func orthogonalize(a blas64.General) {
 	tau := make([]float64, a.Cols)
 	work := make([]float64, 64*a.Cols)

@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// spaceJSON is a space in JSON. Length is a constant of the program, for other readers of the file.
 type spaceJSON struct {
 	Words      []string  `json:"words"`
 	Weights    []float32 `json:"weights"`
@@ -19,7 +18,7 @@ type spaceJSON struct {
 	Directions []byte    `json:"directions"` // base64 of little-endian int16: Features numbers for each word
 }
 
-// MarshalJSON returns all of the space: words of public texts, and numbers computed from public texts.
+// MarshalJSON returns the space, which depends only on public texts.
 func (s *Space) MarshalJSON() ([]byte, error) {
 	out := spaceJSON{Words: s.words, Weights: s.weight, Features: s.dim, Length: Length}
 	for _, v := range s.directions {

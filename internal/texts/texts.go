@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Public limits. Nothing about a private text changes them.
+// These limits are constants, so they do not depend on private texts.
 const (
 	shortest = 2      // characters of a word
 	longest  = 40     // a longer word is ignored
@@ -25,8 +25,8 @@ const (
 	sampled  = 5_000  // public texts from which directions are computed
 )
 
-// Length is the Euclidean length of the features of a text with known words. A numeric column varies by
-// about 1, so a text counts as much as Length squared such columns.
+// Length is the Euclidean length of the features of a text with known words. A numeric column has a deviation
+// of about 1, so a text has the weight of Length*Length numeric columns.
 const Length = 4
 
 // Words returns the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.
@@ -44,7 +44,7 @@ func Words(text string) iter.Seq[string] {
 	}
 }
 
-// Space holds what encoding depends on. It contains only what public texts show.
+// Space is a fitted encoding of texts. It depends only on public texts.
 type Space struct {
 	words      []string // sorted
 	at         map[string]int
@@ -55,7 +55,6 @@ type Space struct {
 
 const unit = math.MaxInt16
 
-// entry is a word of a text and its weight.
 type entry struct {
 	word   int
 	weight float64
@@ -97,7 +96,6 @@ func Fit(public []string) (*Space, error) {
 	return s, nil
 }
 
-// dimOf returns the number of directions for a number of public texts.
 func dimOf(texts int) int { return min(maxDim, max(10, texts/10)) }
 
 func (s *Space) index() {

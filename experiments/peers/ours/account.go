@@ -15,7 +15,7 @@ import (
 )
 
 // question requests the epsilon of a setting. If Epsilon is above 0, it requests the noise multiplier that
-// meets Epsilon, and Sigma is ignored.
+// meets Epsilon instead.
 type question struct {
 	setting
 	Method  accountant.Method
@@ -23,7 +23,7 @@ type question struct {
 	Seconds float64
 }
 
-// interval holds bounds of epsilon. A requested noise multiplier is in Upper. A missing bound is null.
+// interval holds bounds of epsilon, or null for a missing bound. A requested noise multiplier is in Upper.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
@@ -82,7 +82,6 @@ func (q question) interval() (interval, error) {
 	return interval{&claim.Lower, &claim.Upper}, nil
 }
 
-// noise returns the least noise multiplier that meets q.Epsilon.
 func (q question) noise() (interval, error) {
 	books := accountant.AutoConfig{Relation: accountant.AddRemove, Method: q.Method}.NewAccount
 	target := accountant.Target{Epsilon: q.Epsilon, Delta: q.Delta}
@@ -135,7 +134,6 @@ type answer struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// runs is the number of timed repetitions, of which the fastest is reported.
 const runs = 3
 
 func ask(name string, m accountant.Method, s setting) answer {

@@ -102,7 +102,6 @@ func settle() float64 {
 	return resident("VmRSS:")
 }
 
-// resident returns a field of /proc/self/status in MB, or 0 if there is none.
 func resident(field string) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 // The queries are these test images of MNIST.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson is a request about the teachers of one learner. The value of Do is "fit" (train the teachers from
-// From up to To), "predict" (let these teachers vote on the queries), or "score" (score all votes).
+// lesson is a request about the teachers of one learner. If Do is "fit", the teachers with From <= index < To
+// are trained. If Do is "predict", they vote on the queries. If Do is "score", all votes are scored.
 type lesson struct {
 	Learner, Do string
 	From, To    int
@@ -131,7 +131,6 @@ func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
 	return m, nil
 }
 
-// score computes both accuracies. In a tie, the plurality is the lowest class.
 func (m *marks) score(votes [][]int, truth []int) {
 	for i, y := range truth {
 		counts := make([]int64, 10)

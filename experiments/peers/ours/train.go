@@ -59,8 +59,7 @@ func data(records, cols int) dpsgd.Data {
 	return d
 }
 
-// trained is a timing and the largest increase of the process's resident memory since before the first step.
-// At that time, model and data are already in memory.
+// trained is a timing and the largest increase of resident memory during the steps.
 type trained struct {
 	timing
 	PeakMB float64 `json:"peak_mb"`

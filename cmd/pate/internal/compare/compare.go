@@ -101,7 +101,6 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	return nil
 }
 
-// runIn runs the comparison in its folder and prints the result.
 func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiments.Config) (*experiments.Result, error) {
 	ctx := cmd.Context()
 	id, err := f.identity(cmd, g, cfg.Epsilons)
@@ -129,7 +128,6 @@ func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiment
 	}.Do(ctx, g)
 }
 
-// printResult writes the table, or the stable JSON, to stdout.
 func printResult(g *shell.Globals, r *experiments.Result) error {
 	figures := r.Typical()
 	if figures != nil { // the figures are private
@@ -157,7 +155,6 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	return g.PrintRun(r, records, people, report.Heading(r), below)
 }
 
-// identity returns the identity of the run: all settings that determine the result.
 func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []float64) (run.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {
@@ -212,7 +209,6 @@ func (f compareFlags) methodList() []string {
 	return strings.Split(f.methods, ",")
 }
 
-// printPlan prints the steps of a comparison with their time and memory.
 func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) error {
 	o, err := cfg.Outline(ctx)
 	if err != nil {
@@ -231,12 +227,12 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the value of --pool for a pool of public rows. Other values generate the pool.
+// poolRows is the value of --pool for a pool of public rows. For other values, the pool is drawn.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
-// countedPool returns the pool if it is drawn from noisy counts.
+// countedPool returns --pool if the pool is drawn from noisy counts, otherwise "".
 func (f compareFlags) countedPool() string {
 	if f.pool == experiments.PoolMarginals || f.pool == experiments.PoolTree {
 		return f.pool
@@ -244,7 +240,6 @@ func (f compareFlags) countedPool() string {
 	return ""
 }
 
-// task opens the data. Without public rows, it reads the declared ranges of columns from --ranges.
 func (f compareFlags) task() (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
@@ -267,7 +262,6 @@ func (f compareFlags) task() (dataset.Task, error) {
 	return f.TaskOf(opt)
 }
 
-// poolIdentity returns --pool and the path of --ranges, or empty texts for a pool of public rows.
 func (f compareFlags) poolIdentity() (pool, ranges string, err error) {
 	if !f.drawnPool() {
 		return "", "", nil

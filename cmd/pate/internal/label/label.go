@@ -89,7 +89,8 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle sets unit and relation from a manifest beside the votes. It refuses flags that contradict it.
+// settle sets unit and relation from a manifest beside the votes. It refuses flags that contradict the
+// manifest.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err
@@ -103,7 +104,6 @@ func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 // notWritten lists file endings that --out must not have, because labels cannot be written in these formats.
 var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
 
-// config converts the flags to the configuration of package label.
 func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {
 	given := cmd.Flags().Changed
 	if form := strings.ToLower(filepath.Ext(f.out)); slices.Contains(notWritten, form) {
@@ -193,7 +193,6 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	return nil
 }
 
-// labelError rewrites an error of package label for the user.
 func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) error {
 	var none *plan.NoPlanError
 	if errors.As(err, &none) {

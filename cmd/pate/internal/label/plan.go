@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// checkPlanning refuses invalid flags about planning and --min-accuracy.
 func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	switch {
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
@@ -98,7 +97,6 @@ func (f *labelFlags) public(v *votes.Source) plan.Public {
 	return p
 }
 
-// plan configures c to choose mechanism, noise and queries from public values. The user confirms the plan.
 func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
 	if c.Votes.Teachers() < 2 {
 		return shell.Usagef("votes", "--teachers is needed for a plan: the file does not show the number of teachers")
@@ -133,8 +131,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the `pate label` command for plan a on a ledger of the same mode. The first query has index
-// first.
+// command returns the `pate label` command for a plan. The first query has index first.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
 	if force := cmd.Flag("force"); force.Changed { // its value is optional
@@ -170,7 +167,6 @@ func pilotObject(p *label.Pilot) shell.Object {
 		"cannot_see", label.PilotBlind}
 }
 
-// noPlan returns an error for a budget that allows no useful plan. It suggests a budget that does.
 func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlanError) error {
 	would := refusalRemedies{teachers: none.Teachers}
 	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
@@ -216,12 +212,12 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the least probability with which a unanimous vote must be answered. It is low, because a
-// plan for few teachers may use a test that answers almost at random. It only excludes thresholds that no
-// vote reaches.
+// leastAnswered is the least permitted probability that a query is answered if all teachers agree. It only
+// excludes thresholds that no vote reaches. A plan for few teachers may use a test that answers almost at
+// random.
 const leastAnswered = 0.1
 
-// worthIt returns a check that refuses noise at which labels would rarely be right, even for unanimous votes.
+// worthIt returns a check that refuses a setting with rarely correct labels, even if all teachers agree.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
@@ -259,8 +255,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates for how many queries the mechanism would be accurate enough. Noise for a fixed budget
-// is proportional to the square root of the number of queries.
+// wouldWork estimates the number of queries for which the mechanism would be accurate enough. For a fixed
+// budget, noise is proportional to the square root of the number of queries.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {
@@ -284,8 +280,8 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// Each value of --force waives one reason for refusing a run. The flag without a value means "noise". With
-// "duplicates", "checks" or "calibration", epsilon may be wrong, so no result may be released.
+// Each value of --force waives one reason for refusing a run. The flag without a value means "noise". If
+// "duplicates", "checks" or "calibration" is given, epsilon may be wrong, so no result is releasable.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right
 	waiveFew         = "few"         // the budget carries too few labels
@@ -327,7 +323,7 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns the waivers that forbid a release, sorted and distinct: all except "noise" and "few".
+// withheld returns the given values that forbid a release, sorted and distinct: all except "noise" and "few".
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -337,7 +333,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced refuses `--force duplicates` without "=", because "duplicates" would be read as a votes file.
+// misplaced refuses `--force duplicates` without "=", because pate would read "duplicates" as a votes file.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// expected returns the expected numbers of answered and right labels, or nil if they cannot be computed.
 func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Result) (shell.Object, error) {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || !plan.Plannable(d) || c.Votes.Teachers() < 2 || d.MostNoise(r.Setting) > 64*float64(c.Votes.Teachers()) {
@@ -31,7 +30,7 @@ func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Resul
 }
 
 // writeReport prints the report. The field noise has all parameters of the mechanism by name. Fields such as
-// sigma repeat parameters, because version 1 of the format had them.
+// sigma repeat parameters, because the first version of the format has them.
 func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) error {
 	var expected shell.Object
 	var err error
@@ -68,7 +67,6 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 }
 
 // checkVotes handles failed checks of the votes. A failed check stops the run unless --force waives it.
-// Invalid values are refused earlier, when the votes are read.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
@@ -97,9 +95,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// For more than countedQueries queries, tellMode does not compute how many queries would fit in mode
-// "reserved". This search by privacy loss distributions takes up to 40 seconds. Labelling two million queries
-// takes 2 seconds.
+// Above countedQueries queries, tellMode does not compute how many queries would fit in mode "reserved". The
+// computation by privacy loss distributions would take up to 40 seconds.
 const countedQueries = 100_000
 
 // For a new ledger in mode "filter", tellMode prints how many queries with this noise fit the budget. It also

@@ -163,7 +163,6 @@ func (f *publishFlags) inWords(err error) error {
 	return shell.FaultError(err, "data")
 }
 
-// remedy suggests a budget that would work if no plan does.
 func remedy(none *plan.NoPlanError) string {
 	fix := "train more teachers, or raise --epsilon"
 	if none.Teachers > 0 {
@@ -191,7 +190,6 @@ func print(g *shell.Globals, r *publish.Report) error {
 	return nil
 }
 
-// tableOf returns a table of the run's results. In formats other than Text, it has a column for the student.
 func tableOf(r *publish.Report, f table.Format) table.Table {
 	if t := r.Training; t != nil {
 		return table.Table{Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"}, Rows: [][]string{{strconv.Itoa(t.Records),
