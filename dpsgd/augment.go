@@ -33,8 +33,8 @@ type Transform interface {
 // without views, and the charge is the same. Clipping each view separately would increase the sensitivity.
 //
 // All records of a step use the same transformations. The transformations depend only on the seed and on the
-// parameters, which are public. So a contribution depends only on public state and one record, and a resumed
-// run uses the same views. The running time is proportional to the number of views.
+// parameters, which are public. So a contribution depends only on public state and one record. A resumed run
+// uses the same views.
 //
 // The loss of a record is the mean over its views. Groups and predictions come from model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
@@ -66,7 +66,6 @@ func (a *augmented) Fingerprint() []byte {
 
 func (a *augmented) Groups() []int { return groupsOf(a.Model) }
 
-// Predict implements [Predictor].
 func (a *augmented) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	p, ok := a.Model.(Predictor)
 	if !ok {
@@ -132,7 +131,7 @@ func (w *augmentedWorker) load(data Data, r int) {
 }
 
 // Shift moves images by a random number of pixels, vertically and horizontally. Pixels that enter at a border
-// are zero. A row of the data holds Planes images of Rows by Cols pixels, which move together.
+// are zero. A row of the data holds Planes images of Rows x Cols pixels, which move together.
 type Shift struct {
 	Planes, Rows, Cols int
 	By                 int // largest shift in each direction, in pixels, at least 0
@@ -140,7 +139,6 @@ type Shift struct {
 	Flip bool
 }
 
-// Check implements [Transform].
 func (s Shift) Check(data Data) error {
 	switch {
 	case s.Planes < 1 || s.Rows < 1 || s.Cols < 1:
@@ -153,10 +151,8 @@ func (s Shift) Check(data Data) error {
 	return nil
 }
 
-// Fingerprint implements [Transform].
 func (s Shift) Fingerprint() []byte { return fmt.Appendf(nil, "%+v", s) }
 
-// Draw implements [Transform].
 func (s Shift) Draw(rnd *rand.Rand) func(dst, src []float32) {
 	down, right := rnd.IntN(2*s.By+1)-s.By, rnd.IntN(2*s.By+1)-s.By
 	flip := s.Flip && rnd.IntN(2) == 1

@@ -23,7 +23,7 @@ import (
 //   - the optimizer state and the average as float64
 //   - the correlated noise of the last steps, if any, as int64
 //
-// A seal under the run's key ends the file. Independent noise needs no state.
+// A hash under the run's key (see seal) ends the file.
 const (
 	checkpointMagic = "pate dpsgd checkpoint 2\n"
 	checkpointWords = 8
@@ -41,7 +41,6 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the checkpoint file if it is due after this step. The file is private.
 func (t *trainer) save() error {
 	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil
@@ -71,7 +70,6 @@ func (t *trainer) save() error {
 	return nil
 }
 
-// resume restores the state from the checkpoint file, if the file exists. On an error it changes nothing.
 func (t *trainer) resume() error {
 	if t.cfg.Checkpoint == "" {
 		return nil
@@ -90,7 +88,7 @@ func (t *trainer) resume() error {
 	return nil
 }
 
-// read restores the state from a checkpoint, which must have exactly the expected size.
+// read restores the state from a checkpoint. On an error it changes nothing.
 func (t *trainer) read(r io.Reader) error {
 	state, correlated := t.optimizer.State(), t.release.banded.state()
 	doubles := len(state.First) + len(state.Second) + len(t.average) + len(correlated)

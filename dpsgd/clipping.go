@@ -11,11 +11,11 @@ import (
 // Clipping changes how gradients are clipped. The zero value scales the whole gradient g by min(1, C/|g|),
 // where C is Config.ClipNorm.
 type Clipping struct {
-	// PerGroup clips each group of a [Grouped] model separately. Each group gets ClipNorm divided by the
-	// square root of the number of groups, so ClipNorm bounds the norm of the whole contribution.
+	// PerGroup clips each group of a [Grouped] model separately. The clip norm of a group is ClipNorm divided
+	// by the square root of the number of groups. So ClipNorm bounds the norm of the whole contribution.
 	PerGroup bool `json:"per_group,omitzero"`
-	// GroupNorms, if not empty, clips each group of a [Grouped] model to its listed norm. ClipNorm must then
-	// be zero. The norm of the whole contribution is at most that of the vector GroupNorms.
+	// GroupNorms, if not empty, holds a clip norm for each group of a [Grouped] model. ClipNorm must then be
+	// zero. The square root of the sum of the squared GroupNorms bounds the norm of the whole contribution.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
 	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et al.
 	// 2023). Stabilizer must be in [2^-40, 2^40].
@@ -36,14 +36,14 @@ type Adaptive struct {
 	Quantile     float64 `json:"quantile,omitzero"`
 	LearningRate float64 `json:"learning_rate,omitzero"` // speed of the change of C, in (0, 10]
 	// CountNoise is the standard deviation of the noise on the count, in records, in [2^-10, 2^20]. A step is
-	// charged as one Gaussian release with noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. A
-	// CountNoise of a twentieth of the expected batch size costs almost nothing.
+	// charged as one Gaussian release with noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. The
+	// count costs almost nothing if CountNoise is a twentieth of the expected batch size.
 	CountNoise float64 `json:"count_noise,omitzero"`
 }
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }
 
-// next returns the next clip norm. The argument share is the released fraction of unclipped records.
+// next returns the next clip norm. share is the released fraction of unclipped records.
 func (a Adaptive) next(clip, share float64) float64 {
 	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
 }
@@ -92,7 +92,7 @@ func (c Config) validateClipping() error {
 	return nil
 }
 
-// clip returns the clip norms and the scaling for the first step.
+// clip returns the clip norms of the first step.
 func (c Config) clip(model Model) (Clip, error) {
 	clipping := c.Clipping
 	if !clipping.PerGroup && len(clipping.GroupNorms) == 0 {

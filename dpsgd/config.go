@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config configures a training run. Every field that affects the result is fixed before the data are read. A
-// zero field turns a feature off, so the smallest Config is plain DP-SGD with a constant learning rate.
+// Config configures a training run. A zero field turns a feature off, so the smallest Config is plain DP-SGD
+// with a constant learning rate.
 type Config struct {
 	// SamplingProbability is the exact probability that a record joins a batch, in [2^-64, 1]. At 1 every
 	// step uses every record. In schemes with epochs it must be zero.
@@ -28,8 +28,9 @@ type Config struct {
 	ClipNorm float64 `json:"clip_norm,omitzero"`
 	// Clipping changes how gradients are clipped. By default the whole gradient is clipped to ClipNorm.
 	Clipping Clipping `json:"clipping,omitzero"`
-	// Laplace selects discrete Laplace noise of scale NoiseMultiplier times the clip norm, for pure
-	// differential privacy. Laplace needs a model with one parameter, and SamplingProbability 1.
+	// Laplace selects discrete Laplace noise, for pure differential privacy. The scale of the noise is the
+	// product of NoiseMultiplier and the clip norm. Laplace needs a model with one parameter, and
+	// SamplingProbability 1.
 	Laplace bool `json:"laplace,omitzero"`
 
 	LearningRate float64      `json:"learning_rate,omitzero"` // multiplies an update; positive
@@ -38,14 +39,14 @@ type Config struct {
 	// AverageDecay in (0, 1) turns on the moving average in Result.Average, which costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
-	// Records is the public number of records. The divisor of sums and the number of blocks of a batch depend
-	// on it. The default is the number of records in the data, which the run then makes public.
+	// Records is the public number of records. Each noisy sum is divided by the expected batch size, which
+	// depends on Records. The default is the number of records in the data, which the run then makes public.
 	Records int `json:"records,omitzero"`
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int `json:"-"`
 	// Checkpoint names a file for the state of the run, with mode 0600. By default there is no file. To
-	// resume an interrupted run at no further charge, repeat the call of Train with a reservation of the
-	// resumed ledger. The result does not change. The file is as secret as the data.
+	// resume an interrupted run at no further charge, call Train again with a reservation of the resumed
+	// ledger. The result does not change. The file is as secret as the data.
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
 	// NonPrivate trains a baseline without noise, so NoiseMultiplier must be zero. Gradients are clipped to
@@ -205,7 +206,6 @@ const (
 	maxWorkers         = 1 << 16
 )
 
-// within returns an error if v, the value of the named field, is outside [low, high].
 func within(field string, v, low, high float64) error {
 	if v >= low && v <= high {
 		return nil
@@ -213,9 +213,8 @@ func within(field string, v, low, high float64) error {
 	return fmt.Errorf("dpsgd: %s is %g, but must be in [%g, %g]", field, v, low, high)
 }
 
-// MarshalJSON writes only the fields that affect the result. These fields, key, data and model determine a
-// run. A renamed field must keep its JSON name, and a zero field is omitted. So a new field does not change
-// old JSON.
+// MarshalJSON writes only the fields that affect the result. A renamed field must keep its JSON name, and a
+// zero field must be omitted. The fingerprints of existing runs then do not change.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type fields Config
 	if math.IsInf(c.ClipNorm, 1) {
@@ -246,7 +245,7 @@ func (c Config) every(n int) int {
 // Shape selects how the learning rate changes.
 type Shape string
 
-// These are the shapes, and the zero value is Constant.
+// The learning rate has one of these shapes. The zero value is Constant.
 const (
 	Constant Shape = "constant"
 	Linear   Shape = "linear"   // linearly to Final
@@ -254,15 +253,14 @@ const (
 	Stepwise Shape = "stepwise" // multiplied by Factor after every Every steps
 )
 
-// Schedule changes the learning rate during a run. The zero value keeps the rate constant.
 type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
-	// Final is the rate of the last step divided by Config.LearningRate, for Linear and Cosine.
+	// Final is the learning rate of the last step divided by Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between drops, for Stepwise. A drop multiplies the rate by Factor.
+	// Every is the number of steps after which Stepwise multiplies the learning rate by Factor.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"` // in (0, 1]
-	// Warmup is the number of steps in which the rate first rises linearly to Config.LearningRate.
+	// Warmup is the number of first steps in which the learning rate rises linearly to Config.LearningRate.
 	Warmup int `json:"warmup,omitzero"`
 }
 

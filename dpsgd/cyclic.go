@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// cyclic implements the scheme Cyclic with one turn per band.
 type cyclic struct{ bands int }
 
 // validate also rejects several phases and adaptive clipping, because the event does not cover them.
@@ -32,8 +31,8 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the probability that a record joins a batch when it is the record's turn. Both sampling and
-// the event use it. The argument q is the average of this probability over all turns.
+// inTurn returns the probability that a record joins a batch of its turn. q is the mean of this probability
+// over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -52,8 +51,9 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
 }
 
-// cyclicSampler draws Poisson batches from the records of one turn at a time. A record's turn is drawn once
-// for all steps. It depends only on the key and the record's index, so a resumed run has the same turns.
+// cyclicSampler draws Poisson batches from the records of one turn at a time. A record's turn is the same in
+// the whole run. The turn depends only on the key and the record's index, so a resumed run has the same
+// turns.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -85,11 +85,11 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 }
 
 // bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, one coefficient
-// per band from the diagonal down. The noise is C^-1 z, where the steps of z are independent. The column has
-// norm one, as [accountant.BandedMatrix] requires.
+// per band from the diagonal down. The correlated noise is C^-1 z, where z holds independent noise for each
+// step. The column has norm one, as [accountant.BandedMatrix] requires.
 //
-// The coefficients are proportional to the first ones of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 + ... The
-// full series gives the square root of the matrix of prefix sums. The full series is almost optimal for
+// The coefficients are proportional to the first coefficients of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 +
+// ... The full series gives the square root of the matrix of prefix sums, which is almost optimal for
 // gradient descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the
 // banded square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
 // bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
@@ -131,24 +131,24 @@ func wholeCoefficients(bands int) []uint64 {
 	}
 }
 
-// banded correlates noise over steps, in integers of the grid. Let s be the sums of the steps and c the
-// coefficients divided by 2^31. Step t releases
+// banded correlates noise over steps, in integers of the grid. Let s_t be the sum of step t, z_t independent
+// noise, and c_0, c_1, ... the coefficients divided by 2^31. Step t computes
 //
 //	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t
 //	x_t = y_t / c_0, truncated to an integer
+//	w_t = x_t - s_t, the noise in x_t
 //
-// Here z is the independent noise, and x_t replaces the sum. w_t = x_t - s_t is the noise in x_t. Except for
-// the rounding, C w equals z. Since w = x - s, the argument of floor is c_0 s_t + c_1 s_(t-1) + ... minus a
-// released number. So a record changes y only by its change of C s, rounded down. And x depends only on y.
-// The computation is exact.
+// The released value x_t replaces the sum. Except for the rounding, C w equals z. Since w_t = x_t - s_t, the
+// argument of floor is c_0 s_t + c_1 s_(t-1) + ... minus a function of earlier releases. So a record changes
+// y only by the record's change of C s, rounded down. x depends only on y. The computation is exact.
 //
-// The state takes eight bytes per band and parameter. It is private like the sum.
+// The state w takes eight bytes per band and parameter, and is as private as the sums.
 type banded struct {
 	coefficients []uint64
 	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
 }
 
-// newBanded returns the state for correlated noise, or nil if noise is independent (at most one band).
+// newBanded returns the state for correlated noise, or nil if the noise of the steps is independent.
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -162,7 +162,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces sums, from parameter low on, by y_t - z_t, the integers to which noise is added.
+// before replaces the sums s_t, from parameter low on, by y_t - z_t.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -181,8 +181,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces the noisy integers y_t of parameters from index low on by the estimates x_t of the sums. It
-// stores the noise w_t of these estimates.
+// after replaces y_t, from parameter low on, by x_t, and stores w_t.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -205,7 +204,7 @@ func times(v int64, c uint64) (high, low uint64) {
 	return high, low
 }
 
-// state returns the earlier noise w that a checkpoint must store, or nil if b is nil.
+// state returns the earlier noise w for a checkpoint, or nil if b is nil.
 func (b *banded) state() []int64 {
 	if b == nil {
 		return nil

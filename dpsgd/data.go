@@ -19,12 +19,12 @@ type Data struct {
 	// Packed, if not nil, holds the rows. X must then have no rows.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds the values that a model with squared loss predicts, one row per row of
-	// X. Y is then ignored and may be empty.
+	// Targets, if it has rows, holds the values that a model with squared loss predicts: row i is for row i
+	// of X. Y is then ignored and may be empty.
 	Targets blas32.General
 	// Ends, if not nil, makes one record of all rows of a privacy unit. Record u consists of the rows
-	// Ends[u-1] (0 for the first record) to Ends[u]-1. A record has 1 to MaxRows rows. It contributes the
-	// gradient of the rows' mean loss, clipped as a whole. Whether Ends is nil must be public.
+	// Ends[u-1] (0 for the first record) to Ends[u]-1. A record has 1 to MaxRows rows. The contribution of a
+	// record is the gradient of the rows' mean loss, clipped as a whole. Whether Ends is nil must be public.
 	Ends []int
 }
 
@@ -117,9 +117,9 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 	return sums
 }
 
-// Packed stores rows in less memory than float32. Package features implements it with 16 bits per value. The
-// training data are the values that Unpack returns, so clipping treats them like the values of X. The packed
-// form of a row must depend only on this row.
+// Packed stores rows in less memory than float32. Package features implements Packed with 16 bits per value.
+// The training data are the values that Unpack returns. The packed form of a row must depend only on this
+// row.
 type Packed interface {
 	// Dims returns the number of rows and columns.
 	Dims() (rows, cols int)
@@ -130,16 +130,16 @@ type Packed interface {
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can load rows into CPU caches before use. Otherwise a batch waits for its
-// scattered rows about as long as it computes.
+// Fetcher is a [Packed] that can load rows into CPU caches before use. Without Fetcher, waiting for the rows
+// of a batch takes about as long as the computation.
 type Fetcher interface {
 	Packed
 	// Fetch announces that columns from <= j < to of row i will be unpacked soon. Fetch does not block.
 	Fetch(i, from, to int)
 }
 
-// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, a few at a time. The unpacked rows
-// then stay in CPU caches. For other workers, Train unpacks all rows of a call first.
+// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, a few at a time, so that the unpacked
+// rows stay in CPU caches. For other workers, Train unpacks all rows of a call first.
 type PackedWorker interface {
 	Worker
 	// Expect announces the rows with which the next call of AddClipped is likely to begin. A worker may load
@@ -165,8 +165,8 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the error of model.Check for data. For packed rows, it calls Check with zeros as values,
-// and with the true labels and targets.
+// checkModel returns the error of model.Check for data. Packed rows are checked as zeros, with the true
+// labels and targets.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)
@@ -189,7 +189,6 @@ func checkModel(model Model, data Data) error {
 	return nil
 }
 
-// unpackedModel trains a model on packed rows. Its workers unpack the rows of each call.
 type unpackedModel struct{ Model }
 
 func (m unpackedModel) Fingerprint() []byte {
@@ -214,7 +213,6 @@ type unpackingWorker struct {
 
 func (w *unpackingWorker) Start() { w.inner.Start() }
 
-// AddClipped implements [Worker]. The result depends only on the contents and the order of the rows.
 func (w *unpackingWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	w.unpack(data, rows)
 	return w.inner.AddClipped(sum, w.view, w.rows[:len(rows)], clip)

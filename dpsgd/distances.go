@@ -11,15 +11,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects which two neighbouring batch sums a distance compares.
+// Between selects the two neighbouring sums whose distance is measured.
 type Between int
 
 const (
-	// Batches compares the sum of a batch with and without one record, as in a sampled step. The distance is
+	// Batches measures the distance between the sums of a batch with and without one record. The distance is
 	// the norm of the record's contribution, at most the clip norm.
 	Batches Between = iota
-	// Records compares the contributions of two records, as in the published accountant, where one record
-	// replaces another. The distance is at most twice the clip norm.
+	// Records measures the distance between the contributions of two records, as in the published accountant,
+	// where one record replaces another. The distance is at most twice the clip norm.
 	Records
 )
 
@@ -41,9 +41,9 @@ type Distances struct {
 	// only the distances of later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances per step, and is at least 2. The default is a 16th of the expected
-	// batch size, at most 128. If Between is Records, the default is a 256th, at most 16. With the default,
-	// measuring takes less than a tenth of a usual step's time.
+	// Most bounds the number of distances per step, and is at least 2. The default is 1/16 of the expected
+	// batch size, at most 128. If Between is Records, the default is 1/256 of the expected batch size, at
+	// most 16.
 	Most int
 }
 
@@ -102,8 +102,7 @@ func newMeter(model Model) *meter {
 	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
 }
 
-// measure returns the distances of rows in order. There is one distance per row, or one per two rows for
-// Records. A single remaining row has no distance.
+// measure returns the distances of rows in order: one per row, or for Records one per pair of rows.
 func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
 	m.worker.Start()
 	var values []float64
@@ -139,8 +138,8 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 }
 
 // MeasureDistances returns the distances of rows at the model's current parameters. If between is Batches,
-// each row has a distance. If it is Records, each two consecutive rows have one. Clip norms must be finite.
-// Distances are private.
+// each row has a distance. If between is Records, each pair of consecutive rows has a distance. Clip norms
+// must be finite. Distances are private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err
@@ -156,7 +155,6 @@ func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Bet
 	return newMeter(forRecords(model, data)).measure(data, rows, clip, between), nil
 }
 
-// observeDistances measures a sample of the last summed batch. The sample has its own key.
 func (t *trainer) observeDistances(phase Phase) {
 	d := t.cfg.Distances
 	if d.Observe == nil {

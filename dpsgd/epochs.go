@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// epochs is the common part of Allocation and BallsInBins, which draw all steps of an epoch together.
 type epochs struct{ steps, per int }
 
 func (s Sampling) epochs() epochs { return epochs{s.EpochSteps, max(1, s.PerEpoch)} }
@@ -30,7 +29,6 @@ func (e epochs) count(steps int) int64 {
 	return (int64(steps) + t - 1) / max(1, t)
 }
 
-// checkWhole returns an error if steps is not a whole number of epochs. No event covers such a run.
 func (e epochs) checkWhole(field string, steps int) error {
 	if steps%e.steps == 0 {
 		return nil
@@ -43,7 +41,6 @@ func (e epochs) checkWhole(field string, steps int) error {
 	return fmt.Errorf("dpsgd: %s is %d, not a whole number of epochs of %d steps: %s would be", field, steps, e.steps, near)
 }
 
-// allocation implements Allocation: each epoch draws the steps of a record anew.
 type allocation struct{ epochs }
 
 func (a allocation) event(_ Phase, steps int, noise accountant.Gaussian) accountant.Event {
@@ -55,7 +52,6 @@ func (a allocation) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: a.epochs, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// ballsInBins implements BallsInBins: a record has the same step in all epochs.
 type ballsInBins struct{ epochs }
 
 func (b ballsInBins) validate(c Config) error {
@@ -82,7 +78,7 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws the batches of a whole epoch at once. For every record it draws the steps whose batches
+// epochSampler draws all batches of an epoch at once. For every record it draws the steps whose batches
 // contain the record, and the block within each batch. A draw depends only on the key, the epoch and the
 // record's index. So a resumed run draws the same batches, and no record affects the draw of another record.
 type epochSampler struct {
@@ -93,7 +89,7 @@ type epochSampler struct {
 	parts  []epochPart
 }
 
-// epochPart holds the drawn steps of one epoch, for the records of one part.
+// epochPart holds the drawn steps of one epoch, for some of the records.
 type epochPart struct {
 	key   rng.Key // key of the draws; zero before the first draw
 	first int     // first step of the epoch
@@ -121,9 +117,9 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the steps of an epoch for one part of the records. If batches are the same in all epochs, the
-// key does not depend on the epoch. Floyd's method draws the random subset of steps. For each j from steps -
-// per on, it draws a uniform number up to j. If this number is already taken, it takes j instead.
+// plan draws the steps of an epoch for the records low to high-1. Floyd's method draws the random subset of
+// e.per steps: for each j from e.steps - e.per on, it draws a uniform number up to j, or takes j if this
+// number is already taken.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -169,8 +165,8 @@ func (w *words) below(n uint64) uint64 {
 	return w.key.Derive("again", w.used).Stream().Uint64N(n)
 }
 
-// scaled maps a uniform 64-bit word to an unbiased uniform integer below n (Lemire 2019). For 2^64 mod n of
-// the words, ok is false, and the caller must reject them.
+// scaled maps a uniform 64-bit word to an unbiased uniform integer below n (Lemire 2019). If ok is false, the
+// caller must reject the word.
 func scaled(word, n uint64) (v uint64, ok bool) {
 	hi, lo := bits.Mul64(word, n)
 	return hi, lo >= n || lo >= -n%n

@@ -15,70 +15,74 @@ import (
 //
 // Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
 // on D plus record r. All other records are then in the batch in both runs or in neither, and in the same
-// block. This is possible because B depends only on the public number of records. All blocks except the block
-// of r then hold the same records in the same order. These blocks give the same integers, because a call's
-// result does not depend on where its records lie (obligation 1 of Worker). So the release is a mixture over
-// the coupled draws, as in the real-number proof. With probability q, the record shifts the sum by a vector
-// of bounded norm, otherwise not. Blocks by position in the data would break the proof. Removing a record
-// would move all later records and change the rounding of every block.
+// block. The coupling exists because B depends only on the public number of records. All blocks except the
+// block of r then hold the same records in the same order. These blocks give the same integers, because a
+// call's result does not depend on where its records lie (obligation 1 of Worker). So the release is a
+// mixture over the coupled draws, as in the real-number proof. With probability q, record r shifts the sum by
+// a vector of bounded norm. With probability 1 - q, the sum stays the same. Blocks by position in the data
+// would break the proof. Removing a record would then move all later records and change the rounding of every
+// block.
 //
 // One block. A block is small if it has at most L = limit records. A small block is split into at most s =
 // ceil(L/rows) pieces of at most rows records. Each piece is summed in single precision, with an error of
 // norm at most gamma c for each record (obligation 3). The sum of a piece is rounded to the grid, each
-// coordinate by at most 1/2. Larger blocks are rare, because the mean size is at most 3/4 of rows. The
-// records of a larger block are rounded to the grid one by one, and integers add exactly. So the integers of
-// the block of r differ by at most the following number of units:
+// coordinate by at most 1/2. The records of a larger block are rounded to the grid one by one, and integers
+// add exactly. Such blocks are rare, because the mean size is at most 3/4 of rows. So the integers of the
+// block of r differ by at most the following number of units:
 //
 //	both runs small:   c/unit (1 + 2 gamma L) + s sqrt(P)
 //	one run small:     c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
 //	no run small:      c/unit + sqrt(P)/2
 //
 // In the first case, both runs sum at most L records in single precision. In the second case, one run sums
-// the L common records with error gamma L c and rounding s sqrt(P)/2. The other run rounds L+1 records, by
-// sqrt(P)/2 each. Sums of blocks are integers below 2^62 and exact.
+// the L common records with error gamma L c and rounding s sqrt(P)/2. The other run rounds L+1 records one by
+// one, each by a vector of norm at most sqrt(P)/2. Sums of blocks are integers below 2^62, so their sum is
+// exact.
 //
 // Noise. For integer vectors that differ by v, D_a = a |v|^2/(2 sigma^2) at integer orders a, as for the
-// continuous Gaussian. The reason: the k-th power of P_v/P_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2))
-// times a quotient of theta sums. The theta sums differ by an integer shift and cancel (Canonne, Kamath,
-// Steinke 2020). For the sampled mixture the binomial expansion has only such terms. So the moments of
-// integer order equal the moments of the continuous sampled Gaussian. For other orders, and for the reverse
-// direction, compare the sum over the lattice with the integral of the same function. Poisson summation
-// bounds the relative difference, with the contour moved to the nearest zero of the mixture. The difference
-// is below P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^32.
+// continuous Gaussian. The reason: let P_v be the noise distribution shifted by v. The k-th power of P_v/P_0
+// has expectation exp(k(k-1)|v|^2/(2 sigma^2)) times a quotient of theta sums. The theta sums differ by an
+// integer shift and cancel (Canonne, Kamath, Steinke 2020). The binomial expansion of the sampled mixture has
+// only such terms. So the moments of integer order equal the moments of the continuous sampled Gaussian. For
+// other orders, and for the reverse direction, compare the sum over the lattice with the integral of the same
+// function. Poisson summation bounds the relative difference, with the contour moved to the nearest zero of
+// the mixture. The relative difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma is at
+// least 2^32.
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So the coupling above
 // holds with "in the same steps" for "in the batch". Let L_i be the likelihood ratio of step i if record r is
-// in it. The ratio of the run with r to the run without r averages products of the L_i over the choices of r.
-// The ratio is linear in each L_i. At integer orders it expands into the same terms as before, one factor for
-// each step. For other orders, and for the reverse direction, fix all steps but one. Compare the sum over the
-// lattice of this step with the integral. As a function of this step the ratio is A + B L_i with A, B >= 0.
-// Up to a factor, this is a sampled step. Shifts may depend on earlier outputs. So replace the last step
-// first, and use the largest shift. The continuous case shows that this shift is the worst for any A and B.
+// in this step. The likelihood ratio of the run with r to the run without r is the mean of products of the
+// L_i over the draws of r's steps. This ratio is linear in each L_i. At integer orders the moments of this
+// ratio expand into the terms of the previous section, one factor for each step. For other orders, and for
+// the reverse direction, fix all steps but one. Compare the sum over the lattice of this step with the
+// integral. As a function of this step the ratio is A + B L_i with A, B >= 0, which is proportional to the
+// ratio of a sampled step. The shift of a step may depend on earlier outputs. So replace the last step first,
+// and assume the largest shift. The continuous case shows that the largest shift is the worst shift for any A
+// and B.
 //
-// Correlated noise. A record in a step changes the integers y of this step and of the next bands - 1 steps.
-// The change is a column of C times the vector by which the record moves the sum. The column has norm at most
-// one, so the change is no larger than the vector. Rounding down adds less than one to every coordinate of
-// these steps, so less than sqrt(bands P) to the norm. The record's next step comes a whole turn later, so
-// the blocks of steps that it may change are disjoint. Each block is a sampled release of bands P coordinates
-// in sequence. Contributions of other records, and so the rounding, may depend on earlier coordinates. The
-// bound on the norm holds along every path. A shift that depends on earlier coordinates is a bijection of the
-// lattice. So the last coordinate is replaced first, as above.
+// Correlated noise. A record of a step changes the integers y (see banded) of this step and of the next bands
+// - 1 steps. The change is the product of a column of C, which has norm at most one, and the vector by which
+// the record moves the sum. So the change has at most the norm of this vector. Rounding down adds less than
+// one to every coordinate, so less than sqrt(bands P) to the norm of the change. The record's next step comes
+// a whole turn later, so the blocks of steps that it may change are disjoint. Each block is a sampled release
+// of a sequence of bands x P coordinates. Contributions of other records, and so the rounding, may depend on
+// earlier coordinates. The bound on the norm holds along every path. A shift that depends on earlier
+// coordinates is a bijection of the lattice. So the last coordinate is replaced first, as above.
 //
-// The unit is proportional to the clip norm, so sigma and its sampler stay the same when the norm changes.
+// The unit is proportional to the clip norm, so sigma does not change when the clip norm changes.
 type grid struct {
 	perUnit     float64 // 1/unit, with at most 24 significant bits
 	sensitivity float64 // bound on the difference between neighbours, in units
 	sigma       float64 // standard deviation of the noise, in units; a power of two
 }
 
-// grouping determines how the records of a block are summed. It depends only on the number of parameters.
+// grouping determines how the records of a block are summed.
 type grouping struct {
 	rows  int // at most this many records are summed at a time in single precision
 	limit int // larger blocks are summed one record at a time
 }
 
-// groupingOf sums more records before rounding if there are many parameters, because rounding is then
-// expensive. The bound on the sensitivity grows with the number of records.
+// groupingOf sums more records before rounding if there are many parameters, because rounding is then slow.
 func groupingOf(parameters int) grouping {
 	if parameters <= 1<<16 {
 		return grouping{rows: 64, limit: 128}
@@ -91,14 +95,14 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// On a finer grid, the term sqrt(P) is smaller, and the noise is closer to continuous noise.
+	// On a finer grid, rounding errors are smaller, and the noise is closer to continuous noise.
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for contributions of norm at most clip. The argument floors is the number of
-// releases in which correlated noise rounds a contribution down again (see banded). Errors: the noise
-// multiplier is too large for the parameters, or too small for the records.
+// newGrid returns the grid for contributions of norm at most clip. floors is the number of steps in which
+// correlated noise rounds a contribution down again (see banded). Errors: the noise multiplier is too large
+// for the parameters, or too small for the records.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -107,7 +111,8 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	group := groupingOf(parameters)
 	limit, pieces := float64(group.limit), math.Ceil(float64(group.limit)/float64(group.rows))
 	root := math.Sqrt(float64(parameters))
-	// The two larger cases of the proof: a contribution of norm 1 with float errors, and roundings in units.
+	// norms and roundings describe the first two cases of the proof: the shift per unit of clip norm, and the
+	// roundings in grid units.
 	const one = 1 + 0x1p-20
 	norms := [2]float64{one * (1 + 2*gamma*limit), one * (1 + gamma*limit)}
 	roundings := [2]float64{pieces * root, (pieces + limit + 1) / 2 * root}
@@ -135,13 +140,14 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the part of delta to reserve for discrete noise. Accountants by privacy loss
-// distributions for continuous noise need this reserve. Subtract the result from delta before you compute
-// epsilon. draws is the number of drawn values. epsilon approximates the epsilon to be computed.
+// LatticeDelta returns the part of delta to reserve for discrete noise. Subtract the result from delta before
+// you compute epsilon by privacy loss distributions of continuous noise. Rényi accounting needs no such
+// reserve. draws is the number of drawn values (see [Config.GaussianDraws]). epsilon is an estimate of the
+// epsilon to be computed.
 //
-// The result is (1 + e^epsilon) times a bound on the total variation distance between all draws and the
+// The result is (1 + e^epsilon) times a bound on a total variation distance: between all draws and the
 // continuous distribution rounded to the grid. The bound is 1/(24 s^2) per draw, where s is the standard
-// deviation in units. Rényi accounting needs no such reserve.
+// deviation in grid units.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
@@ -152,20 +158,23 @@ func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
 }
 
-// laplaceScale returns the scale of discrete Laplace noise, in units, for a Laplace mechanism on one
-// parameter. Theorem: noise of scale b >= noiseMultiplier (sensitivity + 2) suffices. Integers that differ by
-// d <= sensitivity, with discrete noise, reveal no more than reals that differ by d + 2, with continuous
+// laplaceScale returns the scale of discrete Laplace noise, in grid units, for a Laplace mechanism on one
+// parameter.
+//
+// Theorem: noise of scale b >= noiseMultiplier (sensitivity + 2) suffices. Two integers that differ by d <=
+// sensitivity, with discrete noise, reveal no more than two reals that differ by d + 2, with continuous
 // noise.
 //
 // The proof compares hockey-stick divergences. Let x = e^(-1/b). The privacy loss of the discrete pair takes
 // the values (d-2k)/b, for k = 0..d. At epsilon = (d-2k)/b the divergence of the discrete pair is 1 - x^k.
-// The continuous pair with the same d has the same value, 1 - exp((epsilon - d/b)/2).
+// The continuous pair with the same d has the same divergence, 1 - exp((epsilon - d/b)/2).
 //
 // Between two such values of epsilon the discrete divergence is linear in e^epsilon. So the discrete
-// divergence is at most 1 - x^(k+1), its value at the left end. The continuous divergence for d + 2 is at
-// least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). Above d/b the discrete
-// divergence is 0. Below -d/b it is 1 - e^epsilon, and no divergence is smaller. By symmetry the reverse pair
-// has the same divergences. Both sides are monotone in d, so the result holds for smaller d.
+// divergence is at most its value at the left end, 1 - x^(k+1). The continuous divergence for d + 2 is at
+// least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). For epsilon above d/b the
+// discrete divergence is 0. For epsilon below -d/b it is 1 - e^epsilon, and no divergence is smaller. By
+// symmetry the reverse pair has the same divergences. Both divergences are monotone in d, so the result holds
+// for smaller d.
 func laplaceScale(noiseMultiplier float64, g grid) float64 {
 	return math.Ceil(noiseMultiplier * (g.sensitivity + 2) * (1 + 0x1p-40))
 }

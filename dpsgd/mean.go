@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// groupsOf returns the groups of m. A model that is not Grouped has one group.
 func groupsOf(m Model) []int {
 	if g, ok := m.(Grouped); ok {
 		return g.Groups()
@@ -15,16 +14,14 @@ func groupsOf(m Model) []int {
 	return []int{len(m.Parameters())}
 }
 
-// meanWorker handles records with several gradients each, from the views of an image or the rows of a unit. A
-// record contributes the mean of its gradients, clipped as a whole. So the norm of a contribution does not
-// depend on the number of gradients. meanWorker satisfies the obligations of [Worker] for records:
+// meanWorker clips the mean of several gradients of a record, from the views of an image or the rows of a
+// unit. It satisfies the obligations of [Worker] for records:
 //
 //   - Obligation 1: one call of the model's worker computes the sum of a record's gradients. By obligation 1
-//     of that worker, the sum depends only on parameters and record. The sum is taken as the gradient,
-//     whatever its rounding.
+//     of that worker, the sum depends only on the parameters and the record.
 //   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
-//     2^-30. An element of the contribution is rounded once, by at most 2^-24.
-//   - Obligation 3: a contribution passes through at most 32 additions in its run and 8 of runs.
+//     2^-30. The relative rounding error of an element of the contribution is at most 2^-24.
+//   - Obligation 3: a contribution passes through at most 32 additions within a run, and 8 additions of runs.
 type meanWorker struct {
 	inner    Worker
 	groups   []int
@@ -37,7 +34,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. The function "of" returns a record's data and rows.
+// addMeans adds the contributions of records to sum. of(record) returns the record's data and rows.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {
@@ -90,11 +87,10 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	return tally
 }
 
-// unitModel trains a model on records of several rows (see Data.Ends). The proof at type grid holds with
-// "unit" for "record". The number of rows of a unit affects only the contribution of this unit.
+// unitModel trains a model on records of several rows (see Data.Ends).
 type unitModel struct{ Model }
 
-// forRecords wraps m. The wrapped model takes indices of records, not of rows, and it unpacks packed rows.
+// forRecords returns a model that takes indices of records, not of rows, and that unpacks packed rows.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}

@@ -42,8 +42,8 @@ type Predictor interface {
 	Predict(ctx context.Context, dst []int, x blas32.General) error
 }
 
-// Diagnostics counts sampled records, summed over steps. It is an exact function of the private data,
-// unprotected and not charged. It prints redacted and has no JSON form.
+// Diagnostics counts sampled records, summed over steps. The counts are exact functions of the private data,
+// unprotected and not charged. Diagnostics prints redacted and has no JSON form.
 type Diagnostics struct {
 	private
 	Sampled   int64   // records in batches
@@ -69,7 +69,6 @@ func diagnosticsOf(sampled int, tally Tally) Diagnostics {
 	return Diagnostics{Sampled: int64(sampled), Clipped: tally.Clipped, NonFinite: tally.NonFinite, Loss: tally.Loss}
 }
 
-// private makes fmt and slog print a fixed text for the types that embed it.
 type private struct{}
 
 func (private) String() string { return "dpsgd: private(redacted)" }
@@ -130,7 +129,6 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 	return o, nil
 }
 
-// report adds the event and the public score to the metrics, and calls Config.Observe.
 func (o *observer) report(ctx context.Context, m Metrics) error {
 	if o.cfg.Observe == nil {
 		return nil

@@ -23,23 +23,23 @@ type Grouped interface {
 	Groups() []int
 }
 
-// Worker computes clipped gradients in one goroutine. [Train] relies on the obligations of AddClipped.
+// Worker computes clipped gradients in one goroutine. The guarantee of [Train] depends on the three
+// obligations of AddClipped.
 type Worker interface {
 	// Start is called once per step, before AddClipped. The parameters may have changed since the last step.
 	Start()
 	// AddClipped adds the contributions of at most [MaxRows] rows of data to sum. The caller passes a sum of
 	// zeros. A row contributes the gradient of the row's loss. In every group the gradient is multiplied by
-	// clip.Scale of the group's Euclidean norm. One backward pass suffices. Compute the norms from deltas and
-	// activations, scale the rows of the deltas, and take one product.
+	// clip.Scale of the gradient's Euclidean norm in this group. AddClipped must satisfy three obligations:
 	//
-	//  1. The result depends only on parameters, clip and the contents of the rows, in their order, to the
-	//     last bit. It does not depend on indices, addresses or earlier calls. Whether a row counts as
+	//  1. To the last bit, the sum depends only on the parameters, clip, and the contents and order of the
+	//     rows. The sum does not depend on indices, addresses or earlier calls. Whether a row counts as
 	//     clipped or as not finite depends only on parameters, clip and this row.
 	//  2. In every group the norm of a row's contribution is at most the clip norm times 1 + 2^-20. A row
 	//     whose gradient is not finite contributes zero and is counted.
-	//  3. The error of the sum has norm at most gamma_64 times the sum of the contributions' norms. Here
-	//     gamma_n = n u/(1 - n u) and u = 2^-24. A single-precision sum satisfies this bound if every term
-	//     passes through at most 64 additions. See AddATB of internal/kernel.
+	//  3. The rounding error of the sum has norm at most gamma_64 times the sum of the contributions' norms.
+	//     Here gamma_n = n u/(1 - n u) and u = 2^-24. A single-precision sum satisfies this bound if every
+	//     term passes through at most 64 additions. See AddATB of internal/kernel.
 	AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally
 }
 
@@ -59,23 +59,22 @@ func (t *Tally) add(u Tally) {
 	t.Loss += u.Loss
 }
 
-// Clip bounds the contribution of a record. It bounds the whole gradient, or each group of a [Grouped] model.
+// Clip bounds the norm of a record's gradient, or its norm in each group of a [Grouped] model.
 type Clip struct {
-	// Norms holds the clip norm C of each group. One norm bounds the whole gradient. +Inf disables clipping.
+	// Norms holds one clip norm for the whole gradient, or one for each group. +Inf disables clipping.
 	Norms []float64
-	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer), so contributions have nearly
-	// equal norms (automatic clipping, Bu et al. 2023). If it is zero, the factor is min(1, C/|g|).
+	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer), where C is the clip norm
+	// (automatic clipping, Bu et al. 2023). If Stabilizer is zero, the factor is min(1, C/|g|).
 	Stabilizer float64
 }
 
 // FlatClip returns a Clip that bounds the whole gradient by norm.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
-// maxScale bounds the scaling factors, so that they fit into float32.
 const maxScale = 0x1p60
 
-// Scale returns the factor for the gradient of a group with a finite norm. The factor is at most 2^60. The
-// result clipped is true if the norm exceeds the clip norm.
+// Scale returns the factor for a gradient that has the given finite norm in a group. The factor is at most
+// 2^60. clipped is true if norm exceeds the group's clip norm.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {

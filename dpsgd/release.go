@@ -46,19 +46,19 @@ type setting struct {
 	noiseMultiplier float64 // 0: no noise
 	laplace         bool    // discrete Laplace noise, for one parameter
 	clip            Clip
-	// countMultiplier, if positive, is the standard deviation of noise on the count of unclipped records.
+	// countMultiplier, if positive, is the standard deviation of the noise on the count of unclipped records.
 	//
-	// The count is one more coordinate of the discrete Gaussian mechanism, with the same sigma S. Each record
-	// counts as k units, where k is the largest integer with k countMultiplier <= S. Neighbours then differ
-	// by at most S/noiseMultiplier in the sum and S/countMultiplier in the count. Together they differ by at
-	// most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm. So the proof at type grid
-	// applies with one more coordinate, and jointMultiplier returns the noise multiplier. The count is an
-	// exact integer and adds no rounding.
+	// The count is one more coordinate of the discrete Gaussian mechanism, with the same standard deviation
+	// S. Each record adds k units to the count, where k is the largest integer with k countMultiplier <= S.
+	// The sums of neighbours differ by at most S/noiseMultiplier, and the counts by at most
+	// S/countMultiplier. Together they differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in
+	// Euclidean norm. So the proof at type grid applies with one more coordinate and with the noise
+	// multiplier of jointMultiplier.
 	countMultiplier float64
 }
 
-// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. It is the noise multiplier of two joint Gaussian
-// releases with the multipliers a and b on the same sample (Andrew et al. 2021, Theorem 1).
+// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. This is the noise multiplier of two Gaussian
+// releases on one sample, with the noise multipliers a and b (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -77,7 +77,6 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with setting s. If records is 0, it uses data.Records().
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
 	r := &release{workers: workers, records: cmp.Or(records, data.Records()), parameters: len(model.Parameters())}
 	integers := 0
@@ -118,7 +117,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns the argument floors of newGrid: in how many releases a contribution is rounded down again.
+// floors returns the argument floors of newGrid.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0
@@ -126,7 +125,6 @@ func (r *release) floors() int {
 	return len(r.banded.noise)
 }
 
-// setNoise creates the sampler, unless the current sampler already has the right scale.
 func (r *release) setNoise(s setting) error {
 	scale := r.grid.sigma
 	if s.laplace {
@@ -165,7 +163,6 @@ func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	return tally, nil
 }
 
-// sumBatch sets total to the sum of the batch, followed by the count of unclipped records if needed.
 func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	tally, err := r.sum.add(ctx, r.batch, r.setting.clip, r.grid.perUnit)
 	if err != nil {
@@ -181,10 +178,10 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey derives the key of the noise from the run's key, the step and all integers of the sum. Recomputing
-// a sum gives the same noise, and a sum that differs by one unit gets other noise. Sums may differ between
+// noiseKey derives the key of the noise from the run's key, the step and all integers of the sum. Equal sums
+// get equal noise, and different sums get different noise. Sums of a repeated step may differ between
 // processors or versions, or if a Worker does not match its Fingerprint. If the noise depended only on the
-// step, the difference of two such sums would have no noise.
+// step, the difference of two such releases would have no noise.
 func (r *release) noiseKey(step uint64) rng.Key {
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
@@ -196,14 +193,13 @@ func (r *release) noiseKey(step uint64) rng.Key {
 	return r.key.Derive("noise", step).DeriveBytes("sum", h[:])
 }
 
-// scratch is a goroutine's working memory for one piece of parameters.
 type scratch struct {
 	noise   [pieceLength]int64
 	mean    [pieceLength]float64
 	streams *rng.Streams // noise streams of the spans of this step; nil before the first draw
 }
 
-// pieces yields a buffer for each piece of a range of parameters. The buffer has the length of the piece.
+// pieces yields a buffer for each piece of the parameters low to high-1. The buffer is as long as the piece.
 func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		for ; low < high; low += pieceLength {
@@ -224,9 +220,9 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read passes parts of the noisy sum, divided by divisor, to the function use. A part starts at parameter
-// low. The parts of span i come in order. Concurrent calls of use are for different spans. use must not keep
-// the part. Noise from the span's own stream is added just before use, while the part is in caches.
+// read divides the noisy sum by divisor and passes parts of the quotient, which start at parameter low, to
+// use. The parts of span i come in order. Concurrent calls of use are for different spans. use must not keep
+// the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -273,14 +269,14 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is secret, because it can
-// confirm a guess of the data. Together with the key it identifies a run.
+// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is secret, because anyone with
+// the hash can confirm a guess of the data. Key and hash together identify a run.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run, with the configuration as text. Different runs under one
-// key thus have different samples and noise.
+// fingerprint returns a hash of all inputs of a run, with the configuration as text. So different runs under
+// one key have different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()
@@ -314,10 +310,8 @@ const hashSize = 32
 //	sum over i of (m[2i] + k[2i]) (m[2i+1] + k[2i+1]) modulo 2^128
 //
 // The inner additions are modulo 2^64. For uniform k and two different sequences m of equal length, the NH
-// values are equal with probability at most 2^-64. The second hash uses k moved by two words, and the same
-// bound holds independently. A hash without a key would also resist sums chosen to collide, which is not
-// needed, and cost four times as much. Outputs depend on the secret words only through equality of hashes, so
-// they do not help an adversary to choose sums.
+// hashes are equal with probability at most 2^-64. The second NH hash uses k[i+2] for k[i], and the same
+// bound holds independently. An adversary observes the secret words only through the equality of hashes.
 type hasher struct{ words [spanLength + 2]uint64 }
 
 func newHasher(s *rng.Stream) *hasher {
@@ -328,7 +322,6 @@ func newHasher(s *rng.Stream) *hasher {
 	return h
 }
 
-// sum hashes at most spanLength integers. Only hashes of sequences of equal length are comparable.
 func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 	even := len(m) &^ 1
 	var sums [2]uint128
@@ -344,7 +337,7 @@ func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 
 type uint128 struct{ low, high uint64 }
 
-// addPairs adds the products of an NH hash with keys k to sums[0], and of one with keys k[2:] to sums[1].
+// addPairs adds the products of the NH hash with k to sums[0], and of the NH hash with k[2:] to sums[1].
 func addPairs(sums *[2]uint128, m []int64, k []uint64) {
 	a, b := sums[0], sums[1]
 	for i := 0; i+1 < len(m) && i+3 < len(k); i += 2 {

@@ -12,8 +12,8 @@ import (
 // Scheme selects how batches are drawn.
 type Scheme string
 
-// These are the schemes, and the zero value is Poisson. Every scheme draws the steps of each record
-// independently of all other records, so batch sizes are random.
+// Every scheme draws the steps of each record independently of all other records, so batch sizes are random.
+// The default is Poisson.
 const (
 	// Poisson lets every record join every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
@@ -23,9 +23,9 @@ const (
 	// BallsInBins puts every record in one of EpochSteps batches, chosen uniformly at random. Every epoch
 	// uses the same batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
-	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. Steps go through the
-	// turns in a fixed cyclic order. In each step, every record of the current turn joins the batch
-	// independently. Noise is correlated over Bands steps, and later steps subtract part of earlier noise.
+	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. The turns follow each
+	// other in a fixed cyclic order, one per step. In each step, every record of the current turn joins the
+	// batch independently. Noise is correlated over Bands steps: later steps subtract part of earlier noise.
 	// This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
@@ -33,41 +33,38 @@ const (
 // Schemes returns all schemes. The default comes first.
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
-// Sampling sets how batches are drawn. [Train] uses it for the draws and [Config.Event] for the charge. The
-// zero value is Poisson sampling. Batches of equal size from a shuffle are not supported. In such batches,
-// the positions of all other records reveal a record's position, so the record is less protected.
+// Sampling sets how batches are drawn. The zero value is Poisson sampling. Shuffling records into batches of
+// equal size is not supported. In such batches the positions of all other records reveal the position of a
+// record, which weakens the record's protection.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
-	// EpochSteps is the number of steps per epoch, for Allocation and BallsInBins. It divides the phase's
-	// Steps.
+	// EpochSteps is the number of steps per epoch, for Allocation and BallsInBins. It must divide Steps.
 	EpochSteps int `json:"epoch_steps,omitzero"`
 	// PerEpoch is a record's number of steps per epoch, for Allocation, in [1, EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns and of noise bands, for Cyclic. It is in [1, number of steps]. A record
-	// joins a batch of its turn with probability Bands times SamplingProbability, at most 1.
+	// Bands is the number of turns and of noise bands, for Cyclic, in [1, number of steps]. In its turn, a
+	// record joins the batch with probability Bands x SamplingProbability, at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 
-// scheme implements a [Sampling].
 type scheme interface {
 	// validate returns an error if no event of this scheme covers a run with c.
 	validate(c Config) error
 	// probability returns the probability that a record joins any given step of the phase.
 	probability(p Phase) float64
-	// event returns the event of the first steps of a phase. The argument steps is their number.
+	// event returns the event of the given number of first steps of a phase.
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
 	// sampler returns the sampler for the phase that begins at step start. The records are divided into
 	// parts, which are drawn separately.
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 
-// sampler draws the records of a batch and the block of each record.
 type sampler interface {
-	// draw appends the chosen records of a part, low <= record < high, ascending. Parts may run concurrently.
+	// draw appends the chosen records of a part, low <= record < high, ascending. draw may run concurrently
+	// for different parts.
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
-// scheme returns the implementation of s. Config.Validate must have accepted s.
 func (s Sampling) scheme() scheme {
 	switch s.Scheme {
 	case Allocation:
@@ -132,7 +129,6 @@ func (p poissonSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// batcher draws batches and assigns their records to blocks.
 type batcher struct {
 	sampler sampler
 	records int
@@ -145,11 +141,11 @@ type batcher struct {
 
 type pick struct{ row, block int }
 
-// drawLength is the number of records per random stream. Goroutines share the work by streams.
+// drawLength is the number of records per random stream.
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start. Only Poisson and Cyclic use
-// probability. The number of blocks must be computed from public values.
+// newBatcher returns a batcher for the phase that begins at step start. The number of blocks must be computed
+// from public values.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

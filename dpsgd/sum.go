@@ -37,8 +37,8 @@ func (c SumConfig) Validate() error {
 
 // SumResult is the result of [Sum].
 type SumResult struct {
-	// Sum estimates the clipped sum, with one element per model parameter. The noise of an element has a
-	// standard deviation just above NoiseMultiplier times ClipNorm.
+	// Sum estimates the clipped sum, with one element per model parameter. The standard deviation of the
+	// noise is just above NoiseMultiplier times ClipNorm, for each element.
 	Sum         []float64
 	Event       accountant.Event // the charged event
 	Releasable  bool             // false for a seeded key
@@ -46,10 +46,10 @@ type SumResult struct {
 }
 
 // Sum releases the clipped sum of all records' contributions, with Gaussian noise. It equals one step of
-// [Train] with every record in the batch, but the model does not change. A suitable model makes the sum a
-// private mean (its workers add rows), second moment matrix (outer products) or histogram (cells).
+// [Train] with every record in the batch, but the model does not change. The model determines what is summed:
+// rows for a private mean, outer products for second moments, cells for a histogram.
 //
-// The reservation must be unused and made for cfg.Event(). Sum consumes it at the start, even if Sum fails
+// The reservation must be unused and made for cfg.Event(). Sum consumes the reservation, even if Sum fails
 // later. Equal keys, data, configurations and models give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
@@ -81,7 +81,6 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	return result, nil
 }
 
-// checkRun returns an error for a missing or unusable input. It runs before anything is charged.
 func checkRun(model Model, data Data, key rng.Key) error {
 	if key.IsZero() {
 		return errors.New("dpsgd: the key is missing: make one with NewKey")
@@ -100,8 +99,8 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation, which must be for the event. The event is for continuous noise, but the
-// drawn noise is discrete (see [LatticeDelta]). The Rényi divergences of discrete noise are no larger.
+// begin consumes the reservation for the event. The event is for continuous noise, but the drawn noise is
+// discrete. The Rényi divergences of discrete noise are no larger (see type grid).
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

@@ -14,16 +14,15 @@ const spanLength = 4096
 
 func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
 
-// spans divides n parameters into ranges and calls f for each range, concurrently.
 func spans(workers, n int, f func(worker, i, low, high int)) {
 	parallel.Each(workers, spansOf(n), func(worker, i int) {
 		f(worker, i, i*spanLength, min((i+1)*spanLength, n))
 	})
 }
 
-// summer computes the clipped sum of a batch. With noise, each goroutine sums integers in any order, and then
-// these sums are added. Without noise there is a fixed number of float64 sums (lanes), so the order of
-// additions does not depend on the goroutines. The memory does not depend on the size of the batch.
+// summer computes the clipped sum of a batch. With noise, each goroutine sums integers, and the sums of the
+// goroutines are then added. Without noise there is a fixed number of float64 sums (lanes), so that the order
+// of additions does not depend on the goroutines.
 type summer struct {
 	data    Data
 	group   grouping
@@ -43,8 +42,7 @@ type summingWorker struct {
 	full   bool    // ints holds sums of this step
 }
 
-// newSummer returns a summer for the given number of integers, or for float64 sums if integers is 0. There is
-// at least one integer per parameter. Integers after the parameters stay 0.
+// newSummer returns a summer of integers, at least one per parameter, or of float64 if integers is 0.
 func newSummer(model Model, data Data, integers, workers int) *summer {
 	parameters := len(model.Parameters())
 	s := &summer{data: data, group: groupingOf(parameters)}
@@ -71,8 +69,8 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch. With a grid the unit of the sum is 1/perUnit. Errors: ctx is
-// done, or a worker exceeds the clip norm.
+// add sums the clipped gradients of the batch. Integers are multiples of 1/perUnit. Errors: ctx is done, or a
+// worker exceeds the clip norm.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy, w.full = false, false
@@ -120,8 +118,7 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// after returns the rows of the block that a goroutine is likely to process after block b. It assumes that
-// the other goroutines each process one block in the meantime.
+// after returns the rows of the block that a goroutine is likely to process after block b.
 func (s *summer) after(batch *batcher, b int) []int {
 	next, end := b+len(s.workers), batch.blocks
 	if lanes := len(s.floats); lanes > 0 {
@@ -136,7 +133,7 @@ func (s *summer) after(batch *batcher, b int) []int {
 }
 
 // addBlock sums a block in w.sum, piece by piece, in single precision. After each piece it calls fold with
-// the number of records in the piece. The function fold must use and then clear w.sum.
+// the number of records in the piece. fold must use and then clear w.sum.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)
@@ -160,7 +157,7 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 }
 
 // fold adds w.sum to the integers and returns the squared norm of w.sum. The first fold of a step clears the
-// integers piece by piece, while each piece is in caches.
+// integers before.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {
@@ -176,7 +173,6 @@ func (w *summingWorker) fold(perUnit float64) (square float64) {
 	return square
 }
 
-// total returns the sum over all goroutines, in memory that a worker owns.
 func (s *summer) total() []int64 {
 	var parts [][]int64
 	for _, w := range s.workers {
@@ -202,7 +198,6 @@ func (s *summer) total() []int64 {
 	return all
 }
 
-// foldFloats adds sum to a lane and clears sum. If fresh is set, it clears the lane first.
 func foldFloats(lane []float64, sum []float32, fresh bool) {
 	for low := 0; low < len(sum); low += spanLength {
 		high := min(low+spanLength, len(sum))
@@ -213,7 +208,7 @@ func foldFloats(lane []float64, sum []float32, fresh bool) {
 	}
 }
 
-// readFloats sets dst to the sum of all lanes. The first element of dst is for parameter low.
+// readFloats sets dst to the sum of all lanes, from parameter low on.
 func (s *summer) readFloats(dst []float64, low int) {
 	clear(dst)
 	for _, lane := range s.floats {

@@ -17,9 +17,9 @@ import (
 type Result struct {
 	Event accountant.Event // the charged event
 	Steps int
-	// Average is the moving average of the iterates. It is nil if Config.AverageDecay is 0. The average
-	// starts at the initial parameters. With decay a, each step sets it to a times the average plus (1 - a)
-	// times the parameters. To use the average, copy it into the model's Parameters.
+	// Average is the moving average of the iterates, or nil if Config.AverageDecay is 0. It starts at the
+	// initial parameters. With decay a, each step sets Average to a Average + (1 - a) parameters. To use
+	// Average, copy it into the model's Parameters.
 	Average     []float32
 	ClipNorm    float64 // after the last step, since adaptive clipping changes the norm
 	Releasable  bool    // false for a seeded key or non-private training
@@ -27,11 +27,12 @@ type Result struct {
 }
 
 // Train trains model in place on data, from the current parameters. The reservation must be unused and made
-// for cfg.Event(). Train consumes it even if training fails later. With cfg.NonPrivate it must be nil.
+// for cfg.Event(). Train consumes the reservation, even if training fails later. With cfg.NonPrivate,
+// reservation must be nil.
 //
-// Equal keys, data, configurations and initial parameters give the same model. On machines of one kind the
-// models agree to the last bit. If ctx ends, Train returns an error, and the model holds the iterate of the
-// last finished step. The charge covers this iterate.
+// Equal keys, data, configurations and initial parameters give the same model, to the last bit on machines of
+// one kind. If ctx ends, Train returns an error, and the model holds the iterate of the last finished step.
+// The charge covers this iterate.
 func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
@@ -113,7 +114,6 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 	return t, nil
 }
 
-// start consumes the reservation and derives the key of the run.
 func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 	if t.cfg.NonPrivate {
 		if reservation != nil {
@@ -141,7 +141,6 @@ func (t *trainer) setting(step int) setting {
 	}
 }
 
-// step makes one update. The gradient is the noisy sum divided by the expected batch size.
 func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	phase, _ := t.cfg.phaseAt(t.done)
 	if err := t.release.set(t.setting(t.done)); err != nil {
