@@ -20,10 +20,6 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// OwnTexts is the value of ColumnNote.Is for a column of texts if no unit is given and CSVOptions.RowUnits is
-// false.
-const OwnTexts = "texts, each its own unit"
-
 // minJudged is the least number of public rows for which a column may be treated as ids or free text. In
 // fewer rows, the values of any column may all differ.
 const minJudged = 20

@@ -73,9 +73,6 @@ func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 		}
 		e.add(f)
 		e.notes = append(e.notes, j.describe(c.Name, f))
-		if f.text != nil && public.ownTexts {
-			e.notes[i].Is = OwnTexts
-		}
 		if j.repeat {
 			e.repeated = append(e.repeated, c.Name)
 		}

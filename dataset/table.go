@@ -33,7 +33,6 @@ type Table struct {
 	bare     bool     // the file has no header
 	rowUnits bool     // each row is declared to be a unit
 	text     string   // name of the column of texts; "" if there is none
-	ownTexts bool     // each text is its own unit, and nobody declared that
 	header   []string // names of all columns of the file
 	path     string   // path of the file, for messages
 
@@ -54,7 +53,7 @@ func (t *Table) Len() int { return len(t.Y) }
 // Rows returns a new table of the rows with the given indices, in the order of indices.
 func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
-		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text, ownTexts: t.ownTexts}
+		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text}
 	for j, c := range t.Columns {
 		out.Columns[j] = Column{Name: c.Name, Values: pickRows(c.Values, indices)}
 	}
@@ -149,7 +148,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		if skip[text] {
 			return nil, wrong(path, fmt.Sprintf("would have column %q as text and as something else", names[text]), "", "give another --text")
 		}
-		b.out.text, b.out.ownTexts = names[text], opt.Unit == "" && !opt.RowUnits
+		b.out.text = names[text]
 	}
 	if b.label >= 0 {
 		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])

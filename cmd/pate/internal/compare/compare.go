@@ -63,6 +63,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if !cmd.Flags().Changed("split") && namedsets.Images(f.Data) {
 		f.Split = string(dataset.FullTest) // the default split scores a tenth of the test images
 	}
+	f.WarnUnits(g)
 	task, err := f.task()
 	if err != nil {
 		return err

@@ -236,7 +236,7 @@ func (f *ownFlags) check(given func(string) bool) error {
 // task reads one file and splits it in two, or reads a private and a public file. One file has a nil schema.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
-		task, err := f.data.Task()
+		task, err := f.data.Task(g)
 		return task, nil, err
 	}
 	pair := f.data.Pair(f.own.public, f.own.publicLabels, f.unitName, f.own.accept)

@@ -94,7 +94,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	if err := f.check(g, cmd.Flags().Changed, private); err != nil {
 		return err
 	}
-	reading, err := f.Reading()
+	reading, err := f.Reading(g)
 	if err != nil {
 		return err
 	}

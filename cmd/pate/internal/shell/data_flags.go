@@ -114,7 +114,17 @@ func namesIn(text string) ([]string, error) {
 	return names, err
 }
 
-func (f *DataFlags) Task() (dataset.Task, error) {
+// WarnUnits warns if rows of texts or embeddings are units and nobody declared that.
+func (f *DataFlags) WarnUnits(g *Globals) {
+	if f.Unit == "" && f.Columns.text+f.Columns.Embeddings != "" {
+		g.Warn("each row is its own unit: of an author with several texts epsilon protects only one at a time; " +
+			"name the column of authors with --unit, or give --unit none if every author has one text")
+	}
+}
+
+// Task warns as WarnUnits does, and reads the data.
+func (f *DataFlags) Task(g *Globals) (dataset.Task, error) {
+	f.WarnUnits(g)
 	opt, err := f.Options()
 	if err != nil {
 		return dataset.Task{}, err
@@ -212,7 +222,9 @@ func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) Pai
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
 
-func (f *PairFlags) Reading() (dataset.Reading, error) {
+// Reading warns as WarnUnits does.
+func (f *PairFlags) Reading(g *Globals) (dataset.Reading, error) {
+	f.data.WarnUnits(g)
 	opt, err := f.data.Options()
 	if err != nil {
 		return dataset.Reading{}, err

@@ -134,7 +134,7 @@ func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
 	}
-	reading, err := f.Reading()
+	reading, err := f.Reading(g)
 	if err != nil {
 		return fail(err)
 	}
@@ -180,12 +180,6 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	}
 	for _, line := range aloud(notes) {
 		g.Logf("  %s", line)
-	}
-	for _, n := range notes {
-		if n.Is == dataset.OwnTexts {
-			g.Warn(fmt.Sprintf("each text in column %q is its own unit: of an author with several texts epsilon protects only one; "+
-				"name the column of authors with --unit, or give --unit none if every author has one text", n.Name))
-		}
 	}
 }
 

@@ -45,7 +45,7 @@ func (f *trainFlags) job(cmd *cobra.Command, g *shell.Globals, private string) (
 	if err := f.CheckApart(private); err != nil {
 		return training.Job{}, err
 	}
-	reading, err := f.Reading()
+	reading, err := f.Reading(g)
 	if err != nil {
 		return training.Job{}, err
 	}

@@ -120,7 +120,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 			return err
 		}
 	}
-	task, err := f.data.Task()
+	task, err := f.data.Task(g)
 	if err != nil {
 		return err
 	}
