@@ -5,8 +5,8 @@ import "context"
 
 type hookKey struct{}
 
-// With returns a context in which [Point] calls hook. In tests, an error or panic of hook stops the work, as
-// if the process had been killed.
+// With returns a context in which [Point] calls hook. A test stops the program by an error or panic of hook,
+// as if the process had been killed.
 func With(ctx context.Context, hook func(place string) error) context.Context {
 	return context.WithValue(ctx, hookKey{}, hook)
 }

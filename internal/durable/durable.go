@@ -64,7 +64,7 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	})
 }
 
-// Lock takes a lock file, and waits for it until ctx ends. Only the owner can read the file, because every
+// Lock locks a file, and waits until it is free or ctx ends. Only the owner can open the file, because any
 // process that can open the file can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
@@ -80,8 +80,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait calls open and returns its result. If ctx ends first, Wait returns an error that begins with the text
-// in waiting, and closes the result of open later.
+// Wait calls open and returns its result. If ctx ends first, Wait returns an error that begins with waiting,
+// and later closes the result of open.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)
@@ -103,8 +103,8 @@ func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, erro
 	}
 }
 
-// Sweep removes the temporary files with this tag next to path. No other process may write files with this
-// tag. Sweep ignores files that it cannot remove.
+// Sweep removes the temporary files with this tag next to path, if possible. No other process may write files
+// with this tag.
 func Sweep(path, tag string) {
 	before, after, _ := strings.Cut(temporary(path, tag), "*")
 	sweep(filepath.Dir(path), func(name string) (random string) {
@@ -117,8 +117,8 @@ func Sweep(path, tag string) {
 	})
 }
 
-// SweepFolder removes the temporary files of this package in a folder. No process may write there meanwhile.
-// SweepFolder ignores files that it cannot remove.
+// SweepFolder removes the temporary files of this package in a folder, if possible. No process may write to
+// the folder at the same time.
 func SweepFolder(dir string) {
 	sweep(dir, func(name string) (random string) {
 		name, ours := strings.CutSuffix(name, ".tmp")
@@ -130,7 +130,6 @@ func SweepFolder(dir string) {
 	})
 }
 
-// sweep removes temporary files in dir. random returns the random part of a name, which must be all digits.
 func sweep(dir string, random func(name string) string) {
 	found, err := os.ReadDir(dir)
 	if err != nil {
@@ -143,7 +142,6 @@ func sweep(dir string, random func(name string) string) {
 	}
 }
 
-// temporary returns the os.CreateTemp pattern of temporary files next to path.
 func temporary(path, tag string) string {
 	if tag != "" {
 		tag = "." + tag

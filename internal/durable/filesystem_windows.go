@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the longest time that rename waits for other processes with the old file open (virus scanners).
+// If another process, such as a virus scanner, has the old file open, rename waits at most for the time
+// patience.
 const patience = 2 * time.Second
 
 // rename renames a synced file, replaces an existing file, and returns when the name is on disk. Windows
@@ -38,8 +39,9 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir flushes the names in a folder to disk, if the file system supports that. If not, it does nothing:
-// the rename in [WriteFile] already reaches the disk, and NTFS keeps the order of operations.
+// SyncDir flushes the names in a folder to disk, if the file system supports flushing. Otherwise it does
+// nothing: the rename in [WriteFile] reaches the disk before it returns, and NTFS keeps the order of
+// operations.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file in dir that has no name and disappears when it is closed. known reports whether the
+// nameless makes a file without a name in dir, which disappears when it is closed. known reports whether the
 // file system supports such files.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)

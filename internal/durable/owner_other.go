@@ -7,7 +7,6 @@ import (
 	"io/fs"
 )
 
-// errUnknown is the error for secrets on systems whose permissions are not supported.
 var errUnknown = errors.New("may be open to others: on this system nothing tells who may read and write it")
 
 // Exposed returns an error, because the permissions are unknown.

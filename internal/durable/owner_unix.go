@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Exposed returns an error if another user may have written the file or folder with this info. It checks the
-// owner and the write permissions of group and others.
+// Exposed returns an error if another user may have written the file or folder. It checks the owner and the
+// write permissions of group and others.
 func Exposed(_ string, info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d", s.Uid)

@@ -25,7 +25,6 @@ func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, 
 // Readable returns an error if the access list of path lets other users read.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
-// ours returns the accounts that may have every right: this user, the system and the administrators.
 func ours() (user *windows.SID, all []*windows.SID, err error) {
 	token, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -42,7 +41,8 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if path grants another account one of rights. The text to describes rights.
+// granted returns an error if another account has one of the rights for path. The argument to describes the
+// rights in the error.
 func granted(path string, rights windows.ACCESS_MASK, to string) error {
 	_, all, err := ours()
 	if err != nil {
@@ -91,7 +91,6 @@ func among(sid *windows.SID, all []*windows.SID) bool {
 	return sid != nil && slices.ContainsFunc(all, sid.Equals)
 }
 
-// account returns the name of an account, or its number if the name is unknown.
 func account(sid *windows.SID) string {
 	if sid == nil {
 		return "nobody"
@@ -103,7 +102,7 @@ func account(sid *windows.SID) string {
 }
 
 // KeepPrivate limits access to a new file or folder, and to its future contents, to this user, the system and
-// the administrators. Without it a new file inherits the access list of its folder.
+// the administrators. By default a new file inherits the access list of its folder.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {
@@ -114,7 +113,6 @@ func KeepPrivate(path string) error {
 	return setAccess(path, "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;"+user.String()+")", windows.PROTECTED_DACL_SECURITY_INFORMATION)
 }
 
-// share gives a file the access list of new files in its folder.
 func share(path string) error {
 	return setAccess(path, "D:", windows.UNPROTECTED_DACL_SECURITY_INFORMATION)
 }

@@ -106,7 +106,7 @@ func OpenRegular(path string) (*os.File, error) {
 }
 
 // Unchanged reports whether an earlier info (was) and a later info (is) describe the same file, with no write
-// in between. It compares the sizes, the modification times and, if known, the times of the last change.
+// in between. It compares sizes, modification times and, if known, the times at which the attributes changed.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

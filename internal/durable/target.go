@@ -34,8 +34,8 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// Within reports whether path is dir or a file in dir. It follows links and compares files instead of
-// spellings, also for hard links. Neither path needs to exist.
+// Within reports whether path is dir or a file below dir. It follows links, and recognises hard links and
+// other names of the same file. Neither path needs to exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {
@@ -81,7 +81,6 @@ func Within(path, dir string) (bool, error) {
 
 const maxLinks = 40 // largest number of links that resolve follows, as in operating systems
 
-// resolve returns path without links. The file need not exist.
 func resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours are classes
-// of a style sheet. A page has its own style sheet. An SVG file includes one for light and dark.
+// Package figure draws lines in one plot as SVG. The name of a line is printed at the end of the line.
+// Colours are classes of a style sheet: an SVG file includes a style sheet, and a page must have one.
 package figure
 
 import (
@@ -36,7 +36,7 @@ type Line struct {
 // Point is a point of a line. If High is above Low, it has an error bar from Low to High.
 type Point struct{ X, Y, Low, High float64 }
 
-// Colours is the number of colours. Their classes are s0 to s7.
+// Colours is the number of colours, whose classes are s0 to s7.
 const Colours = 8
 
 // Size is the size of a drawing in pixels. Left is the width for tick labels, Right the width for line names.
@@ -45,7 +45,7 @@ type Size struct {
 	Width, Height, Left, Right, Font float64
 }
 
-// HTML returns the plot in all sizes. The page's style sheet must define the classes of the lines and sizes.
+// HTML returns the plot in all sizes. The page's style sheet must define the classes of colours and sizes.
 func (f Figure) HTML(sizes ...Size) template.HTML {
 	var b strings.Builder
 	for _, s := range sizes {
@@ -69,8 +69,6 @@ func (f Figure) SVG() []byte {
 	return fmt.Appendf(nil, "<svg xmlns=%q%s>%s%s", "http://www.w3.org/2000/svg", strings.TrimPrefix(head, "<svg"), style, rest)
 }
 
-// style is the style sheet of a file.
-//
 //go:embed style.html
 var style string
 
@@ -130,7 +128,6 @@ func (f Figure) draw(b *strings.Builder, s Size) {
 	b.WriteString("</svg>\n")
 }
 
-// draw writes the points of the line in an SVG group. The caller adds the line's name and closes the group.
 func (l Line) draw(b *strings.Builder, x, y func(v float64) float64, left, right float64) {
 	class, dashed := "level", ""
 	if l.Colour >= 0 {
@@ -164,8 +161,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves labels vertically, so that they keep their order and are at least step apart, between low and
-// high. If they do not fit, some are below low.
+// apart moves labels so that their distances are at least step and their order is unchanged. Positions are
+// between low and high, or below low if the space is too small.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {
@@ -185,7 +182,8 @@ func apart(at []float64, step, low, high float64) []float64 {
 	return out
 }
 
-// Axis is an axis of a plot. If Low and High are equal, the lines determine the ends.
+// Axis is an axis of a plot. If Low and High are equal, the axis ends at the least and the greatest value of
+// the lines.
 type Axis struct {
 	Label     string
 	Low, High float64
@@ -193,7 +191,6 @@ type Axis struct {
 	Ticks     []float64 // nil for round numbers
 }
 
-// over returns the axis with ends and ticks. It computes missing ends and ticks from the values.
 func (a Axis) over(values []float64) Axis {
 	if a.Low == a.High {
 		a.Low, a.High = math.Inf(1), math.Inf(-1)
@@ -212,8 +209,6 @@ func (a Axis) over(values []float64) Axis {
 	return a
 }
 
-// padded is like the method over, but adds space beyond the values to a linear axis without ends. If no value
-// is negative, the space does not go below 0.
 func (a Axis) padded(values []float64) Axis {
 	if a.Low != a.High || a.Log {
 		return a.over(values)
@@ -228,7 +223,6 @@ func (a Axis) padded(values []float64) Axis {
 	return a.over(values)
 }
 
-// share returns the position of v on the axis, from 0 at Low to 1 at High. It is 0.5 if the ends are equal.
 func (a Axis) share(v float64) float64 {
 	low, high := a.Low, a.High
 	if low == high {
@@ -274,7 +268,6 @@ func (a Axis) round() []float64 {
 	return out
 }
 
-// text returns the label of a tick.
 func text(v float64) string {
 	if size := math.Abs(v); size >= 1e5 || size < 1e-3 && size > 0 {
 		return strconv.FormatFloat(v, 'g', 3, 64)

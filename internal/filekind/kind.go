@@ -1,5 +1,5 @@
-// Package filekind recognises files by their first bytes. A message can then name the actual kind of a file
-// instead of calling the file broken.
+// Package filekind recognises the kind of a file by its first bytes, for error messages about unexpected
+// files.
 //
 //	if is := filekind.Of(path); is != filekind.Unknown {
 //		fmt.Printf("%s is %s\n", path, is)
@@ -7,7 +7,7 @@
 //
 // # Caveats
 //
-// Of reads at most 4 KiB. The kind is for error messages only. It never determines how a file is read.
+// Of reads at most 4 KiB. Do not use the kind to choose how a file is read.
 package filekind
 
 import (
@@ -21,7 +21,6 @@ import (
 // Kind describes a kind of file, such as "a Parquet file".
 type Kind string
 
-// These are kinds of files that users confuse.
 const (
 	Unknown   Kind = ""
 	Empty     Kind = "an empty file"
@@ -153,5 +152,4 @@ func ofJSON(text string) Kind {
 	return JSON
 }
 
-// head matches LINES:HASH.
 var head = regexp.MustCompile(`^[0-9]+:[0-9a-f]{64}(\n|$)`)

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/opaque"
 )
 
-// typicalRun holds the inputs of the trace on Bayesian figures. Distances are in units of the clip norm.
 type typicalRun struct {
 	shape, scale  float64
 	q, noise      float64
@@ -51,7 +50,6 @@ func (l *lesson) typicalRun() typicalRun {
 	return r
 }
 
-// figure returns the figure for this number of steps. Without orders, it uses the orders r.lambdas.
 func (r typicalRun) figure(e bayes.Estimator, steps int, orders ...int) bayes.Figure {
 	if len(orders) == 0 {
 		orders = r.lambdas

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 )
 
-// maxTosses is the largest number of values that a trace draws one by one.
 const maxTosses = 1 << 20
 
 func traceComposition(l *lesson) {
@@ -45,7 +44,6 @@ func traceComposition(l *lesson) {
 	l.mistake("no-delta", claim("epsilon without delta", here.basic))
 }
 
-// tosses draws privacy losses. It returns the first ten, the total loss, and the number of true answers.
 func (l *lesson) tosses(epsilon float64, runs int) (losses []float64, total float64, truths int) {
 	s := l.key.Derive("responses").Stream()
 	for i := range runs {
@@ -83,17 +81,17 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon of a misprint of advanced composition: its drift lacks a factor
-// epsilon.
+// misprintedDrift returns the epsilon of a misprint of advanced composition, in which a factor epsilon is
+// missing.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the epsilon of advanced composition without the drift (the mean total loss).
+// noDrift returns the epsilon of advanced composition without the mean of the total privacy loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
-// Paid reserves an event on a new ledger with a huge budget. Mechanisms need a reservation, although a trace
-// releases nothing. The ledger has only one Rényi order, because no epsilon is read from it.
+// Paid reserves an event on a new ledger with a huge budget, because mechanisms need a reservation even for a
+// trace.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,

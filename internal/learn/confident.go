@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// tested is a trace of mechanism confident or interactive: a threshold test, then a noisy argmax.
+// tested traces the mechanisms confident and interactive: a threshold test, then a noisy argmax.
 type tested struct {
 	*lesson
 	threshold, sigma1, sigma2 float64
@@ -48,7 +48,6 @@ func traceConfident(l *lesson) {
 	l.mistake("expected")
 }
 
-// ask adds a step that tests whether votes plus noise reach the threshold. It reports whether they do.
 func (t *tested) ask(name string, votes int) (passed bool) {
 	sum := int64(votes) + t.test
 	passed = float64(sum) >= math.Ceil(t.threshold)
@@ -58,7 +57,6 @@ func (t *tested) ask(name string, votes int) (passed bool) {
 	return passed
 }
 
-// answer adds the noisy argmax as a step. If the test failed, the step explains why no answer exists.
 func (t *tested) answer(passed bool) {
 	if !passed {
 		t.step("unused")
@@ -68,7 +66,6 @@ func (t *tested) answer(passed bool) {
 	t.step("answer", vector("votes", t.counts), vector("noise", t.noise), vector("noisy", noisy), scalar("answer", winner))
 }
 
-// price adds the privacy cost of the threshold tests and of the answers to the trace.
 func (t *tested) price(all accountant.Event) {
 	question, answer := 1/(2*t.sigma1*t.sigma1), 1/(t.sigma2*t.sigma2)
 	priced := t.priced("", float64(t.queries)*question+float64(t.answers)*answer, all)
@@ -76,7 +73,6 @@ func (t *tested) price(all accountant.Event) {
 	t.cost(append([]Number{scalar("rho of a question", question), scalar("rho of an answer", answer)}, priced...)...)
 }
 
-// unpaid adds a section on the mistake of charging only for the answers, not for the tests.
 func (t *tested) unpaid(id string, all accountant.Event) {
 	answers := t.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: t.sigma2, Discrete: true}, Count: int64(t.answers)})
 	t.mistake(id, claim("epsilon claimed, answers alone", answers), claim("epsilon spent", t.epsilon(all)))

@@ -7,9 +7,7 @@
 // A [Trace] has a title, ordered steps and three closing sections. A step has a name, text, a formula and
 // numbers. The closing sections describe the release, the privacy cost, and the consequences of
 // misconceptions. The numbers come from accountant and from the packages that run the mechanisms: aggregate,
-// stability, svt and dpsgd. Some mechanisms show their noise only in the release. Then the trace runs the
-// mechanism and computes the noise from the release. Otherwise the trace draws the noise with the same exact
-// samplers. Only wrong formulas are in this package. The same seed gives the same trace.
+// stability, svt and dpsgd. Only wrong formulas are in this package. The same seed gives the same trace.
 //
 // # The texts
 //
@@ -22,11 +20,11 @@
 //
 //	One label from the votes of teachers: noise is added to the counts ...
 //
-// The file text/inputs.txt lists the inputs of each mechanism. After the name of the mechanism, each input
-// has a line with default and meaning, such as "- counts = 60,40,3: votes of each class".
+// The file text/inputs.txt lists the inputs of each mechanism. Each input has a line with default and
+// meaning, such as "- counts = 60,40,3: votes of each class".
 //
-// The other sections of a file follow. Each has a heading, one paragraph and an optional formula. A formula
-// has two forms: plain lines that are indented by four spaces, and one line of TeX.
+// The other sections of a file follow. A section has a heading, one paragraph and an optional formula. A
+// formula has two forms: lines indented by four spaces, and one line of TeX.
 //
 //	## Draw the noise {#noise}
 //
@@ -37,19 +35,18 @@
 //
 //	$$P[Z = k] \propto e^{-k^2 / (2\sigma^2)}$$
 //
-// Go code finds a section by the name between {# and }, and adds the table of numbers. It finds "What is
-// released" and "What it cost" by heading. The heading of a mistake begins with If, and a mistake has no
-// formula. Values are inserted by name between braces. A value is a numeric input, or a value that Go code
+// Go code finds a section by the name between {# and }, and adds the table of numbers. It finds the sections
+// "What is released" and "What it cost" by heading. The heading of a mistake begins with If, and a mistake
+// has no formula. Values are inserted by name between braces. They are numeric inputs, or values that Go code
 // adds with the method let. The template language is a part of text/template: {{if .passed}} ... {{else}} ...
 // {{end}}, and {{template "verdict" .}} for the paragraph of another section. The file text/shared.md has
-// sections for several mechanisms. A section of the same name in a mechanism's file has priority.
+// sections for several mechanisms, but sections in a mechanism's file have priority.
 //
 // The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME belong to the course (see
 // package page).
 //
-// After a change run UPDATE_GOLDEN=1 go test ./internal/learn and read the difference in testdata. Then run
-// go test ./cmd/pate -run Docs, which finds quotations in docs/lecture. Tests fail if a value is misspelt or
-// a section is never used.
+// After a change, run UPDATE_GOLDEN=1 go test ./internal/learn, and read the difference in testdata. Then run
+// go test ./cmd/pate -run Docs, which compares quotations in docs/lecture.
 //
 // # Adding a mechanism
 //

@@ -54,7 +54,6 @@ func traceGradient(l *lesson) {
 	in.mistakes(l, cfg.Event(), steps)
 }
 
-// draw draws two clouds of points. The last record is far from both clouds.
 func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	s := l.key.Derive("data").Stream()
 	tenths := func() float32 { return float32(int(s.Uint64N(21))-10) / 10 }
@@ -71,7 +70,6 @@ func (in gradientInputs) draw(l *lesson) dpsgd.Data {
 	return d
 }
 
-// rounded rounds xs to four decimals, which float32 and the grid of the noise represent well enough.
 func rounded(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
@@ -110,7 +108,6 @@ func (in gradientInputs) add(l *lesson, s TrainingStep) {
 		vector("noisy sum", rounded(noisy)), vector("after", rounded(s.After)))
 }
 
-// clipping returns the norms of the sampled records' gradients, before and after clipping.
 func (in gradientInputs) clipping(s TrainingStep) []Number {
 	if len(s.Rows) == 0 {
 		return nil
@@ -179,7 +176,8 @@ type watchedModel struct {
 	open  bool
 }
 
-// begin returns the current step. It also starts a new step, because an empty sample calls no worker.
+// begin returns the current step, or starts one. The method finish also calls begin, because an empty sample
+// calls no worker.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
 		before := make([]float64, len(m.Parameters())) // the first step starts at 0
@@ -205,7 +203,7 @@ type watchedWorker struct {
 	model *watchedModel
 }
 
-// AddClipped also records each row's gradient. A row's contribution does not depend on the other rows.
+// AddClipped also records each row's gradient.
 func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {

@@ -17,7 +17,7 @@ import (
 
 type failure struct{ err error }
 
-// Must returns v. An error ends the trace or picture by a panic, so a caller must defer [Catch].
+// Must returns v. If err is not nil, it panics, so a caller must defer [Catch].
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
@@ -25,7 +25,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Catch stores the error of a failed [Must] in *err. It must be deferred.
+// Catch stores the error of a failed [Must] in *err. The caller must defer Catch.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -36,7 +36,6 @@ func Catch(err *error) {
 	}
 }
 
-// invalid returns an error that matches [ErrInput].
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }
@@ -49,10 +48,8 @@ func valid[T any](v T, err error) T {
 	return Must(v, err)
 }
 
-// refuse ends the trace with an error about an input.
 func refuse(format string, args ...any) { Must(0, invalid(format, args...)) }
 
-// lesson builds a Trace. It reads inputs, collects the values for the text, and adds sections in order.
 type lesson struct {
 	Trace
 	inputs map[string]string
@@ -72,7 +69,6 @@ func newLesson(name string, inputs map[string]string, o Options) *lesson {
 	}
 }
 
-// let sets a value that the text can insert. A float64 has the format of the tables.
 func (l *lesson) let(name string, value any) {
 	if x, ok := value.(float64); ok {
 		value = short(x)
@@ -88,7 +84,6 @@ func (l *lesson) execute(name string) string {
 	return b.String()
 }
 
-// section returns the heading, the paragraph and the formula of a section, and marks it as used.
 func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	l.told[id] = true
 	words, f, err := setOut(l.execute(id))
@@ -98,7 +93,7 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 // step adds a section and its numbers as the next step. Each vector has a value for each class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver is like step, but each vector has a value for each index (such as a record), not for each class.
+// stepOver is like step, but vectors have a value for each index, such as a record, instead of each class.
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
@@ -119,7 +114,6 @@ func (l *lesson) cost(numbers ...Number) {
 	l.Cost = Section{Words: words, Formula: f, Numbers: numbers}
 }
 
-// mistake adds a section whose heading begins with If.
 func (l *lesson) mistake(id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	condition, found := strings.CutPrefix(heading, "If ")
@@ -129,7 +123,6 @@ func (l *lesson) mistake(id string, numbers ...Number) {
 	l.Mistakes = append(l.Mistakes, Mistake{If: condition, Words: words, Numbers: numbers})
 }
 
-// number reads a finite number, and makes it available to the text.
 func (l *lesson) number(name string) float64 {
 	x := l.finite(name, l.inputs[name])
 	l.let(name, x)
@@ -152,10 +145,8 @@ func (l *lesson) positive(name string) float64 {
 	return x
 }
 
-// maxRepeats is the largest number of queries or answers in a trace.
 const maxRepeats = 1 << 40
 
-// whole reads a whole number from 1 to maxRepeats.
 func (l *lesson) whole(name string) int {
 	x := l.number(name)
 	if x != math.Trunc(x) || x < 1 || x > maxRepeats {
@@ -193,7 +184,6 @@ func (l *lesson) histogram(name string) (aggregate.Histogram, []int) {
 	return h, counts
 }
 
-// noise draws n values of discrete Gaussian noise from a stream derived from label.
 func (l *lesson) noise(label string, sigma float64, n int) []int64 {
 	out := make([]int64, n)
 	d, s := valid(rng.NewDiscreteGaussian(sigma)), l.key.Derive(label).Stream()
@@ -209,7 +199,6 @@ func (l *lesson) epsilon(events ...accountant.Event) float64 {
 	return Must(renyiEpsilon(l.delta, events...))
 }
 
-// pure returns the epsilon of the composition of events, at delta 0.
 func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
@@ -269,10 +258,11 @@ func Find(name string) (Mechanism, error) {
 	return Mechanism{}, fmt.Errorf("learn: no trace of %q: one of %s", name, strings.Join(names, ", "))
 }
 
-// ErrInput is matched by errors about the value of an input.
+// ErrInput matches errors about the value of an input.
 var ErrInput = errors.New("learn: invalid input")
 
-// Run traces one run. Inputs that are missing from values have defaults. Unknown inputs are refused.
+// Run traces one run of the mechanism. Inputs that are not in values have defaults. Unknown inputs are
+// errors.
 func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if !(o.Delta > 0 && o.Delta < 1) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)
@@ -304,8 +294,8 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite removes infinite scalars, because some published formulas are infinite for extreme inputs. For an
-// infinite vector or cost it returns an error.
+// finite removes infinite scalars, because some published formulas are infinite for extreme inputs. An
+// infinite vector or cost is an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
 		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })

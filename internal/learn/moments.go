@@ -63,7 +63,6 @@ func traceMoments(l *lesson) {
 	l.mistake("sampling", claim("q epsilon", 0.01), claim("epsilon spent", amplified), claim("as printed", 0.02*2*math.Sinh(1)))
 }
 
-// divergences returns the Rényi divergences of one step at the orders lambda + 1.
 func divergences(step accountant.Event, lambdas []float64) []float64 {
 	account := Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
 	Must(0, account.Compose(step, 1))
@@ -75,7 +74,6 @@ func divergences(step accountant.Event, lambdas []float64) []float64 {
 	return Must(divergence, err)
 }
 
-// accounts holds epsilons by several accountants, and the best lambda of the moments accountant.
 type accounts struct{ lambda, moments, renyi, strong, basic, pld float64 }
 
 func renyiAndMoments(step accountant.Event, steps int, delta float64) accounts {

@@ -37,13 +37,11 @@ func traceNoisyArgmax(l *lesson) {
 	l.mistake("no-noise")
 }
 
-// votes adds the steps on votes and noise, with which each trace of noisy argmax begins.
 func (l *lesson) votes(counts []int, noise []int64) {
 	l.step("votes", vector("votes", counts))
 	l.step("noise", vector("noise", noise))
 }
 
-// compareLaws returns the label probabilities for counts and for neighbour(counts), and the privacy losses.
 func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogram) (aggregate.Law, error)) []Number {
 	moved := neighbour(counts)
 	here, there := valid(law(h)), Must(law(Must(aggregate.NewHistogram(moved))))
@@ -62,8 +60,9 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. On one input, class
-// 0 has all votes. On the other, one of these votes is for class 1.
+// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. On the first input,
+// one vote is for class 1 and all other votes are for class 0. On the second input, all votes are for class
+// 0.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
@@ -72,7 +71,6 @@ func laplaceLoss(scale float64, votes int) float64 {
 	return log(1) - log(0)
 }
 
-// added returns counts plus noise, and the lowest class with the largest sum.
 func added(counts []int, noise []int64) (sums []int64, winner int) {
 	sums = make([]int64, len(counts))
 	for i, n := range counts {
@@ -84,7 +82,6 @@ func added(counts []int, noise []int64) (sums []int64, winner int) {
 	return sums, winner
 }
 
-// neighbour returns counts with one vote moved from the largest count to the second largest.
 func neighbour(counts []int) []int {
 	moved := slices.Clone(counts)
 	first := slices.Index(moved, slices.Max(moved))
@@ -118,7 +115,7 @@ func probabilities(law aggregate.Law) []float64 {
 	return ps
 }
 
-// priced returns rho, delta, and epsilon by two methods: the text's formula for rho, and the accountant.
+// priced returns rho, delta, and two values of epsilon: by the formula for rho, and by the accountant.
 func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
 	return []Number{
 		scalar("rho"+name, rho), scalar("delta", l.delta),

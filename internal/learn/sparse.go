@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// These limits keep traces readable and distributions small.
 const (
 	maxQuestions = 10
 	maxValue     = 1e4
@@ -39,8 +38,8 @@ type Compared struct {
 	Found int // number of queries above the threshold
 }
 
-// Compare runs a sparse vector mechanism on values. The function draw returns the noise of the threshold (for
-// question -1) or of a query. Compare stops after law.Stop answers above the threshold.
+// Compare runs a sparse vector mechanism on values. The function draw returns the noise of a query or, for
+// question -1, of the threshold. Compare stops after law.Stop answers above the threshold.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
@@ -56,7 +55,6 @@ func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) i
 	return c
 }
 
-// compare calls Compare with noise from the samplers of package svt.
 func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	return Compare(law, values, func(n svt.Noise, question int) int64 {
 		label := "threshold"
@@ -71,14 +69,13 @@ func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	})
 }
 
-// likely returns the probability of the transcript c.Above on values and on moved, a neighbouring input. It
-// also returns the privacy loss and epsilon.
+// likely returns the probabilities of the transcript c.Above on two neighbouring inputs (values and moved),
+// the privacy loss and epsilon.
 func (c Compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
 	p, q := probability(c.Law, floats(values[:len(c.Above)]), c.Above), probability(c.Law, floats(moved[:len(c.Above)]), c.Above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
 }
 
-// probability returns the probability that above is the transcript for these values.
 func probability(law svt.Law, values []float64, above []bool) float64 {
 	for _, o := range valid(law.Outcomes(values)) {
 		if slices.Equal(o.Above, above) {
@@ -96,7 +93,6 @@ func floats(xs []int64) []float64 {
 	return out
 }
 
-// largestLoss returns the largest absolute privacy loss over all transcripts, on inputs a and b.
 func largestLoss(law svt.Law, a, b []float64) (loss float64) {
 	p, q := Must(law.Outcomes(a)), Must(law.Outcomes(b))
 	for i := range p { // Outcomes has a fixed order of transcripts
@@ -141,7 +137,6 @@ func traceSparse(l *lesson) {
 	sparseMistakes(l, epsilon, share)
 }
 
-// freeAnswers returns the privacy loss of k answers that are all below the threshold, for several k.
 func freeAnswers(law svt.Law) []Number {
 	law.Threshold = 0
 	columns := []Number{{Name: "questions"}, {Name: "P[all below]"}, {Name: "P'[all below]"}, {Name: "loss"}}
@@ -152,21 +147,21 @@ func freeAnswers(law svt.Law) []Number {
 	return columns
 }
 
-// allBelow returns the probability that k queries of this value are all below the threshold.
 func allBelow(law svt.Law, value float64, k int) float64 {
 	_, p, err := law.FirstAbove(slices.Repeat([]float64{value}, k))
 	return valid(p, err)
 }
 
-// Broken is an incorrect sparse vector mechanism. The inputs Here and There refute the claimed epsilon.
+// Broken is an incorrect sparse vector mechanism. On the inputs Here and There, the privacy loss exceeds the
+// claimed epsilon.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64
 	Claimed     float64
 }
 
-// BrokenVariants returns the incorrect variants of Lyu, Su, Li 2017, section 3, and of package svt's tests,
-// by name. The scale is the scale of the threshold noise in variant threshold-only.
+// BrokenVariants returns by name the incorrect variants of Lyu, Su, Li 2017, section 3, and of the tests of
+// package svt. The scale is that of the threshold noise in variant threshold-only.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

@@ -65,7 +65,6 @@ func stableSVTMistakes(l *lesson, m *svt.StableSVT, cfg svt.StableSVTConfig, eps
 	l.mistake("refused", scalar("distance released with probability 0.95", few), scalar("distance for 1000 questions", many))
 }
 
-// distancesNeeded returns the distances at which three calibrations release an answer with probability 0.95.
 func distancesNeeded(epsilon, delta float64, questions, failures int) []Number {
 	delta = max(delta, 1e-15)
 	printed := Must(svt.PrintedMSvec(epsilon, min(delta, 0.25), questions, failures))

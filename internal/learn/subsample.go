@@ -122,7 +122,6 @@ func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blo
 	in.mistakes(l, m, overlap)
 }
 
-// seen returns the blocks' votes, and the blocks' counts of letters if there are at most six letters.
 func (in subsampleInputs) seen(blocks []block) (columns []Number) {
 	if len(in.shares) <= 6 {
 		for class := range in.shares {
@@ -150,9 +149,9 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 }
 
 // sampPlan holds the numbers of M_samp (Smith, Thakurta 2013). Each model trains on a sample that contains
-// each record independently with probability gamma. Except with probability delta, each record must be in at
-// most a fraction 2 gamma of the models. Lecture notes print log(n/delta)/gamma^2 models, by Hoeffding's
-// inequality. For rare events Chernoff's inequality gives log(n/delta)/((2 log 2 - 1) gamma).
+// each record independently with probability gamma. With probability at least 1-delta, each record must be in
+// at most a fraction 2 gamma of the samples. Lecture notes use log(n/delta)/gamma^2 models, by Hoeffding's
+// inequality. For small gamma, Chernoff's inequality needs fewer models: log(n/delta)/((2 log 2 - 1) gamma).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
 	chernoff int     // number of models by Chernoff's inequality

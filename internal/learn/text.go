@@ -21,13 +21,13 @@ type text struct {
 
 type section struct{ id, heading, body string }
 
-// isCourse reports whether a section with this heading belongs to the course and not to the trace.
 func isCourse(heading string) bool {
 	return slices.Contains([]string{"Chapter", "Claim", "Look", "Wrong", "Right"}, heading) ||
 		strings.HasPrefix(heading, "Exercise ") || strings.HasPrefix(heading, "Solution ")
 }
 
-// Course returns the title of a chapter and its parts by heading. Line breaks in parts have no meaning.
+// Course returns the title of a chapter and the parts of the chapter by heading. Line breaks in parts have no
+// meaning.
 func Course(name string) (title string, parts map[string]string, err error) {
 	t, err := readText(name)
 	title, _, _ = strings.Cut(t.title, ":")
@@ -61,7 +61,6 @@ func readText(name string) (text, error) {
 	return t, nil
 }
 
-// inputsOf reads the inputs of a mechanism in text/inputs.txt. Each has a line "- name = default: usage".
 func inputsOf(mechanism string) (inputs []Input) {
 	all, _ := texts.ReadFile("text/inputs.txt")
 	for block := range strings.SplitSeq(strings.TrimSpace(string(all)), "\n\n") {
@@ -79,8 +78,7 @@ func inputsOf(mechanism string) (inputs []Input) {
 }
 
 // parseTexts parses the sections of texts. A section is stored under its id, and the heading under
-// headingOf(id). A section of a later text replaces a section with the same id. Using a section with an
-// undefined value is an error.
+// headingOf(id). A section of a later text replaces an earlier section with the same id.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {
@@ -100,8 +98,6 @@ func parseTexts(texts ...text) (phrases, error) {
 
 func headingOf(id string) string { return "heading of " + id }
 
-// setOut splits the body of a section into paragraph and formula. It joins the lines of the paragraph, but
-// not those of the formula.
 func setOut(body string) (words string, f *Formula, err error) {
 	var prose, plain, tex []string
 	ended := false
@@ -129,25 +125,23 @@ func setOut(body string) (words string, f *Formula, err error) {
 }
 
 // phrases are templates by name. Their language is a part of text/template: {{.value}}, {{if .value}}, {{if
-// eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template itself calls
-// methods by name, so the linker would have to keep all exported methods. The page's program would be four
-// times as large.
+// eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template is not used,
+// because it calls methods by name. The linker would then keep all exported methods, and the program of the
+// page would be four times as large.
 type phrases map[string][]phrase
 
-// phrase is a text, a value, another phrase, or a list of cases. The first case that applies is used.
 type phrase struct {
 	words, value, other string
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. Without equal, it applies if the value is not false, 0 or empty. With
-// equal, it applies if the value's text is equal. The final else has no value and always applies.
+// phraseCase is a branch of an if. If equal is set, the branch applies if the text of the value is equal.
+// Otherwise it applies if the value is not false, 0 or empty. The final else has no value and always applies.
 type phraseCase struct {
 	value, equal string
 	then         []phrase
 }
 
-// add parses a phrase and stores it under a name.
 func (p phrases) add(name, body string) error {
 	parser := phraseParser{rest: body}
 	parsed, end, err := parser.sequence()
@@ -163,7 +157,6 @@ func (p phrases) add(name, body string) error {
 
 type phraseParser struct{ rest string }
 
-// next returns the text before the next {{mark}}, and the parts of the mark. At the end, mark is nil.
 func (p *phraseParser) next() (words string, mark []string, err error) {
 	words, rest, found := strings.Cut(p.rest, "{{")
 	if !found {
@@ -181,7 +174,6 @@ func (p *phraseParser) next() (words string, mark []string, err error) {
 
 func notUnderstood(mark string) error { return fmt.Errorf("what does {{%s}} mean?", mark) }
 
-// sequence parses up to the mark that ends a branch ({{else}} or {{end}}), and returns this mark.
 func (p *phraseParser) sequence() (list []phrase, end []string, err error) {
 	for {
 		words, mark, err := p.next()
@@ -210,7 +202,6 @@ func (p *phraseParser) sequence() (list []phrase, end []string, err error) {
 	}
 }
 
-// condition parses the condition of an if: a value, or eq with a value and a number.
 func condition(mark []string) (value, equal string, err error) {
 	switch {
 	case len(mark) == 1 && mark[0][0] == '.':
@@ -221,7 +212,6 @@ func condition(mark []string) (value, equal string, err error) {
 	return "", "", notUnderstood("if " + strings.Join(mark, " "))
 }
 
-// branches parses the cases of an if, from the mark {{if}} up to the mark {{end}}.
 func (p *phraseParser) branches(mark []string) (cases []phraseCase, err error) {
 	for {
 		var c phraseCase
@@ -247,7 +237,6 @@ func (p *phraseParser) branches(mark []string) (cases []phraseCase, err error) {
 	}
 }
 
-// fill writes the phrase with this name. A missing value is an error.
 func (p phrases) fill(b *strings.Builder, name string, values map[string]any) error {
 	list, found := p[name]
 	if !found {

@@ -14,7 +14,7 @@ import (
 )
 
 // Write renders t. Text is at most 80 columns wide if the numbers permit. LaTeX is the body of a document
-// that loads amsmath and amssymb.
+// that must load amsmath and amssymb.
 func (t Trace) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:
@@ -45,8 +45,6 @@ type page struct {
 	formula                      func(f Formula) string
 }
 
-// pages returns the renderers for three formats: text of 80 columns, Markdown with TeX formulas, and the body
-// of a LaTeX document.
 func pages() map[table.Format]page {
 	escape := strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;").Replace
 	return map[table.Format]page{
@@ -121,7 +119,6 @@ func (t Trace) compose(f table.Format, p page) (string, error) {
 	return b.String(), nil
 }
 
-// tables returns two tables: the vectors as columns, and the scalars.
 func tables(numbers []Number, index string) []table.Table {
 	if index == "" {
 		index = "class"
@@ -153,7 +150,6 @@ func tables(numbers []Number, index string) []table.Table {
 	return out
 }
 
-// csv writes a row for each value: step, number, index (empty for a scalar), value.
 func (t Trace) csv(w io.Writer) error {
 	out := table.Table{Header: []string{"step", "number", "index", "value"}}
 	for _, p := range t.parts() {
@@ -184,7 +180,8 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp prints a number to six digits, rounded up. First it subtracts the largest rounding error of a sum.
+// shortUp prints a number with six digits, rounded up. It first subtracts the largest rounding error of a
+// sum.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)
@@ -192,7 +189,8 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text into lines. The prefix of the first line is first, the prefix of all others is other.
+// wrap breaks text into lines. The prefix of the first line is first, and the prefix of all other lines is
+// other.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder
@@ -256,8 +254,8 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar or vector. A vector has one value per class, or per value of the step's Index. All
-// vectors of a step have the same length.
+// Number is a named scalar or vector. A vector has one value for each class, or for each value of the step's
+// Index.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`
@@ -265,7 +263,6 @@ type Number struct {
 	claim bool // print rounded up
 }
 
-// claim returns an epsilon as a Number, whose printed form is rounded up.
 func claim(name string, epsilon float64) Number {
 	return Number{Name: name, Values: []float64{epsilon}, claim: true}
 }

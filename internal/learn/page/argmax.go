@@ -14,8 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/learn"
 )
 
-// noisyArgmax completes the chapter on noisy argmax. The reader can select any mechanism whose output depends
-// only on the votes.
 func noisyArgmax(c *Chapter) {
 	var choices []Choice
 	var declining []string
@@ -43,7 +41,6 @@ func onVotes() []aggregate.Description {
 	return slices.DeleteFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Predicts || d.Distances })
 }
 
-// gaussianWins returns the percentage with which class 0 wins under Gaussian noise of standard deviation 20.
 func gaussianWins(counts ...int) float64 {
 	m := learn.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1}))
 	return 100 * math.Exp(learn.Must(m.ContinuousLaw(learn.Must(aggregate.NewHistogram(counts)))).LogLabels[0])
@@ -58,7 +55,6 @@ type argmaxMechanism struct {
 	command  string // command that prints the output distribution
 }
 
-// confidentRatio is the noise of the threshold test divided by the noise of the counts.
 const confidentRatio = 2.5
 
 func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
@@ -92,7 +88,6 @@ func argmaxOf(name string, noise, threshold float64) argmaxMechanism {
 	return a
 }
 
-// bareLaw returns the output distribution of argmax without noise.
 func bareLaw(h aggregate.Histogram) (aggregate.Law, error) {
 	first, _ := favourite(h.Reveal())
 	l := aggregate.Law{LogLabels: slices.Repeat([]float64{math.Inf(-1)}, h.Classes()), LogDeclined: math.Inf(-1)}
@@ -121,8 +116,8 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of this number of answers, at Delta. For one answer of a pure mechanism it
-// returns the epsilon at delta 0.
+// charge returns the epsilon of this number of answers at Delta. For one answer of a pure mechanism, the
+// delta is 0.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper
@@ -130,19 +125,17 @@ func (a argmaxMechanism) charge(answers int) float64 {
 	return charged(accountant.Repeated{Event: a.event, Count: int64(answers)})
 }
 
-// pldOf returns an accountant by privacy loss distributions after count events.
 func pldOf(e accountant.Event, count int64) *accountant.PLD {
 	account := learn.Must(accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove}))
 	return learn.Must(account, account.Compose(e, count))
 }
 
-// charged returns the epsilon of events at Delta by the Rényi accountant, which ledgers use too.
 func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair if the counts are released too. Then each input has one certain output, and the
-// two outputs differ.
+// withCounts returns the pair of a mechanism that also releases the counts. Each input then has one certain
+// output, and the two outputs differ.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -150,7 +143,8 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed returns a lower bound on the false negative rate of every test, given the false positive rate.
+// allowed returns a function: a lower bound on the false negative rate of all tests with a given false
+// positive rate.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

@@ -17,13 +17,13 @@ import (
 type Chapter struct {
 	Name string
 	// Text holds the text by heading: Title, Chapter (one line), Claim, Look (things to try), Wrong (the
-	// misconception) and Right (the correction). A missing part is empty, which a test detects.
+	// misconception) and Right (the correction).
 	Text      map[string]string
 	Knobs     []Knob
 	Scenes    []Scene // situations to select; the first is the default
 	Exercises []Exercise
 	Code      []string // functions whose source is shown, as package.Function
-	// Needs warns the reader of a slow computation, or is empty.
+	// Needs is a warning text if a computation is slow.
 	Needs string
 
 	draw  func(*reader) View
@@ -69,8 +69,6 @@ type Scene struct {
 // Situation maps knob ids to values. A missing knob has its default value.
 type Situation map[string]string
 
-// chapterFile holds the names, knobs, scenes and shown functions of all chapters.
-//
 //go:embed chapters.json
 var chapterFile []byte
 
@@ -101,7 +99,7 @@ func Find(name string) (Chapter, error) {
 	return Chapter{}, fmt.Errorf("page: no chapter %q: one of %s", name, strings.Join(names, ", "))
 }
 
-// ErrSituation is matched by errors about the value of a knob.
+// ErrSituation matches errors about the value of a knob.
 var ErrSituation = errors.New("page: not a situation")
 
 func (c Chapter) Draw(s Situation) (v View, err error) {
@@ -129,7 +127,6 @@ func (c Chapter) Defaults() Situation {
 	return s
 }
 
-// read refuses unknown knobs and invalid values. It returns a reader with defaults for missing knobs.
 func (c Chapter) read(s Situation) *reader {
 	r := &reader{values: c.Defaults()}
 	for id, value := range s {
@@ -152,7 +149,6 @@ func (c Chapter) read(s Situation) *reader {
 	return r
 }
 
-// exercise adds the exercise with this name. The tolerance is relative.
 func (c *Chapter) exercise(name string, tolerance float64, answer func() float64) {
 	c.Exercises = append(c.Exercises, Exercise{
 		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})

@@ -23,13 +23,11 @@ func comparing(c *Chapter) {
 	c.exercise("tpr", 0.02, func() float64 { return 100 * math.Exp(2) * 0.01 })
 }
 
-// task holds small data for comparing PATE and DP-SGD: private, public and test rows.
 type task struct {
 	private, public, test dpsgd.Data
 	teachers, labels      int
 }
 
-// point draws a point of a class. The value of data selects two clouds or two moons.
 func point(s *rng.Stream, data string, class int) (x, y float64) {
 	near := func(width float64) float64 {
 		return width * (float64(s.Uint64N(257)+s.Uint64N(257)+s.Uint64N(257)) - 384) / 256
@@ -63,7 +61,7 @@ func taskOf(data string, key rng.Key) task {
 	return task{private: sample(s, data, n), public: sample(s, data, 24), test: sample(s, data, 200), teachers: teachers, labels: 24}
 }
 
-// nearest predicts the class of the nearest row. It serves as teacher and as student.
+// nearest predicts the class of the nearest row. Teachers and students predict in this way.
 func nearest(data dpsgd.Data, rows []int, x []float32) int {
 	best, class := math.Inf(1), 0
 	for _, i := range rows {
@@ -81,7 +79,6 @@ func nearest(data dpsgd.Data, rows []int, x []float32) int {
 
 func row(d dpsgd.Data, i int) []float32 { return d.X.Data[i*d.X.Stride : i*d.X.Stride+d.X.Cols] }
 
-// pateRight returns the test accuracy of a student that learns from noisy labels of the public rows.
 func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) float64 {
 	sigma := noiseFor(epsilon, func(sigma float64) accountant.Event {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(t.labels)}
@@ -104,7 +101,6 @@ func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Ke
 	return float64(right) / float64(repeats*len(t.test.Y))
 }
 
-// votes returns the votes of all teachers on the public rows. Teachers have disjoint private rows.
 func (t task) votes() (out []aggregate.Histogram) {
 	for i := range t.public.X.Rows {
 		counts := make([]int, 2)
@@ -120,7 +116,6 @@ func (t task) votes() (out []aggregate.Histogram) {
 	return out
 }
 
-// gradientRight returns the test accuracy of a model trained by DP-SGD.
 func (t task) gradientRight(epsilon float64, key rng.Key) float64 {
 	cfg := sgdFor(epsilon, 30, 0.2)
 	right, repeats := 0, 2
@@ -148,7 +143,6 @@ func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) []float32 {
 	return model.Parameters()
 }
 
-// scoreOf returns a score that is positive if the model predicts class 1.
 func scoreOf(w, x []float32) float64 {
 	n := len(x)
 	s := float64(w[2*n+1] - w[2*n])
@@ -158,7 +152,6 @@ func scoreOf(w, x []float32) float64 {
 	return s
 }
 
-// noiseFor returns the least noise for which the event costs at most epsilon, or at most 1 % more noise.
 func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float64 {
 	low, high := 0.3, 400.0
 	for high/low > 1.01 {
@@ -171,8 +164,8 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked trains models with and without one record, and returns a membership attack's scores of each. The
-// score is the record's distance from the decision line, positive on the side of its class.
+// attacked trains models with and without one record, and returns a membership attack's scores. The score is
+// the record's signed distance from the decision line, positive on the side of the record's class.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // a record of class 1, far on the other side
@@ -188,7 +181,6 @@ func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64)
 	return with, without
 }
 
-// curveOf returns the attack's false and true positive rates for each threshold on the score.
 func curveOf(with, without []float64) (wrong, found []float64) {
 	all := append(slices.Clone(with), without...)
 	slices.Sort(all)
@@ -250,13 +242,14 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns how much the estimated rates differ at most from the true rates, with 95 percent
-// confidence. For each of the two rates, the inequality of Dvoretzky, Kiefer and Wolfowitz with the constant
-// of Massart (1990) fails with probability 2.5 percent.
+// scatterOf returns a bound on the differences of the estimated and the true rates, with 95 percent
+// confidence. The bound is the inequality of Dvoretzky, Kiefer and Wolfowitz with the constant of Massart
+// (1990). For each of the two rates, it fails with probability at most 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the lower edge of an attack's confidence band with the certified maximum. Comparing the
-// points suffices: the maximum is concave, so a line between two points below the maximum is below it too.
+// against compares the lower edge of an attack's confidence band with the certified maximum. It compares only
+// the points. This suffices: the maximum is concave, so a line between two points below the maximum is also
+// below the maximum.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
@@ -267,7 +260,6 @@ func against(wrong, found []float64, most func(wrong float64) float64, scatter f
 	return "The lower bound stays below the dashed curve. The thin line is only an estimate and may cross the dashed curve."
 }
 
-// band draws the confidence band of the attack's true curve, and the band's lower edge.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
 	var xs, ys []float64
@@ -303,9 +295,8 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack's curve, and above it the maximum by the privacy loss distribution of the
-// training. It returns the panel, the maximum true positive rate at a false positive rate of 10 percent, and
-// a sentence about the attack.
+// drawAttackOn draws the attack's curve and the certified maximum. It returns the panel, the maximum true
+// positive rate at a false positive rate of 10 percent, and a sentence about the attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "false alarms", low: 0, high: 1}, axis{label: "members found", low: 0, high: 1})

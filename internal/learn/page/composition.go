@@ -22,7 +22,6 @@ func composition(c *Chapter) {
 	c.exercise("moments", 0.01, func() float64 { return byAccount(momentsAccount(), sampledStep(0.01, 4), 10000) })
 }
 
-// answersOf returns the number of answers. The knob decade holds the logarithm to base 10.
 func answersOf(r *reader) float64 { return math.Round(math.Pow(10, r.number("decade"))) }
 
 func sampledStep(q, noise float64) accountant.Event {
@@ -37,7 +36,6 @@ func momentsAccount() accountant.Accountant {
 	return learn.Must(theorems.NewMoments(accountant.AddRemove))
 }
 
-// byAccount adds count events to an empty account and returns the account's epsilon.
 func byAccount(account accountant.Accountant, e accountant.Event, count int64) float64 {
 	account = learn.Must(account, account.Compose(e, count))
 	return learn.Must(account.Epsilon(context.Background(), Delta)).Upper
@@ -116,7 +114,6 @@ func drawComposition(r *reader) (v View) {
 	return v
 }
 
-// drawRace draws epsilon by several accountants, and the certified interval, against the number of answers.
 func drawRace(e accountant.Event, all []runner, now float64) *plot {
 	var ks, exact, lower, upper []float64
 	for d := 0.0; d <= 4; d += 0.5 {
@@ -164,7 +161,6 @@ func pldInterval(e accountant.Event, count int64) accountant.Bound {
 	return learn.Must(pldOf(e, count).Epsilon(context.Background(), Delta))
 }
 
-// drawWalk draws the drift and spread of the total privacy loss of randomised response.
 func drawWalk(epsilon, now float64) Panel {
 	top := nice(now*epsilon*math.Tanh(epsilon/2) + 5*epsilon*math.Sqrt(now))
 	p := newPlot(axis{label: "answers", low: 0, high: now}, axis{label: "total loss", low: -top / 3, high: top})

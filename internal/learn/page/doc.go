@@ -1,25 +1,24 @@
 // Package page draws the pictures of `pate learn`. It computes a picture, with numbers and text, from the
-// values of a chapter's knobs.
+// values of a chapter's input controls (knobs).
 //
 //	c, err := page.Find("noisy-argmax")
 //	view, err := c.Draw(page.Situation{"votes": "60,40,3", "noise": "20"})
 //
-// A [View] depends only on the [Situation]. It has SVG panels with alternative texts, sentences, the numbers,
-// and a command that prints these numbers. The program in folder wasm compiles this package for browsers. A
-// test compares the browser program's numbers with this package's. Package site makes the HTML page.
+// A [View] depends only on the [Situation]. It has SVG panels with alternative texts, sentences, numbers, and
+// a command that prints these numbers. The program in folder wasm makes this package available to browsers.
 //
-// Every probability, noise and epsilon comes from accountant and from the packages that run the mechanisms.
-// Only deliberately broken variants are computed here.
+// Probabilities, noise and epsilons come from accountant and from the packages that run the mechanisms. Only
+// broken variants are computed in this package.
 //
 // # The texts
 //
-// The text of a chapter (claim, misconception, exercises with solutions) is in the same file as the text of
-// the chapter's trace, in folder text of package learn.
+// The text of a chapter (claim, misconception, exercises with solutions) is in the file of the chapter's
+// trace, in folder text of package learn.
 //
 // # Adding a chapter
 //
-// Write text/NAME.md in package learn, an entry in chapters.json, and a file with a function that completes
-// the Chapter. Add a line to [Chapters].
+// Write text/NAME.md in package learn, an entry in chapters.json, and a Go function that completes the
+// [Chapter]. Add a line to [Chapters].
 //
 // # Caveats
 //

@@ -24,7 +24,6 @@ func gradients(c *Chapter) {
 
 const plainRecords = 60
 
-// plainData draws two clouds and two distant records.
 func plainData(s *rng.Stream, records int) dpsgd.Data {
 	d := dpsgd.Data{X: blas32.General{Rows: records, Cols: 2, Stride: 2}}
 	near := func() float64 { // sums of sixteenths are equal on all machines
@@ -42,7 +41,6 @@ func plainData(s *rng.Stream, records int) dpsgd.Data {
 	return d
 }
 
-// decision returns the line w0 x + w1 y + b = 0 that separates the classes, from the softmax parameters.
 func decision(parameters []float64) (w0, w1, b float64) {
 	return parameters[2] - parameters[0], parameters[3] - parameters[1], parameters[5] - parameters[4]
 }
@@ -143,7 +141,6 @@ func cut(x, y, dx, dy, low1, low2, high1, high2 float64) (x1, y1, x2, y2 float64
 	return x + from*dx, y + from*dy, x + to*dx, y + to*dy, from < to
 }
 
-// drawArrows draws the gradients of the sample with respect to the weights of one class.
 func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
 	reach := cfg.ClipNorm
 	for _, g := range s.Gradients {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// pair holds the output distributions on two neighbouring inputs, as log probabilities, and the claimed
-// epsilon and delta.
+// pair holds a claimed epsilon and delta, and the output distributions on two neighbouring inputs as log
+// probabilities.
 type pair struct {
 	outcomes    []string
 	here, there []float64
@@ -16,7 +16,6 @@ type pair struct {
 	delta       float64 // 0 for a pure claim
 }
 
-// loss returns the privacy loss ln(P/P') of an outcome.
 func (p pair) loss(i int) float64 {
 	if p.here[i] == p.there[i] { // also if both are -Inf
 		return 0
@@ -24,9 +23,9 @@ func (p pair) loss(i int) float64 {
 	return p.here[i] - p.there[i]
 }
 
-// spent returns the least epsilon for which the pair is (epsilon, delta)-indistinguishable, in both
-// directions. For a set S of outcomes, P[S] <= e^epsilon P'[S] + delta means epsilon >= ln((P[S] -
-// delta)/P'[S]). The worst set consists of the outcomes with the largest losses.
+// spent returns the least epsilon for which the pair is (epsilon, delta)-indistinguishable in both
+// directions. This is the maximum of ln((P[S] - delta)/P'[S]) over sets S of outcomes. Such a set contains
+// the outcomes with the largest losses.
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
@@ -47,7 +46,6 @@ func (p pair) excess() float64 {
 	return worst
 }
 
-// byLoss returns the outcomes in descending order of loss.
 func (p pair) byLoss() []int {
 	order := make([]int, len(p.here))
 	for i := range order {
@@ -57,16 +55,13 @@ func (p pair) byLoss() []int {
 	return order
 }
 
-// breaks reports whether the pair violates the claimed epsilon and delta by more than float64 rounding
-// errors.
 func (p pair) breaks() bool { return p.spent() > p.epsilon*(1+1e-9)+1e-12 }
 
-// excused reports whether an outcome's loss exceeds epsilon although the pair satisfies the claim.
 func (p pair) excused(i int) bool {
 	return math.Abs(p.loss(i)) > p.epsilon && !p.breaks()
 }
 
-// tradeoff returns the corners of the best test's trade-off curve: false positive and false negative rates.
+// tradeoff returns the false positive and false negative rates at the corners of the trade-off curve.
 func (p pair) tradeoff() (wrong, missed []float64) {
 	wrong, missed = []float64{0}, []float64{1}
 	a, b := 0.0, 0.0
@@ -77,8 +72,6 @@ func (p pair) tradeoff() (wrong, missed []float64) {
 	return wrong, missed
 }
 
-// panels draws the pair, the losses, the loss distribution and the trade-off. The function allowed returns a
-// lower bound on the false negative rate.
 func (p pair) panels(allowed func(wrong float64) float64) []Panel {
 	return []Panel{p.drawLaws(), p.drawLosses(), p.drawLossLaw(), p.drawTradeoff(allowed)}
 }
@@ -247,7 +240,6 @@ func (p pair) drawTradeoff(allowed func(wrong float64) float64) Panel {
 	return plot.panel("tradeoff", "Trade-off of every attacker", alt, nil)
 }
 
-// byClaim returns the lower bound on the false negative rate that (epsilon, delta) implies.
 func byClaim(epsilon, delta float64) func(float64) float64 {
 	return func(wrong float64) float64 {
 		return max(0, 1-delta-math.Exp(epsilon)*wrong, math.Exp(-epsilon)*(1-delta-wrong))

@@ -31,7 +31,6 @@ const (
 	pateClasses   = 5
 )
 
-// pateVotes draws the votes on a public query and the true class. Some queries are easier than others.
 func pateVotes(s *rng.Stream, teachers int, accuracy float64) (counts []int, truth int) {
 	counts = make([]int, pateClasses)
 	truth = int(s.Uint64N(pateClasses))
@@ -121,7 +120,6 @@ func drawPATE(r *reader) (v View) {
 	return v
 }
 
-// drawFlow draws where private data flow, and where they stop.
 func drawFlow(teachers, asked, answered, right int) Panel {
 	c := newCanvas(plotHeight)
 	boxes := []struct{ title, sub string }{
@@ -146,9 +144,9 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 		"records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
 }
 
-// drawTeachers draws a column of dots for each class, one dot per vote. One vote moves from a class to
-// another: it is an empty dot in the old column and a full dot in the new column. The page uses the
-// attributes data-class and data-drop to drag dots.
+// drawTeachers draws a column of dots for each class, one dot per vote. A moved vote is an empty dot in the
+// old column and a full dot in the new column. The page uses the attributes data-class and data-drop to drag
+// dots.
 func drawTeachers(counts []int, from, to int) Panel {
 	c := newCanvas(plotHeight)
 	left, right, top, bottom := 8.0, panelWidth-8.0, 26.0, plotHeight-30.0
@@ -193,7 +191,6 @@ func drawTeachers(counts []int, from, to int) Panel {
 	return c.panel("teachers", "Teachers and their votes", alt, nil)
 }
 
-// dotPitch returns the largest distance of dots at which all dots fit into a column.
 func dotPitch(dots int, width, height float64) float64 {
 	for pitch := 16.0; pitch > 2; pitch -= 0.5 {
 		if rows := math.Ceil(float64(dots) / max(1, math.Floor(width/pitch))); rows*pitch <= height {

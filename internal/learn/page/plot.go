@@ -13,7 +13,6 @@ type axis struct {
 	log       bool
 }
 
-// share returns the relative position of x on the axis, clipped to [-0.02, 1.04].
 func (a axis) share(x float64) float64 {
 	low, high := a.low, a.high
 	if a.log {
@@ -22,7 +21,6 @@ func (a axis) share(x float64) float64 {
 	return min(max((x-low)/(high-low), -0.02), 1.04)
 }
 
-// ticks returns up to about five round numbers. An axis without a label has no ticks.
 func (a axis) ticks() []float64 {
 	var out []float64
 	if a.label == "" {
@@ -48,7 +46,6 @@ func (a axis) ticks() []float64 {
 	return out
 }
 
-// nice returns a round number slightly above x, as the end of an axis.
 func nice(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return 1
@@ -105,7 +102,6 @@ func (p *plot) curve(class string, xs, ys []float64) {
 	p.path(class, a, b)
 }
 
-// area fills the area between two curves over the same xs.
 func (p *plot) area(class string, xs, low, high []float64) {
 	var a, b []float64
 	for i := range xs {
@@ -117,8 +113,7 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes a legend entry: a short sample of the curve and its name. A place >= 0 counts lines from the
-// top, a place < 0 from the bottom.
+// key writes a legend entry. A place >= 0 is a number of lines from the top, and a place < 0 from the bottom.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {
@@ -128,8 +123,7 @@ func (p *plot) key(class string, x float64, place int, words string) {
 	p.text("name", "start", x+28, y, words)
 }
 
-// canvas is a drawing of fixed size, about as wide as a phone screen. Colours come from the style sheet, so
-// one drawing serves light and dark mode.
+// canvas is a drawing of fixed size, about as wide as a phone screen. Colours come from the style sheet.
 type canvas struct {
 	strings.Builder
 	w, h float64
@@ -139,7 +133,6 @@ const panelWidth = 420
 
 func newCanvas(h float64) *canvas { return &canvas{w: panelWidth, h: h} }
 
-// at prints a coordinate to a tenth.
 func at(x float64) string {
 	if math.IsNaN(x) {
 		x = 0
@@ -155,7 +148,7 @@ func at(x float64) string {
 	return sign + strconv.Itoa(tenths/10) + "." + strconv.Itoa(tenths%10)
 }
 
-// element writes an SVG element. The argument names lists the attributes of values, separated by blanks.
+// element writes an SVG element. The argument names lists the attributes for values, separated by blanks.
 func (c *canvas) element(name, class string, more []string, names string, values ...float64) {
 	c.WriteString("<" + name + ` class="` + class + `"`)
 	for _, x := range values {
@@ -191,7 +184,6 @@ func (c *canvas) circle(class string, x, y, r float64, more ...string) {
 	c.element("circle", class, more, "cx cy r", x, y, r)
 }
 
-// text writes words. The anchor is start, middle or end.
 func (c *canvas) text(class, anchor string, x, y float64, words string) {
 	c.WriteString(`<text class="` + class + `" text-anchor="` + anchor + `" x="` + at(x) + `" y="` + at(y) + `">` + escape(words) + "</text>")
 }
@@ -212,7 +204,6 @@ func attributes(more []string) string {
 	return b.String()
 }
 
-// panel returns the drawing as a panel. The accessible name is title and alt.
 func (c *canvas) panel(id, title, alt string, table *Table) Panel {
 	svg := fmt.Sprintf(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`, at(c.w), at(c.h), escape(title+": "+alt), c.String())
 	return Panel{ID: id, Title: title, SVG: svg, Alt: alt, Table: table}

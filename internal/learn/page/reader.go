@@ -53,7 +53,6 @@ func (r *reader) whole(id string) int {
 	return int(x)
 }
 
-// numbers reads a list of whole numbers between low and high. The list has least to most numbers.
 func (r *reader) numbers(id string, least, most int, low, high float64) []int {
 	parts := strings.FieldsFunc(r.values[id], func(c rune) bool { return c == ',' || c == ' ' })
 	if len(parts) < least || len(parts) > most {
@@ -75,7 +74,6 @@ const (
 	maxVotes   = 500
 )
 
-// votes reads vote counts. Their sum is 1 to maxVotes.
 func (r *reader) votes(id string) []int {
 	counts := r.numbers(id, 2, maxClasses, 0, maxVotes)
 	total := 0
@@ -88,8 +86,8 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a vote that moves, such as "0>1", and returns the counts after the move. By default a vote
-// moves from the largest class to the second largest.
+// moved reads a move of one vote, such as "0>1", and returns the counts after the move. By default a vote
+// moves from the class with the most votes to the second class.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {
@@ -108,7 +106,6 @@ func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	return from, to, after
 }
 
-// favourite returns the class with the most votes and the second class.
 func favourite(counts []int) (first, second int) {
 	first, second = slices.Index(counts, slices.Max(counts)), -1
 	for i, n := range counts {
@@ -127,7 +124,7 @@ func list[T int | int64](xs []T) string {
 	return strings.Join(parts, ",")
 }
 
-// Request is a request from the page to the program that draws.
+// Request is a request of the page for a picture.
 type Request struct {
 	Ask       string    `json:"ask"` // draw, trace or check
 	Chapter   string    `json:"chapter"`

@@ -86,7 +86,6 @@ func drawStream(r *reader, s learn.Compared, values []int64, threshold, answers 
 	return v
 }
 
-// drawBudget draws the budget left. The threshold and each answer above the threshold take a part.
 func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 	share := svt.ThresholdShare(answers, false)
 	p := newPlot(axis{label: "query", low: 0, high: float64(max(2, len(s.Above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
@@ -104,7 +103,6 @@ func drawBudget(s learn.Compared, answers int, epsilon float64) Panel {
 		fmt.Sprintf("the noise of the threshold uses %s of epsilon; %s is left.", percent(share), short(left)), nil)
 }
 
-// drawFree draws the loss of many answers below the threshold, which the threshold's epsilon bounds.
 func drawFree(law svt.Law) Panel {
 	law.Threshold = 0
 	bound := 1 / law.ThresholdNoise.Scale
@@ -124,7 +122,6 @@ func drawFree(law svt.Law) Panel {
 		"the total loss of a hundred queries below stays under the part for the threshold.", nil)
 }
 
-// refutation is the transcript with the largest loss of a broken variant.
 type refutation struct {
 	transcript []bool
 	p, q, loss float64 // probabilities on both inputs, and loss

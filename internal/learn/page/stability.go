@@ -21,13 +21,11 @@ func stabilityTest(epsilon float64) *stability.MStab {
 	return valid(stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: epsilon, Delta: Delta, Questions: 1}))
 }
 
-// movesOf returns the number of votes that can move before another class wins.
 func movesOf(ties stability.Ties, counts ...int) float64 {
 	_, moves, err := stability.Plurality(counts, stability.VoteMoves, ties)
 	return float64(learn.Must(moves, err))
 }
 
-// stabilityLaw holds the release probabilities of a variant of the test on one histogram.
 type stabilityLaw struct {
 	winner            int
 	distance, tested  int64   // tested is the distance that the variant tests
@@ -52,7 +50,6 @@ func stabilityLawOf(variant string, m *stability.MStab, counts []int) (l stabili
 	return l
 }
 
-// stabilityPair returns the output distributions on both inputs. An outcome is a class or no answer.
 func stabilityPair(variant string, m *stability.MStab, epsilon float64, here, there []int) pair {
 	a, b := stabilityLawOf(variant, m, here), stabilityLawOf(variant, m, there)
 	p := pair{
@@ -88,8 +85,8 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge reports whether the pair violates the claim. If the pair of a broken variant does not, the text ends
-// with task.
+// judge returns the verdict on the claim. If broken is set but the pair does not violate the claim, the text
+// ends with task.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():
@@ -100,7 +97,6 @@ func judge(p pair, broken bool, task string) Verdict {
 	return Verdict{Holds: true, Words: "The claim holds: no outcome reveals more than was charged."}
 }
 
-// drawBar draws the probability of a release against the distance, and marks the threshold.
 func drawBar(variant string, m *stability.MStab, tested int64) Panel {
 	t := float64(m.Threshold())
 	p := newPlot(axis{label: "distance tested", low: 0, high: nice(max(2*t, float64(tested)))},

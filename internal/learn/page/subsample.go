@@ -28,7 +28,6 @@ func subsample(c *Chapter) {
 
 const subsampleRecords = 240
 
-// item is a record: an index, and a letter that is B if b is set, else A.
 type item struct {
 	id int
 	b  bool
@@ -39,7 +38,7 @@ type dealt struct {
 	b     bool
 }
 
-// voteOf returns whether the vote of a block is B. A block votes for the more frequent letter, or A in a tie.
+// voteOf reports whether a block votes for B. A block votes for the more frequent letter, or for A in a tie.
 func voteOf(part []item) bool {
 	n := 0
 	for _, x := range part {
@@ -50,7 +49,6 @@ func voteOf(part []item) bool {
 	return 2*n > len(part)
 }
 
-// deal splits the data into blocks with votes. Package stability splits data, except for split "sorted".
 func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int) {
 	if split == "sorted" {
 		data = slices.SortedStableFunc(slices.Values(data), func(x, y item) int { return rank(x) - rank(y) })
@@ -76,7 +74,6 @@ func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, over
 	return out, s.Overlap()
 }
 
-// rank returns the position of a record in a sorted file. A replaced record is last.
 func rank(x item) int {
 	if x.id < 0 {
 		return subsampleRecords
@@ -171,8 +168,8 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected distance as a function of the number of blocks. The expected distance
-// follows from the binomial probability that a block votes for A.
+// drawBlockSizes draws the expected distance against the number of blocks. It computes the distance from the
+// binomial probability that a block votes for A.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

@@ -47,10 +47,10 @@ type Number struct {
 
 func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
 
-// claim adds an epsilon, whose printed form is rounded up.
 func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
 
-// add adds a number. JSON cannot hold an infinity, so the value is ±MaxFloat64 and the text shows ∞.
+// add adds a number. If x is infinite, the value is ±MaxFloat64 and the text shows ∞, because JSON has no
+// infinity.
 func (v *View) add(name string, x float64, text string) {
 	if math.IsInf(x, 0) {
 		x = math.Copysign(math.MaxFloat64, x)
@@ -91,7 +91,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// up prints an epsilon to four digits, rounded up. First it subtracts the largest rounding error of a sum.
+// up prints an epsilon with four digits, rounded up. It first subtracts the largest rounding error of a sum.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "∞"

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Program draws the pictures of exported pages in a browser: package internal/learn/page as WebAssembly.
+// A Program is package internal/learn/page as WebAssembly. It draws the pictures of exported pages.
 type Program struct {
 	Packed []byte // WebAssembly module, compressed by gzip
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module
@@ -22,9 +22,9 @@ type Program struct {
 // ErrNoProgram means that this build embeds no Program and that no Go is available to compile one.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
-// LoadProgram returns the program. A build without the tag course compiles it with the Go of this machine, in
-// ten seconds to a minute. The working directory must then be in this module, or in a module that requires
-// it.
+// LoadProgram returns the program. A build without the tag course compiles it with the go command, in ten
+// seconds to a minute. The working directory must then be in this module, or in a module that requires this
+// module.
 func LoadProgram(ctx context.Context) (Program, error) {
 	if embedded.Packed != nil {
 		return embedded, nil
@@ -73,7 +73,6 @@ func Compile(ctx context.Context) (Program, error) {
 	return p, nil
 }
 
-// script returns one script with the program and with app.js, which starts the program.
 func (p Program) script() []byte {
 	return fmt.Appendf(nil, "%s\nconst packed = %q;\n%s", p.Glue, base64.StdEncoding.EncodeToString(p.Packed), appJS)
 }

@@ -35,8 +35,8 @@ func single(d document, script []byte) ([]byte, error) {
 	return append(out, "</script>\n"...), err
 }
 
-// WriteFolder writes a static site: an index, a page for each chapter, and course.js. The pictures work
-// without JavaScript. The script course.js makes them interactive.
+// WriteFolder writes a static site: an index, a page for each chapter, and course.js. Without JavaScript,
+// pages show pictures that are not interactive.
 func WriteFolder(dir string, p Program) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -76,8 +76,8 @@ func writePage(dir, name string, d document) error {
 
 const maxRequest = 1 << 16
 
-// Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests whose Host
-// is not host, because another site's name may resolve to this machine.
+// Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests whose
+// header Host is not host, because the name of another site may resolve to this machine.
 func Handler(host string) (http.Handler, error) {
 	course, err := Served()
 	if err != nil {
@@ -132,7 +132,6 @@ type still struct {
 	View page.View
 }
 
-// show draws the first scene of a chapter. If stills is set, it draws all scenes.
 func show(number int, c page.Chapter, stills bool) (shown, error) {
 	s := shown{Chapter: c, Number: number}
 	for i, scene := range c.Scenes {
@@ -192,8 +191,7 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// code holds the source of the functions that chapters show. A line "== NAME" precedes each function. A test
-// compares code.txt with the source and rewrites it with UPDATE_GOLDEN=1.
+// code holds the source of the functions that chapters show. A line "== NAME" precedes each function.
 //
 //go:embed code.txt
 var code string

@@ -25,7 +25,7 @@ type accountFlags struct {
 	rdp, explain, risk                         bool
 }
 
-// accountReport is the JSON of `pate account`. Delta or Epsilon is the requested value. Results has the
+// accountReport is the JSON of `pate account`. The user requests Delta or Epsilon, and Results has the
 // computed values.
 type accountReport struct {
 	Schema   string              `json:"schema"`
@@ -34,7 +34,7 @@ type accountReport struct {
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
 	Warning  string              `json:"warning,omitempty"` // set if the epsilon gives almost no protection
-	// Explained compares the accountants. It is set by --explain with a delta.
+	// Explained compares the accountants. It is set if --explain and a delta are given.
 	Explained *explained `json:"explained,omitempty"`
 }
 
@@ -145,7 +145,6 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	return nil
 }
 
-// warn warns if even the smallest epsilon gives almost no protection.
 func (r *accountReport) warn(g *shell.Globals) {
 	least, found := math.Inf(1), false
 	for _, one := range r.Results {

@@ -20,7 +20,7 @@ import (
 )
 
 // explainAccount prints the Rényi epsilon under the conventions of other tools, then the text of explain.txt.
-// It prints to stderr if stdout is for data.
+// Both go to stderr if the output format is for programs.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -78,12 +78,11 @@ func explainVariants() []explainVariant {
 	}
 }
 
-// explanations describes differences between tools that the table of epsilons does not show.
+// explanations describes differences between privacy tools.
 //
 //go:embed explain.txt
 var explanations string
 
-// explanation returns explanations for a schedule. Without sampled events, it omits the part on samplers.
 func explanation(schedule accountant.Schedule) string {
 	text := strings.Replace(explanations, "{{relation}}", schedule.Relation.String(), 1)
 	if !hasSampling(schedule.Events) {
@@ -109,13 +108,11 @@ func hasSampling(events []accountant.Event) bool {
 }
 
 type explained struct {
-	// Tightest is the accountant with the smallest epsilon.
 	Tightest string   `json:"tightest"`
 	Gaps     []gap    `json:"gaps"`
 	SaidAs   []saidAs `json:"said_as"`
 }
 
-// gap is the difference between one accountant's epsilon and the smallest epsilon.
 type gap struct {
 	Accountant   string        `json:"accountant"`
 	Epsilon      *shell.Number `json:"epsilon,omitempty"`
@@ -125,7 +122,6 @@ type gap struct {
 	Why          string        `json:"why"` // reason for the difference
 }
 
-// gapAccountants lists all accountants, and the Rényi accountant with the classic conversion.
 func gapAccountants() []shell.AccountantEntry {
 	all := shell.Accountants()
 	for i, entry := range all {
@@ -141,7 +137,8 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule, or why the accountant does not support the schedule.
+// epsilonOf returns the epsilon of a schedule. If the accountant does not support an event, the text is the
+// reason.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)
@@ -152,7 +149,6 @@ func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant
 	return b, "", err
 }
 
-// explain compares all accountants at delta, and compares the forms of the guarantee.
 func explain(ctx context.Context, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) (*explained, error) {
 	out := &explained{}
 	least := math.Inf(1)
@@ -225,7 +221,8 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is one form of the guarantee. Epsilon and TPR are the bounds that this form alone implies.
+// saidAs is the guarantee in one form, such as (epsilon, delta) or rho-zCDP. Epsilon and TPR are the bounds
+// that the form implies.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`
@@ -236,7 +233,6 @@ type saidAs struct {
 
 const saidAt = 0.01
 
-// saidWays returns all forms of the guarantee that exist for a schedule. The first is the trade-off curve.
 func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) ([]saidAs, error) {
 	account, err := tightOf(accountant.ByAuto, schedule)
 	if err != nil {
@@ -270,7 +266,6 @@ func saidWays(ctx context.Context, schedule accountant.Schedule, delta float64) 
 	return all, cmp.Or(err, err2, err3)
 }
 
-// asGaussian returns the guarantee as mu of Gaussian differential privacy, or nil if no mu holds.
 func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	if math.IsInf(gdp.Mu, 1) || gdp.Mu == 0 || delta <= gdp.Delta {
 		return nil, nil
@@ -287,7 +282,6 @@ func asGaussian(gdp accountant.GDP, delta float64) (*saidAs, error) {
 	return &saidAs{"mu of Gaussian DP", "mu = " + shell.FormatUp(gdp.Mu, false), shell.Number(epsilon * (1 + 1e-12)), math.Min(1, tpr), loss}, nil
 }
 
-// asConcentrated returns the guarantee as rho-zCDP, or nil if no rho holds.
 func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	z, err := theorems.NewZCDP(schedule.Relation, accountant.Improved)
 	if err != nil {
@@ -306,7 +300,6 @@ func asConcentrated(ctx context.Context, schedule accountant.Schedule, delta flo
 	return &saidAs{"rho of zCDP", value, shell.Number(b.Upper), tpr, "all but one line above the divergences of all orders"}, err
 }
 
-// asPure returns the guarantee as a pure epsilon, or nil if no pure epsilon holds.
 func asPure(ctx context.Context, schedule accountant.Schedule, delta float64) (*saidAs, error) {
 	basic, err := theorems.NewBasic(schedule.Relation)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon against the number of runs. At each point, every repeated event has the same
-// fraction of its runs.
+// plotAccount draws epsilon against the number of steps. At each point of a line, all repeated events have
+// completed the same fraction of their runs.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -66,7 +66,8 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with this fraction of each event's repetitions, and the sum of all repetitions.
+// partOf returns the schedule with a fraction (share) of each event's repetitions, and the number of all
+// repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)
@@ -81,7 +82,6 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 	return steps, out
 }
 
-// drawLines returns the plot as SVG, with a logarithmic vertical axis if the last values differ much.
 func drawLines(lines []figure.Line, delta float64) []byte {
 	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"},
 		Y: figure.Axis{Label: "ε (δ = " + number.Exact(delta) + ")"}, Lines: lines}
@@ -105,12 +105,11 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 	return f.SVG()
 }
 
-// riskPlotPoints is the number of points of a trade-off curve. Points are denser at low false positive rates.
 const riskPlotPoints = 80
 
-// plotRisk draws an attacker's least false negative rate against the false positive rate. One curve is
-// computed from the accountant's trade-off curve, the other from (epsilon, delta) alone. If names has exactly
-// one of "pld" and "rdp", this accountant is used, otherwise the tightest.
+// plotRisk draws two lower bounds on an attacker's false negative rate against the false positive rate. One
+// bound is the accountant's trade-off curve. The other bound follows from (epsilon, delta) alone. If names
+// contains "pld" or "rdp" but not both, this accountant is used. Otherwise the tightest accountant is used.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")
@@ -161,7 +160,6 @@ type riskReport struct {
 	chances   []chances
 }
 
-// chances bounds an attacker's success for several priors, false positive rates or base rates.
 type chances struct {
 	name, of, words string
 	at              []float64

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// estimators lists accountants that estimate epsilon. An estimate is not an upper bound.
+// estimators lists accountants whose epsilon is an estimate and not an upper bound.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
 		"strong": theorems.NewStrongComposition,
@@ -24,7 +24,6 @@ func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, 
 	}
 }
 
-// parseAccountants parses a list of names. It keeps the order and drops duplicates.
 func parseAccountants(list string) ([]string, error) {
 	var names []string
 	for _, name := range strings.Split(list, ",") {
@@ -46,7 +45,8 @@ func parseAccountants(list string) ([]string, error) {
 	return names, nil
 }
 
-// composeAll composes all events. If an event is not supported, unsupported is the reason and err is nil.
+// composeAll calls compose for all events. If an event is not supported, unsupported is the reason and err is
+// nil.
 func composeAll(compose func(accountant.Event, int64) error, events []accountant.Event) (unsupported string, err error) {
 	for i, e := range events {
 		err := compose(e, 1)

@@ -125,7 +125,7 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 
 // parseAnswers parses lines query,label with an optional header. An empty label means that the query was
 // declined. If names is not nil, labels must be in names. Each query with from <= query < to must occur
-// exactly once. Other queries are skipped.
+// exactly once, and all other queries are skipped.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)
@@ -168,8 +168,9 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes, as private as the votes, and no claim: pate account computes what may be claimed"
 
-// costs returns JSON fields. If c.Claim is set, it is the data-independent epsilon, which a ledger in mode
-// "reserved" would report. The other epsilons are computed from Rényi divergences, as in publications.
+// costs returns the JSON fields for the epsilons in c. The data-independent epsilon is c.Claim if it is set.
+// A ledger in mode "reserved" would report this epsilon. All other epsilons are computed from Rényi
+// divergences.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -185,7 +186,7 @@ func costs(c analysis.Costs) []any {
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
 // reportOf returns the JSON of `pate votes analyze`. If the report has no sanitized epsilon, unsanitized is
-// the reason. For the mechanism "confident", the top-level epsilons are expected values, not bounds.
+// the reason. The top-level epsilons of mechanism "confident" are expected values, not bounds.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

@@ -132,7 +132,6 @@ type releaseRun struct {
 	votes     *votes.Source
 }
 
-// identity holds everything that determines a release except votes and key. The ledger records it.
 type identity struct {
 	Name      string                   `json:"name"`
 	Mechanism string                   `json:"mechanism"`
@@ -181,7 +180,6 @@ func (r *releaseRun) run(ctx context.Context, histograms iter.Seq2[aggregate.His
 	return report, nil
 }
 
-// plan returns the plan of the release. If the ledger has the same release already, the plan repeats it.
 func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	id := identity{r.flags.name, r.flags.Mechanism, r.sanitizer.Config()}
 	hash := r.votes.Hash()
@@ -213,7 +211,6 @@ func (r *releaseRun) plan(before *run.Before) (run.Plan, error) {
 	return p, nil
 }
 
-// refused converts an error of a release. If recorded is set, the release was on the ledger before.
 func (r *releaseRun) refused(err error, recorded bool) error {
 	var budget *ledger.BudgetError
 	var refused *fault.Error
@@ -246,8 +243,8 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport is the output of `pate votes analyze release`. The fields are the released values and some
-// public parameters. The field text is the complete JSON.
+// releasedReport is the output of `pate votes analyze release`. The field text is the complete JSON, and the
+// other fields are a part of it.
 type releasedReport struct {
 	text     json.RawMessage
 	Released struct {
@@ -266,8 +263,8 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 }
 
 // report returns the JSON of a release. The fields cost and release_cost are Rényi divergences of the order
-// in the field order. With the probability in too_low, the field cost is below the cost of the votes. The
-// field epsilon covers cost and release_cost together, at delta. The field queries is a half-open range.
+// in field order. The released cost is too low with probability too_low. The field epsilon bounds cost and
+// release_cost together, at delta.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

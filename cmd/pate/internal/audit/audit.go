@@ -68,7 +68,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// auditTargets returns the selected audits. With --broken but without --suite, it omits the default suite.
+// auditTargets returns the selected audits. If --broken is given without --suite, it omits the default suite.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	names := f.suite
 	if len(f.broken) > 0 && !suiteGiven {
@@ -85,7 +85,6 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	return targets, err
 }
 
-// namedTargets returns the targets that a flag lists. A group name means all targets of the group.
 func namedTargets(quick, slow []controls.Target, names []string, flag, all string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
@@ -140,7 +139,7 @@ func resultOf(t controls.Target, further ...any) shell.Object {
 	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
 }
 
-// writeAudit prints the results. The probability of any false alarm is alpha.
+// writeAudit prints the results. The probability of at least one false alarm is at most alpha.
 func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
 	format := g.ParsedFormat()
 	exact, wide := format == table.CSV, format != table.Text

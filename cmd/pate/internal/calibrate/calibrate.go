@@ -24,8 +24,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// result has all parameters, including the computed parameter. The field epsilon is recomputed from the
-// parameters and is at most the target. The field accountant names the accountant used, never auto.
+// result has the given and the computed parameters. The field epsilon is recomputed from all parameters and
+// is at most the target.
 type result struct {
 	mechanism, found string
 	parameters
@@ -34,14 +34,13 @@ type result struct {
 	risk       *share // set if --found is the target
 }
 
-// parameters are the parameters of a calibration. Zero means that the flag was not given.
 type parameters struct {
 	noise, probability float64
 	count              int64
 }
 
 // share bounds the fraction of participants that an attacker finds at the false positive rate falseAlarms.
-// Upper is recomputed from the noise and is at most the target.
+// The bound Upper is recomputed from the noise and is at most the target.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -56,7 +55,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("calibrate", "calibrate", children...)
 }
 
-// calibration is a mechanism with the parameters that a search can find.
 type calibration struct {
 	name, short, example string
 	noise                string // usage text of --noise
@@ -89,7 +87,6 @@ func calibrations() []calibration {
 	return all
 }
 
-// calibrationOf returns the calibration of a mechanism with a single noise parameter and no caps.
 func calibrationOf(d aggregate.Description) calibration {
 	p := d.Noise()[0]
 	return calibration{
@@ -150,15 +147,14 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// schedule determines the sampling probability and the number of steps by three other numbers: the expected
-// batch size, the number of private records and the number of epochs.
+// schedule holds the flags from which the sampling probability and the number of steps are computed: the
+// expected batch size, and the numbers of records and epochs.
 type schedule struct {
 	records       int64
 	batch, epochs float64
 	wrong         error
 }
 
-// fill sets --probability and --steps.
 func (s *schedule) fill(flags *pflag.FlagSet) {
 	given := flags.Changed
 	if !given("records") && !given("batch") && !given("epochs") {
@@ -235,7 +231,8 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// searched lists the flags of the parameters. The user must omit exactly one, which is then computed.
+// searched lists the flags of the parameters. The user must omit exactly one of the flags, and the command
+// computes its value.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}
@@ -271,7 +268,6 @@ func (m calibration) refused(err error, f budgetFlags) error {
 	return err
 }
 
-// run searches for the missing parameter that meets the target epsilon.
 func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	start, err := f.start()
@@ -304,7 +300,6 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	return r, err
 }
 
-// runRisk searches for the noise that meets the target of --found.
 func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters,
 	missing string) (r result, err error) {
 	method, unknown := accountant.ParseMethod(f.accountant)
@@ -345,7 +340,8 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	return r, nil
 }
 
-// claim sets epsilon and accountant in r from the parameters in r, and returns the event of these parameters.
+// claim computes r.epsilon and r.accountant from the parameters in r, and returns the event of these
+// parameters.
 func (m calibration) claim(ctx context.Context, by accountant.Method, delta float64, r *result) (accountant.Event, error) {
 	all, err := m.repeated(r.noise, r.probability, r.count)
 	if err != nil {
@@ -364,7 +360,6 @@ func (m calibration) repeated(noise, probability float64, count int64) (accounta
 	return accountant.Repeated{Event: e, Count: count}, nil
 }
 
-// write prints the result, and warns if epsilon gives almost no protection.
 func (r result) write(g *shell.Globals) error {
 	var risk shell.Object
 	if r.risk != nil {

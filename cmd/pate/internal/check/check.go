@@ -39,7 +39,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report describes votes and manifests. Either field may be nil.
 type report struct {
 	votes    *votes.Report
 	silos    *manifest.Report
@@ -132,7 +131,7 @@ func labelCommand(cmd *cobra.Command, args []string) string {
 	return strings.Join(append(words, "--epsilon 2 --ledger run.jsonl --out labels.csv"), " ")
 }
 
-// expand resolves patterns. A path without a match is kept, so that opening it fails.
+// expand resolves patterns. A pattern without a match is kept, so that opening it fails.
 func expand(patterns []string) ([]string, error) {
 	var paths []string
 	for _, p := range patterns {

@@ -23,7 +23,7 @@ func New(g *shell.Globals) *cobra.Command {
 }
 
 // list prints all data sets and the hashes of their files. The location of a set is a folder, "embedded", or
-// "" if a file is missing. In JSON, a file without a known hash lacks the field matches.
+// "" if a file is missing.
 func list(g *shell.Globals) error {
 	var sets []shell.Object
 	var wrong []string

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// dpsgdFlags are the flags of the command. For a zero value, the recipe's default is used.
+// dpsgdFlags are the flags of the command. Zero values stand for the defaults of the recipe.
 type dpsgdFlags struct {
 	data              shell.DataFlags
 	own               ownFlags
@@ -60,7 +60,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that exclude each other, and returns the values of --epsilon.
 func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 	given := cmd.Flags().Changed
 	var targets []float64
@@ -93,7 +92,7 @@ const (
 	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns a plan for each model to train. With --ledger, the argument budget is the ledger's epsilon.
+// plans returns a plan for each model to train. If --ledger is given, budget is the epsilon of the ledger.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -233,7 +232,8 @@ func (f *ownFlags) check(given func(string) bool) error {
 	return shell.CheckUnits(given, f.size, f.rows)
 }
 
-// task reads one file and splits it in two, or reads a private and a public file. One file has a nil schema.
+// task reads one file and splits its rows, or reads a private and a public file. The schema is nil for one
+// file.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task(g)

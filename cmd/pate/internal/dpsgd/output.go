@@ -75,7 +75,6 @@ func dpsgdTable(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdRecords returns the result for CSV: full precision, and one column per field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps",
 		"sampling_probability", "noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd",
@@ -170,8 +169,9 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD writes results.json, results.csv, curve.csv and each private row's events for `pate account`.
-// Results that are not releasable, and all running times, go to the private part of the folder.
+// writeDPSGD writes results.json, results.csv and curve.csv. For `pate account`, it writes the events of each
+// private model. Results that are not releasable, and all running times, go to the private part of the
+// folder.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -49,8 +49,8 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 }
 
 // setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it chooses
-// the number of steps per epoch whose batch size is closest to the recipe's batch size. It rounds the
-// recipe's steps to whole epochs. It does not round --steps.
+// the number of steps per epoch that gives about the recipe's batch size. It rounds the recipe's number of
+// steps to whole epochs, but does not change --steps.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
@@ -71,7 +71,8 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands sets cyclic sampling: records form --bands groups, and each batch is drawn from one group.
+// setBands sets cyclic sampling: the records are divided into --bands groups, and each batch is drawn from
+// one group.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

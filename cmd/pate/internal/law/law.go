@@ -69,9 +69,9 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints a distribution. A probability that underflows is 0, but log_probabilities has its
+// writeLaw prints a distribution. If a probability underflows to 0, log_probabilities still has its
 // logarithm. The logarithm of an impossible outcome is null. The field answered exists only for mechanisms
-// that may decline, the fields distance and released only for stability mechanisms.
+// that may decline. The fields distance and released exist only for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -107,7 +107,6 @@ func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []in
 	})
 }
 
-// picture is a table of probabilities. In format Text it also draws bars.
 type picture struct {
 	table.Table
 	format table.Format
@@ -125,7 +124,7 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats e^log, also below the smallest float64. If exact is set, it formats all digits.
+// formatProbability formats e^log, even below the smallest float64. If exact is set, it prints all digits.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -144,7 +143,6 @@ func formatProbability(log float64, exact bool) string {
 	return fmt.Sprintf("%se%.0f", mantissa, exponent)
 }
 
-// bar draws a bar of share·width blocks, rounded to eighths of a block.
 func bar(share float64, width int) string {
 	eighths := int(math.Round(share * float64(width) * 8))
 	text := strings.Repeat("█", eighths/8)
@@ -187,8 +185,8 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution. If the distribution has no text file, the
-// examples use the counts in d.Neighbours.
+// help returns the description and the examples of a distribution. If no text file exists, the examples use
+// the counts in d.Neighbours.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

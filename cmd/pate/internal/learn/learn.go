@@ -28,7 +28,6 @@ type flags struct {
 	port      int
 }
 
-// New returns the command with the subcommands below.
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
 	cmd := shell.Command("learn", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +121,6 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 	return nil
 }
 
-// server returns an HTTP server for the course, with timeouts for slow and idle connections.
 func server(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }

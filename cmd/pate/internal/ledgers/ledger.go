@@ -49,9 +49,8 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 
 // object returns the JSON of a ledger. In mode "filter", the field spent is compared with the budget, but is
 // not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. The field
-// accountant is the accountant that computed claim. If this version computes another epsilon than the version
-// that sealed the ledger, the field recomputed has the sealed epsilon and the new interval. Then claim is the
-// larger of the sealed epsilon and the interval's upper end.
+// recomputed exists if this version and the version that sealed the ledger compute different epsilons. It has
+// the sealed epsilon and the interval of this version. The field claim is then the larger upper bound.
 func (r report) object(schema string, further ...any) shell.Object {
 	c := r.Config
 	var again, releasable any
@@ -69,7 +68,6 @@ func (r report) object(schema string, further ...any) shell.Object {
 		"warning?", statement.Warning(r.claim), "head_checked", r.checked}, further...)
 }
 
-// releasable describes whether the committed files may be released.
 func (r report) releasable() string {
 	switch {
 	case r.Config.Releasable():
@@ -214,8 +212,8 @@ func entryTable(r report, entries []ledgerEntry, format table.Format) table.Tabl
 	return t
 }
 
-// entryLines returns the table for a terminal of 80 columns. The lines below a mechanism show its parameters
-// and its run. The budget left is not a column, because epsilons do not add up.
+// entryLines returns the table for a terminal of 80 columns. The lines below a mechanism show the parameters
+// and the run.
 func entryLines(entries []ledgerEntry) table.Table {
 	t := shell.TableOf("entry", "<mechanism", "times", "epsilon so far", "<out")
 	for _, e := range entries {
@@ -235,7 +233,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 	return t
 }
 
-// runName shortens the name of a run in the middle, because names of similar runs begin alike.
+// runName shortens the middle of a run's name, because similar runs have names with the same beginning.
 func runName(run string) string {
 	name := cmp.Or(label.Describe(run), run)
 	var of struct{ Kind, Key string }

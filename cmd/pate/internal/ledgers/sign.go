@@ -76,7 +76,6 @@ func readPrivateKey(path string) (key ed25519.PrivateKey, err error) {
 	return key, nil
 }
 
-// parseKey returns the key in a file with exactly one PEM block.
 func parseKey[K any](text []byte, kind string, parse func(der []byte) (any, error)) (key K, err error) {
 	block, rest := pem.Decode(text)
 	switch {

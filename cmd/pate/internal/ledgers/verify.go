@@ -130,7 +130,6 @@ type fileFlags struct {
 	labels, models, statements []string
 }
 
-// fileReport describes whether a file belongs to a ledger.
 type fileReport struct {
 	Path    string `json:"path"`
 	Kind    string `json:"kind"` // labels, model or statement
@@ -143,14 +142,12 @@ type fileReport struct {
 	Lines   int64  `json:"lines,omitempty"` // for a statement, number of ledger lines when it was written
 }
 
-// released holds the files to compare, and their hashes.
 type released struct {
 	files  []*fileReport
 	byHash map[[sha256.Size]byte][]*fileReport
 	runs   map[int64]string
 }
 
-// read hashes the files before the ledger is read.
 func (f fileFlags) read() (*released, error) {
 	r := &released{byHash: map[[sha256.Size]byte][]*fileReport{}, runs: map[int64]string{}}
 	for _, group := range []struct {
@@ -181,7 +178,6 @@ func (r *released) entry(e ledger.Entry) error {
 	return nil
 }
 
-// commit records that an entry released a file with this hash.
 func (r *released) commit(entry int64, hash [sha256.Size]byte) {
 	for _, file := range r.byHash[hash] {
 		if file.Entries++; file.Entries == 1 {

@@ -28,8 +28,8 @@ func New(*shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// writeAll writes the pages of a command and of all commands below. Commands are in section 1, topics in
-// section 7. Pages have no date, so the same source gives the same bytes.
+// writeAll writes the pages of a command and of all its subcommands: commands in section 1, topics in section
+// 7. Pages have no date, so the same source gives the same bytes.
 func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -59,8 +59,8 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
 }
 
-// toMarkdown converts the texts of a command to Markdown and escapes markup. A paragraph with an indented
-// line is a table or code, and keeps its lines.
+// toMarkdown converts the texts of a command to Markdown and escapes markup. It keeps the lines of a
+// paragraph that contains an indented line, because this is a table or code.
 func toMarkdown(cmd *cobra.Command) {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
 	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")

@@ -45,8 +45,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// alternative is a plan, its pate label command, and the largest number of queries that fit the budget in
-// mode filter. For simulated votes, the command has VOTES in place of the file names.
+// alternative is a plan and its pate label command. The field filter is the largest number of queries that
+// fit the budget in mode filter. For simulated votes, the command has VOTES in place of file names.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -141,8 +141,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes refuses invalid flags about the votes of a plan, and returns the first error in rules. If votes
-// are neither given nor simulated, the error has the text in the argument without.
+// checkVotes refuses invalid flags about the votes of a plan, and the first error in rules. The argument
+// without is the error text if votes are neither given nor simulated.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -157,10 +157,9 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 	)...)
 }
 
-// simulatedQueries is the least number of simulated queries. Results of fewer queries vary by chance.
 const simulatedQueries = 1000
 
-// examples returns the votes for planning. The argument least is the least number of queries to simulate.
+// examples returns the votes for planning, real or of at least least simulated queries.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number
@@ -199,7 +198,6 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 	return shell.Examples(ctx, source)
 }
 
-// answerNoise returns the noise of a query's answer, which is the last noise parameter of each mechanism.
 func (a alternative) answerNoise() float64 {
 	d, err := mechanisms.Find(a.Mechanism)
 	if err != nil {
@@ -216,8 +214,8 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON of a plan. The field epsilon is the claim of the command's ledger. The field noise
-// has all parameters. Fields such as sigma repeat parameters for an earlier format.
+// object returns the JSON of a plan. The field noise has all parameters. Fields such as sigma repeat
+// parameters, because the first version of the format has them.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
@@ -226,7 +224,6 @@ func (a alternative) object() shell.Object {
 		"epsilon", a.Epsilon, "accountant", a.By, "filter_queries", a.filter, "command", a.command}
 }
 
-// filterCost describes how many queries the first plan could have in mode "filter".
 func (a alternative) filterCost() string {
 	const others = "With --mode filter others may charge the ledger later, by what they have seen.\n"
 	if a.filter == a.Queries {
@@ -237,7 +234,6 @@ func (a alternative) filterCost() string {
 		a.filter, a.Queries, 100*(1-float64(a.filter)/float64(a.Queries)))
 }
 
-// folded breaks a command before flags, into lines of at most 76 columns.
 func folded(command string) string {
 	parts := strings.Split(command, " --")
 	line, lines := parts[0], ""
@@ -250,7 +246,6 @@ func folded(command string) string {
 	return lines + line
 }
 
-// labelCommand returns the pate label command for a plan, with a new ledger for this budget.
 func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta float64) string {
 	claims := ""
 	if f.accountant != string(accountant.ByAuto) {
@@ -260,7 +255,8 @@ func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta
 		votes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
-// source describes the votes of a plan. Votes are private if they are real or if --calibrate-on was given.
+// source describes the votes of a plan. The field private is set if the votes are real or --calibrate-on was
+// given.
 type source struct {
 	plan.Summary
 	simulated, private bool
@@ -270,7 +266,6 @@ func (f *planFlags) source(s plan.Summary, args []string) source {
 	return source{s, len(args) == 0, len(args) > 0 || f.CalibrateOn != ""}
 }
 
-// object returns the JSON of plans: fields about the votes, and the list of plans under name.
 func (s source) object(g *shell.Globals, schema string, target float64, name string, list any) shell.Object {
 	return shell.Object{"schema", schema, "private", s.private, "releasable", !s.private && !g.Seeded, "target_epsilon?", target,
 		"delta", g.Delta, "votes", shell.Object{"simulated", s.simulated, "queries", s.Queries, "classes", s.Classes,
@@ -291,7 +286,6 @@ func (s source) report(g *shell.Globals, labelled bool) {
 	}
 }
 
-// warn warns that a plan from real votes is a use of private data.
 func (s source) warn(g *shell.Globals) {
 	if !s.private {
 		return

@@ -201,7 +201,6 @@ func words(a regime.Advice, from int) string {
 	return text
 }
 
-// formatGap formats votes with one decimal, rounded up.
 func formatGap(x float64, exact bool) string {
 	if exact {
 		return strconv.FormatFloat(x, 'g', -1, 64)

@@ -48,8 +48,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report holds predictions of either kind of model. The JSON of a student is pate.student-predict/1 with the
-// fields labelled and predictions. The JSON of a DP-SGD model is pate.dpsgd-predict/1.
+// report holds the predictions of a student or of a DP-SGD model. The JSON schemas are pate.student-predict/1
+// and pate.dpsgd-predict/1.
 type report struct {
 	first                       shell.Object // fields of the JSON before rows
 	kind, unit                  string
@@ -63,7 +63,8 @@ type report struct {
 	columns                     []string // names of the probability columns
 }
 
-// object returns the JSON. Answers are "predictions" of a student or "labels" of a DP-SGD model.
+// object returns the JSON. The answers of a student are in field predictions, those of a DP-SGD model in
+// field labels.
 func (r report) object(answers []answer) shell.Object {
 	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
 		"unit?", r.unit, "releasable", r.releasable)
@@ -73,8 +74,8 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for a row. A DP-SGD model may set Probability, for the label. A student may set
-// Probabilities, for all classes.
+// answer is the prediction for a row. Probability is for the label of a DP-SGD model, and Probabilities are
+// for all classes of a student.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -114,7 +115,6 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, path string) error {
 	return nil
 }
 
-// ask opens a model of either kind and predicts the rows.
 func (f *flags) ask(cmd *cobra.Command, path string) (report, error) {
 	m, err := published.Open(path)
 	if errors.Is(err, sealed.ErrKind) {
@@ -221,7 +221,6 @@ func (r report) warning() string {
 	return "not releasable: the rows may be private, or even training rows (--public-rows declares them public)"
 }
 
-// checkOut refuses an --out that is an input or not writable.
 func (f *flags) checkOut(model string) error {
 	if f.out == "" {
 		return nil
@@ -291,7 +290,7 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict. With --scored or a named data set, these are the test rows of the
+// rows returns the rows to predict. If --scored or a named data set is given, these are the test rows of the
 // training. Otherwise these are all rows of a table or matrix.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()

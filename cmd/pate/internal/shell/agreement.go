@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// AgreementFlags are the flags about how often teachers are right and how often they err together.
+// AgreementFlags describe how often teachers are right and how often they make the same errors.
 type AgreementFlags struct {
 	plan.Agreement
 	CalibrateOn string
@@ -44,9 +44,9 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
 
-// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. These votes have
-// the format of the command's own votes. The argument teachers is 0 if unknown. Calibrate returns the number
-// of teachers in the votes, or teachers if the votes do not show it.
+// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The votes file has
+// the format that the flags in of describe. The argument teachers is the number of teachers, or 0 if unknown.
+// Calibrate returns the number of teachers.
 func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
 		return teachers, nil
@@ -86,7 +86,8 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 	return max(teachers, source.Teachers()), nil
 }
 
-// Examples returns the votes of a source as input of package plan. It takes the plurality as the right class.
+// Examples returns the votes of a source as input of package plan. The plurality is assumed to be the right
+// class.
 func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error) {
 	var all []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {
@@ -98,8 +99,8 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 	return plan.PluralityExamples(all), nil
 }
 
-// RightLabels replaces the right class of each example by a label from a file with one column. It reads the
-// file with the classes of opt. If more is set, the file may have more labels than there are examples.
+// RightLabels sets the right class of each example from a file with one column of labels. The classes are
+// those of opt. If more is set, the file may have more labels than examples.
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
@@ -138,7 +139,8 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	return nil
 }
 
-// oneTeacher returns a pattern that matches only this file, because a path alone is read as a matrix.
+// oneTeacher returns a pattern that matches only this file. A path without a pattern would be read as a
+// matrix.
 func oneTeacher(path string) string {
 	if path == "" {
 		return path

@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DataFlags describe the data of a command and how to read them.
+// DataFlags are the flags for reading the data of a command.
 type DataFlags struct {
 	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 
@@ -105,7 +105,6 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	return rule, nil
 }
 
-// namesIn splits a list like a CSV row, so that names with commas can be quoted.
 func namesIn(text string) ([]string, error) {
 	names, err := csv.NewReader(strings.NewReader(text)).Read()
 	for i := range names {
@@ -176,9 +175,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text that contains the path of the data and the flags for reading them. The first
-// version joined four flag values with "|". Identity keeps that form where it is unambiguous and no newer
-// flag is given, so that runs of the first version can resume.
+// Identity returns a text with the path of the data and the flags for reading them. The first version of pate
+// joined four values with "|". Identity uses this form if it is unambiguous and no newer flag is given, so
+// that runs of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {
@@ -198,7 +197,7 @@ func (f *DataFlags) Identity() (string, error) {
 	return string(text), err
 }
 
-// PairFlags describe private and public rows and how to read them.
+// PairFlags are the flags for reading private and public rows.
 type PairFlags struct {
 	Public           string
 	PublicLabels     string // labels for public NPY or idx rows

@@ -52,12 +52,11 @@ func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
 
-// Usagef is UsageError with a formatted text.
 func Usagef(topic, format string, args ...any) error {
 	return UsageError(topic, fmt.Errorf(format, args...))
 }
 
-// If returns an error with this text if broken is true, otherwise nil.
+// If returns an error with the formatted text if broken is true, otherwise nil.
 func If(broken bool, format string, args ...any) error {
 	if !broken {
 		return nil
@@ -65,7 +64,7 @@ func If(broken bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Positive refuses a value of a given flag that is not finite and above 0.
+// Positive returns an error if the flag is given and its value x is not finite and above 0.
 func Positive(given bool, name string, x float64) error {
 	return If(given && !(x > 0 && x <= math.MaxFloat64), "--%s %v: must be a finite number above 0", name, x)
 }
@@ -124,8 +123,7 @@ var remedies = []Remedy{
 const otherRun = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"
 
 // Explain returns the exit code and the lines for stderr for an error of a command. Each part of the error
-// becomes one line. Control characters are escaped, because file names and replies of servers come from
-// outside.
+// becomes one line. Control characters are escaped, because an error may contain untrusted text.
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
@@ -191,7 +189,6 @@ func (e *CommandError) advise() {
 	e.Why = cmp.Or(e.Why, why)
 }
 
-// adviceOn returns advice on an error of the operating system, or "" for other errors.
 func adviceOn(err error) (why, fix string) {
 	var link *os.LinkError
 	switch {
@@ -220,28 +217,28 @@ func adviceOn(err error) (why, fix string) {
 	return "", ""
 }
 
-// unnamed matches a temporary file name. The first submatch is the name of the final file.
+// unnamed matches the name of a temporary file. The first submatch is the name of the final file.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
 	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
 
-// calls matches the system call in a file error. After a flag with the path, it also matches the path.
+// calls matches the system call in a file error. It also matches the path if the flag before it already has
+// the path.
 var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 
-// fields replaces fields of configurations by flags.
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
 	"Config.Momentum", "--momentum", "Config.SamplingProbability", "the sampling probability of --batch", "Config.FailureDelta", "--failure-delta",
 	"Accuracy must lie strictly", "the accuracy of a teacher must lie strictly",
 	"Sigma (in", "--sigma (in", "Sigma1 (in", "--sigma1 (in", "Sigma2 (in", "--sigma2 (in", "Scale (in", "--scale (in")
 
-// plain removes package names and temporary file names, which users do not know.
 func plain(text string) string {
 	text = packages.ReplaceAllString(text, "$1")
 	return fields.Replace(unnamed.ReplaceAllString(calls.ReplaceAllString(text, "$1$2"), "$1"))
 }
 
-// onWindows reports whether err is one of these Windows errors. Other systems use the numbers differently.
+// onWindows reports whether err is one of these Windows errors. The same numbers mean other errors on other
+// systems.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }
@@ -251,8 +248,6 @@ func isQuota(err error) bool {
 	return errors.Is(err, syscall.EDQUOT) || onWindows(err, handleDiskFull, diskFull, diskQuotaExceeded)
 }
 
-// isHeld reports whether a Windows lock of another process blocks this process. Locks on Unix block only
-// processes that request a lock.
 func isHeld(err error) bool {
 	const sharingViolation, lockViolation = 32, 33
 	return onWindows(err, sharingViolation, lockViolation)

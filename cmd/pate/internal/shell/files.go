@@ -35,8 +35,8 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the paths, also through links. The argument what describes
-// the path in errors.
+// CheckDistinct refuses a target that is one of the paths, directly or through links. The argument what
+// describes the paths in errors.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -59,8 +59,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is not writable, is a ledger or key, is an input, or belongs to an
-// input. It allows replacing all other files.
+// CheckReplaceable refuses a target that is not writable, is a ledger or a key, or is an input or an input's
+// head or id file.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
@@ -88,7 +88,7 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	return t.CheckWritable()
 }
 
-// Write writes the target. If the file exists, it must have the same content.
+// Write writes the target. It refuses to replace a file with other content.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
@@ -151,7 +151,6 @@ func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	return InputError(fmt.Errorf("%s is %s, not %s", path, is, wanted), "the file was not used, and nothing was charged", fix, topic)
 }
 
-// pathIn quotes a path for the command in instead: for Python or for a shell, depending on the file kind.
 func pathIn(is filekind.Kind, path string) string {
 	switch is {
 	case filekind.Parquet, filekind.Arrow, filekind.HDF5, filekind.NPY, filekind.Pickle, filekind.Zip:
@@ -160,8 +159,8 @@ func pathIn(is filekind.Kind, path string) string {
 	return ShellWord(path)
 }
 
-// ModelLedger returns the ledger of --ledger, to which a model is charged. A new ledger gets epsilon as
-// budget and modeWord as mode. For an existing ledger, epsilon may be 0.
+// ModelLedger returns the ledger of --ledger, to which a model is charged. A new ledger has the budget
+// epsilon and the mode modeWord. For an existing ledger, epsilon may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
@@ -187,8 +186,8 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	return &recipe.Shared{File: file, Account: account}, nil
 }
 
-// LedgerConfig returns the configuration of a ledger, and whether the ledger is new. A new ledger needs a
-// budget and a folder.
+// LedgerConfig returns the configuration of a ledger, and whether the ledger is new. For a new ledger, it is
+// an error if no budget is given or the folder does not exist.
 func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
@@ -200,7 +199,8 @@ func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) 
 	return account, fresh, FaultError(err, "ledger")
 }
 
-// OpenLedgerFile opens a ledger, which another process may be writing, and reads the stored heads.
+// OpenLedgerFile opens a ledger for reading, and reads the stored heads. Another process may write the ledger
+// at the same time.
 func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
@@ -216,7 +216,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes where the heads in known come from.
+// HeadNames describes the places in which the heads in known are stored.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {

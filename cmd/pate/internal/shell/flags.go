@@ -27,7 +27,6 @@ import (
 //go:embed flags.txt
 var flagTexts string
 
-// listed matches a placeholder for a list in flagTexts. The submatches are the list's name and the separator.
 var listed = regexp.MustCompile(`\{\{(\w+)(?:\|(.*?))?\}\}`)
 
 func list(name string) []string {
@@ -67,9 +66,10 @@ func list(name string) []string {
 // To maps flag names to the variables for their values.
 type To map[string]any
 
-// Declare adds those flags of a section in flagTexts whose names are keys of to. If the section has no
-// default for a flag, the default is the variable's value. If a flag exists already, Declare only sets the
-// permitted values. It panics if a variable has no flag in the section or an unsupported type.
+// Declare adds those flags of a section in flagTexts whose names are keys of to. A flag without a default in
+// the section has the current value of the variable as default. For flags that exist already, Declare sets
+// only the permitted values. It panics if the section lacks a key of to, or if a variable has an unsupported
+// type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -108,7 +108,6 @@ func Put[T any](given bool, place *T, value T) {
 	}
 }
 
-// add adds a flag with the type of the variable. Each use of a string list flag adds one item.
 func add(flags *pflag.FlagSet, name, usage string, place any) {
 	switch p := place.(type) {
 	case *string:
@@ -134,17 +133,17 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// Values describes the permitted values of a flag or argument: a kind, then words or file endings (see
-// flags.txt). Shells complete the words. For kinds one and list, CheckValues refuses any other word.
+// Values describes the permitted values of a flag or argument. The first element is a kind, and further
+// elements are words or file endings (see flags.txt). Shells complete the words. For the kinds one and list,
+// CheckValues refuses all other words.
 type Values []string
 
-// Take returns Values of a kind: one, list, some, place, file, dir or any.
+// Take returns Values of a kind, which is one, list, some, place, file, dir or any.
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
 // Files returns Values for files with these endings.
 func Files(endings ...string) Values { return Take("file", endings...) }
 
-// is reports whether the values have one of these kinds.
 func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
 
 func (v Values) complete(typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -186,7 +185,6 @@ func (v Values) Check(value string) error {
 	return nil
 }
 
-// oneOf formats the words as "a", "a or b", or "one of a, b, c".
 func (v Values) oneOf() string {
 	if len(v) <= 3 {
 		return strings.Join(v[1:], " or ")
@@ -199,7 +197,7 @@ func (v Values) oneOf() string {
 
 const values = "pate_values"
 
-// Of sets v as the permitted values of a flag. Flags of types such as string need permitted values.
+// Of sets v as the permitted values of a flag.
 func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
@@ -243,8 +241,8 @@ func CheckValues(cmd *cobra.Command) error {
 // Declared reports whether the permitted values of a flag are set or follow from the flag's type.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
-// CompleteAll registers the completions of cmd and of all commands below. Call it only when a shell requests
-// completions, because cobra keeps them until the process ends.
+// CompleteAll registers the completions of cmd and of all its subcommands. Call it only if a shell requests
+// completions, because cobra keeps completions until the process ends.
 func CompleteAll(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
@@ -265,7 +263,6 @@ func CompleteAll(cmd *cobra.Command) {
 	}
 }
 
-// wanted describes the values that a flag's type permits. It returns "" for text.
 func wanted(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "bool":

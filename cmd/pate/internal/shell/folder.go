@@ -16,14 +16,13 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// FolderRun is a run that can resume, because a folder holds its state.
+// FolderRun is a run with its state in a folder, so that an interrupted run can resume.
 type FolderRun[T any] struct {
 	Id run.Identity
 	// Out is the folder, which keeps the results of a finished run. If Out is empty, the folder is in the
 	// user's cache and is removed after the run. Its name then begins with Kind.
 	Out, Kind string
-	// Data returns the hash of the data. It is called before Run, but not if --seed is given: then no hash is
-	// needed.
+	// Data returns the hash of the data. It is called before Run, unless --seed is given.
 	Data func() [32]byte
 
 	// Read reads the results of a finished run, Run computes them, and Write writes them to the folder.
@@ -33,7 +32,7 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. The argument data is where the data are, and held has the
+// CommandLine returns the identity of a run. The argument data is the place of the data, and held has the
 // contents of other files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
@@ -43,7 +42,8 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try, which checks the budget, unless the folder out has a run, which is charged already.
+// Fits calls try, which checks the budget. If the folder out has a run, Fits does nothing, because such a run
+// is charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -54,8 +54,6 @@ func Fits(ctx context.Context, out string, try func(context.Context) error) erro
 
 var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
 
-// inputs returns all paths that a command may read: arguments, and the values of flags that name existing
-// files.
 func inputs(cmd *cobra.Command) []string {
 	all := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -90,8 +88,8 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 }
 
 // CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
-// input or contains an input. It also refuses a folder that has results but no run. These results may have
-// been released already, and no ledger would contain both charges.
+// input or contains an input. It also refuses a folder that has results but no run: such results may have
+// been released under a charge that is not in the new ledger.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {

@@ -61,12 +61,13 @@ type Globals struct {
 
 const without = "pate_without"
 
-// Without declares the common flags that a command does not have.
+// Without declares which common flags a command does not have.
 func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// Command returns a command without the common flags listed in without.
+// Command returns a cobra command. The argument without lists the common flags that the command does not
+// have.
 func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
 	Without(cmd, strings.Fields(without)...)
@@ -112,8 +113,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. It writes report as JSON, and the table records as CSV. In other
-// formats it writes the table people, then the text "below". Format Text begins with heading.
+// PrintRun writes the result of a run: report in format JSON, the table records in CSV, and the table people
+// in other formats. The text below follows the table people. In format Text, the heading comes first.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -136,7 +137,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below wraps a text to the width of the output format, for the last argument of PrintRun.
+// Below wraps a text to the width of the output format. Use the result as last argument of PrintRun.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {
@@ -145,8 +146,8 @@ func (g *Globals) Below(text string) string {
 	return "\n" + strings.Join(Folded(text, width), "\n") + "\n"
 }
 
-// Warn prints each warning once, in one line, even with --quiet. Programs such as package pate_go recognise
-// warnings by the beginning of the line.
+// Warn prints each warning once, in one line, even if --quiet is set. Programs recognise warnings by the
+// beginning of the line.
 func (g *Globals) Warn(text string) {
 	g.warning.Lock()
 	defer g.warning.Unlock()
@@ -156,8 +157,8 @@ func (g *Globals) Warn(text string) {
 	}
 }
 
-// WarnBudget warns, even with --quiet, if an epsilon gives almost no protection. Every command that prints a
-// guarantee must call it.
+// WarnBudget warns, even if --quiet is set, if an epsilon gives almost no protection. Every command that
+// prints a guarantee must call WarnBudget.
 func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
 		g.Warn(text)
@@ -166,7 +167,7 @@ func (g *Globals) WarnBudget(epsilon float64) {
 
 const parameter = "pate_epsilon"
 
-// EpsilonIsNoBudget declares that --epsilon of a command is a parameter of a computation and not a budget.
+// EpsilonIsNoBudget declares that --epsilon of a command is not a budget but a parameter of a computation.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
 	annotate(cmd, parameter, "parameter")
 }
@@ -186,7 +187,7 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	g.WarnBudget(largest)
 }
 
-// Prose reports whether the output format is for people, so that sentences may be added.
+// Prose reports whether the output format is for people.
 func (g *Globals) Prose() bool {
 	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }
@@ -196,8 +197,8 @@ func (g *Globals) ParsedFormat() table.Format {
 	return f
 }
 
-// Input is the standard input of a command. A read ends when ctx is done. Otherwise a terminal or pipe
-// without input would block the command after Ctrl-C.
+// Input is the standard input of a command. A read ends when ctx is done, so that Ctrl-C also ends a command
+// that waits for input.
 type Input struct {
 	ctx context.Context
 	in  io.Reader
@@ -243,7 +244,6 @@ func (i *Input) Terminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// progress is a line on a terminal. Without a terminal it prints nothing.
 type progress struct {
 	g       *Globals
 	mu      sync.Mutex
@@ -264,7 +264,7 @@ func NewProgress(g *Globals) *progress {
 	return &progress{g: g, out: f}
 }
 
-// Say clears the progress line and prints a text. Warn and ReadAloud also clear the line first.
+// Say clears the progress line and prints a text.
 func (p *progress) Say(text string) {
 	p.Clear()
 	p.g.Logf("%s", text)
@@ -282,8 +282,8 @@ func (p *progress) ReadAloud(notes []dataset.ColumnNote) {
 
 const barWidth = 24
 
-// Update shows that done of total steps of a stage are complete. It is safe for concurrent use and draws at
-// most ten times a second.
+// Update shows the numbers of completed and of all steps of a stage. It is safe for concurrent use and draws
+// at most ten times a second.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return
@@ -309,7 +309,7 @@ func (p *progress) Update(stage string, done, total int) {
 	p.draw(line)
 }
 
-// Note sets the text at the end of the line, from the next update on.
+// Note sets the text that later updates print at the end of the line.
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// helpTexts has a file for each topic and command, named after the command path. A file has a title, a
-// description, examples, and the further text of `pate help COMMAND`.
+// helpTexts has a file for each topic and command. A file has a title, a description, examples, and the
+// further text of `pate help COMMAND`.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
@@ -168,13 +168,12 @@ type section struct {
 	flags *pflag.FlagSet
 }
 
-// sectionTexts lists the sections of a help page with their flags. The section without a list gets all flags
-// that are in no list. The last section lists rare flags, for which --help prints only the names.
+// sectionTexts lists the sections of a help page with their flags. The section without a list contains all
+// flags that are in no list. The last section lists rare flags, of which --help prints only the names.
 //
 //go:embed sections.txt
 var sectionTexts string
 
-// sections returns the flags of a command by section, and the names of rare flags.
 func sections(cmd *cobra.Command) (found []section, rare []string) {
 	texts := strings.Split(sectionTexts, "\n\n")
 	texts, rare = texts[:len(texts)-1], strings.Fields(texts[len(texts)-1])

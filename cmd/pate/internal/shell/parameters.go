@@ -72,7 +72,6 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 	}
 }
 
-// usage returns the usage text for a parameter's flag. It describes the parameter for each mechanism.
 func (f *ParameterFlags) usage(parameter string) string {
 	var docs []string
 	users := map[string][]string{} // by usage text
@@ -103,7 +102,6 @@ func DescribeParameter(p aggregate.Parameter) string {
 	return p.Doc + ", in " + p.Unit
 }
 
-// users lists the known mechanisms with this parameter, or all if parameter is "".
 func (f *ParameterFlags) users(parameter string) []string {
 	var names []string
 	for _, d := range f.known {
@@ -177,7 +175,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats the parameters for which wanted returns true as flags.
+// FlagsOf formats parameters as flags, if wanted returns true.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -188,7 +186,7 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags formats a setting as flags of pate label. The first query has index from.
+// LabelFlags formats a setting as flags of pate label. The argument from is the index of the first query.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // the mechanism cannot be planned
@@ -244,8 +242,8 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// AccountantEntry describes an accountant. Why describes the accountant in a table column. Gap explains why
-// the accountant's epsilon exceeds the smallest epsilon.
+// AccountantEntry describes an accountant. Why is a short text for tables. Gap explains why the accountant's
+// epsilon exceeds the smallest epsilon.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
@@ -329,7 +327,7 @@ func TargetsText(targets []float64) string {
 }
 
 // DefaultDelta sets delta by [run.DefaultDelta] unless --delta was given. The number n of units must be
-// public, or 0 if unknown. The value is not used for an existing ledger.
+// public, or 0 if unknown. An existing ledger has its own delta.
 func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	if given("delta") {
 		return
@@ -340,8 +338,8 @@ func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	}
 }
 
-// CheckDelta refuses a delta that would permit publishing the data of one of n units. For n = 0, which means
-// unknown, it accepts any delta. The noun is the plural of the unit.
+// CheckDelta refuses a delta that would permit publishing the data of one of n units. If n is 0, the number
+// of units is unknown, and any delta is accepted. The noun is the plural of the unit.
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

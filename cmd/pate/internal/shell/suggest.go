@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// farthest is the largest edit distance of a suggestion.
 const farthest = 2
 
-// didYouMean returns "; did you mean X?" for the nearest word, or "" if no word is near.
 func didYouMean(typed string, words []string) string {
 	limit := farthest
 	if len([]rune(typed)) <= 5 { // two edits are too many for a short word
@@ -34,8 +32,8 @@ func didYouMean(typed string, words []string) string {
 	return fmt.Sprintf("; did you mean %s?", found)
 }
 
-// editDistance returns the least number of edits that turn a into b. An edit changes, adds or removes a
-// letter, or swaps two neighbours.
+// editDistance returns the least number of edits from a to b. An edit changes, adds or removes a letter, or
+// swaps neighbouring letters.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -59,8 +57,7 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// SuggestFlag rewrites an error of the flag parser. It adds the nearest flag or the expected form of the
-// value.
+// SuggestFlag adds to an error of the flag parser the nearest flag or the expected form of the value.
 func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if typed, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
@@ -86,7 +83,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// SuggestCommand refuses a word that is no command below cmd, and suggests the nearest command.
+// SuggestCommand refuses a word that is not a subcommand of cmd, and suggests the nearest subcommand.
 func SuggestCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -159,8 +156,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 	})
 }
 
-// Wants checks the arguments of a command and everything else that it needs. The error lists all that is
-// missing. The function missing, if not nil, lists missing flags and arguments after the flags are parsed.
+// Wants checks the arguments and flags of a command. The error lists all missing arguments and flags. The
+// function missing, if not nil, lists further missing flags and arguments.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {
@@ -207,7 +204,6 @@ func missingError(cmd *cobra.Command, absent ...string) error {
 	return e
 }
 
-// shortUsage returns the usage of a flag up to the first parenthesis or semicolon.
 func shortUsage(usage string) string {
 	if i := strings.IndexAny(usage, "(;"); i > 0 {
 		usage = usage[:i]

@@ -33,7 +33,8 @@ func foldedCommands(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrapped wraps paragraphs again. It keeps lines that begin with a blank, such as code and lists.
+// Wrapped wraps paragraphs to the width of a terminal. It keeps lines that begin with a blank, such as code
+// and lists.
 func Wrapped(text string) string {
 	var lines []string
 	var paragraph strings.Builder
@@ -121,7 +122,7 @@ func FormatExpected(x float64, exact bool) string {
 	return Fixed(x, 1, exact)
 }
 
-// Fixed formats a number with this number of decimals, or in full if exact is set.
+// Fixed formats x with a fixed number of decimals, or in full if exact is set.
 func Fixed(x float64, decimals int, exact bool) string {
 	if exact {
 		return number.Exact(x)
@@ -129,8 +130,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line: words, then the flags in names for which given returns true. If values has
-// an entry for a flag, the entry replaces the flag's value. An empty entry omits the flag.
+// Repeats returns a command line: words, then the flags in names for which given returns true. An entry of
+// values replaces the value of a flag, and an empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -155,7 +156,8 @@ func Given(f *pflag.Flag) bool { return f.Changed }
 // Differs reports whether a flag differs from its default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the unit: given if not empty, else the name of the column, else "record".
+// UnitWord returns the name of the unit: the given name or, if it is empty, the name of the column or
+// "record".
 func UnitWord(given, column string) string {
 	if column == noUnit {
 		column = ""
@@ -166,8 +168,8 @@ func UnitWord(given, column string) string {
 // noUnit is the value of --unit for data in which each row is a unit, even if ids repeat.
 const noUnit = "none"
 
-// Object is a JSON object with ordered fields. Elements are alternately names and values. A name that ends in
-// a question mark is omitted if the value is zero, nil or an empty list.
+// Object is a JSON object with ordered fields. Elements are alternately names and values. A field whose name
+// ends in a question mark is omitted if the value is zero, nil or an empty list.
 type Object []any
 
 func (o Object) MarshalJSON() ([]byte, error) {
@@ -210,7 +212,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// TableOf returns a table without rows. A < before a name aligns the column to the left.
+// TableOf returns a table with these column names and no rows. A < before a name aligns the column to the
+// left.
 func TableOf(names ...string) table.Table {
 	var t table.Table
 	for _, name := range names {

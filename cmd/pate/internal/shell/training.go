@@ -58,7 +58,7 @@ func SayRows(g *Globals, cfg recipe.Config) {
 		cfg.RowsPerUnit)
 }
 
-// TypicalFlags are the flags for Bayesian figures, which are reported in addition to epsilon.
+// TypicalFlags are the flags for Bayesian figures, which pate reports in addition to epsilon.
 type TypicalFlags struct {
 	on      bool
 	delta   float64
@@ -95,8 +95,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the feature cache in the user's cache folder. It passes only the first error to tell.
-// More lines would reveal the number of runs in a search, which is private.
+// FeatureCache returns the feature cache in the user's cache folder. It calls tell only for the first error,
+// because the number of errors could reveal the private number of runs in a search.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -104,11 +104,10 @@ func FeatureCache(tell func(text string)) *features.Cache {
 	}}
 }
 
-// SpareMemory changes the garbage collection for images of at least manyPixels bytes.
 const manyPixels = 64 << 20
 
-// SpareMemory makes garbage collection more frequent for a task with many images, to save memory. Images are
-// few slices without pointers, so collections are cheap. The caller must defer restore.
+// SpareMemory makes garbage collection more frequent if a task has many images, to save memory. The caller
+// must defer restore.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
@@ -120,16 +119,15 @@ func SpareMemory(task dataset.Task) (restore func()) {
 	return func() {}
 }
 
-// CollectAt sets the garbage collection percentage. The caller must defer restore, because a process may run
-// many commands.
+// CollectAt sets the garbage collection percentage. The caller must defer restore.
 func CollectAt(percent int) (restore func()) {
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }
 }
 
 // PrivateTask reads public rows, and private rows in the same format, into a task for one private model. It
-// prints how columns are used. All private rows are for training. If scored is set, the test rows are the
-// public rows with labels.
+// prints how columns are used. All private rows are training rows. If scored is set, the public rows with
+// labels are the test rows.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
@@ -170,10 +168,10 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 	return set
 }
 
-// maxAloud is the largest number of columns printed one per line. Above it, similar columns have one line.
+// If a table has more than maxAloud columns, ReadAloud prints one line for similar columns.
 const maxAloud = 40
 
-// ReadAloud prints how each column of a table is used. The notes come from public rows.
+// ReadAloud prints how each column of a table is used. The notes depend only on public rows.
 func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")

@@ -25,8 +25,7 @@ type VotesFlags struct {
 	stdin                            *votesStdin
 }
 
-// votesStdin holds the votes from standard input. Commands read votes several times, but standard input can
-// be read only once.
+// votesStdin stores the votes from standard input, because commands read votes several times.
 type votesStdin struct {
 	in    io.Reader
 	spool *votes.Spool
@@ -47,8 +46,8 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Needs requires votes files and the flags in names. It also requires --classes if neither class names nor
-// counts are given, and --epsilon if the file *ledger does not exist.
+// Needs returns a check that votes files and the flags in names are given. If neither class names nor counts
+// are given, --classes is required. If the file *ledger does not exist, --epsilon is required.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
@@ -64,8 +63,8 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 	})
 }
 
-// Words returns the paths and the given flags about votes files, as part of a command line. Without paths, it
-// returns VOTES as path and omits --teachers.
+// Words returns the paths and the given flags about votes files, as part of a command line. If paths is
+// empty, the path is VOTES and --teachers is omitted.
 func (f *VotesFlags) Words(cmd *cobra.Command, paths []string) string {
 	words, values := []string{"VOTES"}, map[string]string{"teachers": ""}
 	if len(paths) > 0 {
@@ -148,7 +147,6 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 	return s, r, toldVotes(err, paths)
 }
 
-// toldVotes converts an error of reading votes. If a file is of another kind, the new error names the kind.
 func toldVotes(err error, paths []string) error {
 	if err == nil {
 		return nil
@@ -173,7 +171,6 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	return r, toldVotes(err, paths)
 }
 
-// spooled returns the options. If the path - is in paths, it also reads the votes from standard input.
 func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options, error) {
 	opt, err := f.Options()
 	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {
@@ -235,8 +232,9 @@ func FailedVotes(finding votes.Finding, fix string) error {
 			"may reveal private votes: show it to their owner alone", Fix: fix, Topic: "votes"}
 }
 
-// CountedTeachers compares the number of teachers in votes with the manifest. It requires --teachers if the
-// votes do not contain the number, or if the file may be transposed and confirmed is false.
+// CountedTeachers compares the number of teachers in votes with the manifest. It refuses votes that do not
+// contain the number of teachers. Without a manifest and unless confirmed is set, it also refuses votes that
+// may be transposed.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -287,8 +285,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag. If the flag was not given, it returns stated, the manifest's value. It
-// refuses a value that contradicts the manifest.
+// Settle returns the value of a flag or, if the flag was not given, the manifest's value (stated). It refuses
+// a value that contradicts the manifest.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:

@@ -1,5 +1,5 @@
 // Package sql is the command `pate votes sql`, which writes SQL that counts votes inside a database. The SQL
-// checks the votes first, because epsilon is wrong if a teacher votes twice on a query.
+// first checks the votes, because epsilon is wrong if a teacher votes twice on a query.
 package sql
 
 import (
@@ -133,7 +133,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is a range of teachers with one bit each in a 62-bit integer. End is exclusive.
+// mask is a range of teachers, without End. Each teacher has one bit in a 62-bit integer.
 type mask struct{ First, End int }
 
 const (
@@ -141,7 +141,7 @@ const (
 	maxMasks = 16 // per query
 )
 
-// Masks returns the ranges of teachers for counting by bits. It returns nil if bits cannot be used.
+// Masks returns the ranges of teachers whose votes are counted as bits, or nil if bits cannot be used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
@@ -153,7 +153,6 @@ func (c count) Masks() []mask {
 	return masks
 }
 
-// ClassFlag returns the flag of pate label for the classes.
 func (c count) ClassFlag() string {
 	if !c.Words {
 		return fmt.Sprintf("--classes %d", len(c.Classes))
@@ -161,8 +160,8 @@ func (c count) ClassFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect describes how the syntax of a database differs. Where whole statements differ, the templates in
-// count.sql have a case for each database.
+// dialect describes the syntax of a database. If a whole statement differs, the templates in count.sql have a
+// case for each database.
 type dialect struct {
 	Dialect   string // name
 	quote     string // quote character for names
@@ -196,7 +195,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 var reserved = map[string]bool{"class": true, "group": true, "index": true, "label": true, "order": true, "row": true, "table": true,
 	"user": true, "value": true, "key": true, "select": true, "from": true, "where": true, "column": true}
 
-// column returns a column name in SQL. It quotes only a name that is reserved or has unusual characters.
+// column returns a column name in SQL, with quotes if it is reserved or has unusual characters.
 func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name
@@ -204,7 +203,6 @@ func (d dialect) column(name string) string {
 	return quoted(name, d.quote, d.inNames)
 }
 
-// table returns a table name in SQL. Dots separate parts of the name.
 func (d dialect) table(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
@@ -222,8 +220,7 @@ func quoted(text, quote string, backslash bool) string {
 	return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
 }
 
-// fileName matches names that need no quotes in any dialect or shell. The method named writes also excludes
-// comment signs.
+// fileName matches names that need no quotes in any dialect or shell.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
 
 func (d dialect) writes(file string) bool {

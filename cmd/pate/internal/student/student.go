@@ -153,7 +153,6 @@ func report(m *published.Model, pool int) shell.Object {
 	}
 }
 
-// held returns m.HeldBack, or nil if the fields Labels and Doubt are both empty.
 func held(m *published.Model) *published.HeldBack {
 	if m.HeldBack.Labels == 0 && m.HeldBack.Doubt == "" {
 		return nil

@@ -111,12 +111,12 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
-// shardVariables are environment variables that have the index of a parallel job, from 0. Kubernetes sets the
-// first in an Indexed Job, Slurm sets the second in an array.
+// shardVariables are environment variables with the index of a parallel job, from 0. Kubernetes sets
+// JOB_COMPLETION_INDEX in an Indexed Job. Slurm sets SLURM_ARRAY_TASK_ID in an array.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard parses I/N or auto/N. The result part is I-1, or the index in an environment variable. The
-// result parts is N, or 0 for an empty text.
+// parseShard parses I/N or auto/N. It returns part = I-1, or the index in an environment variable, and parts
+// = N. For an empty text parts is 0.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -149,7 +149,7 @@ func parseShard(text string, getenv func(string) string) (part, parts int, err e
 	return part, parts, nil
 }
 
-// NewMerge returns `pate votes merge`, which joins votes files that each hold some of the teachers.
+// NewMerge returns `pate votes merge`, which joins votes files of different teachers.
 func NewMerge(g *shell.Globals) *cobra.Command {
 	var f trainFlags
 	cmd := shell.Command("merge PARTS... --out votes.npy", "seed delta", shell.Needs(cobra.MinimumNArgs(1), "out"),

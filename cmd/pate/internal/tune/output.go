@@ -96,7 +96,7 @@ func readResult(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, also for alternative distributions of the number of runs.
+// printPlan prints the cost of the search, and of searches with other distributions of the number of runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {

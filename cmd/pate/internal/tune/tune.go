@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// flags are the flags of `pate tune`. For a zero value, the recipe's default is used.
+// flags are the flags of `pate tune`. Zero values stand for the defaults of the recipe.
 type flags struct {
 	data                                                shell.DataFlags
 	settings                                            settingFlags
@@ -48,7 +48,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// noStudents refuses arguments. For the argument "student", the error names pate student.
 func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
@@ -87,7 +86,7 @@ func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	return r
 }
 
-// private returns how settings are scored on private rows, or nil if settings are scored on public rows.
+// private returns the configuration of scores on private rows, or nil if settings are scored on public rows.
 func (f *flags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
@@ -200,8 +199,6 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived
 	return shared, err
 }
 
-// runIn searches in the run's folder and prints the choice. The run depends on the data, the command line,
-// and the settings in a file.
 func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
 	data, err := f.data.Where()
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-// Command wasm exports [page.Call] to a browser as one function, pate(request) -> reply, in JSON.
+// Command wasm exports [page.Call] to a browser as the function pate, with a JSON request and a JSON reply.
 package main
 
 import (
