@@ -43,7 +43,6 @@ func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	clear(parameters[weights:])
 }
 
-// Workspace implements [Layer]. It counts the values of the windows and of one gradient.
 func (c Conv2D) Workspace(in Shape) int {
 	out, _ := c.Output(in)
 	return out.Rows*out.Cols*c.taps(in) + c.Filters*(c.taps(in)+1)
@@ -52,8 +51,8 @@ func (c Conv2D) Workspace(in Shape) int {
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass copies the windows of an image into rows of a matrix. The convolution is then the product of this
-// matrix and the kernels. The gradient of an example is a sum over positions, computed in a buffer.
+// convPass copies the windows of an image into rows of a matrix. The convolution is the product of this
+// matrix and the kernels. The gradient of an example is a sum over positions.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -99,7 +98,6 @@ func (p *convPass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, positions, p.out)
 }
 
-// spread copies the windows of image x into a matrix with a row per position and a column per tap.
 func (p *convPass[T]) spread(windows, x []T) {
 	if p.window.padding > 0 {
 		line, pad := p.in.Cols*p.in.Channels, p.window.padding
@@ -192,7 +190,6 @@ func (p *convPass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 	addScaledRows(b, p.intercept, rows, scales[1])
 }
 
-// addSquares adds the squared norm of every row of g to dst. A row has n values.
 func addSquares[T Float](dst, scratch []float64, g []T, n, rows int) {
 	kernel.SquaredNorms(scratch, g, n, rows, n)
 	for i, s := range scratch[:rows] {
@@ -211,10 +208,11 @@ type Weights int
 const (
 	// He draws normal weights of variance 2/fan-in, for layers before a ReLU (He et al. 2015).
 	He Weights = iota
-	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no activation (Glorot,
-	// Bengio 2010).
+	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for layers before a tanh or without
+	// activation (Glorot, Bengio 2010).
 	Glorot
-	// Zero is for models that are linear in their parameters. In others, units of a layer would stay equal.
+	// Zero is for models that are linear in their parameters. In other models, all units of a layer would
+	// stay equal.
 	Zero
 )
 
@@ -242,11 +240,10 @@ func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
 	}
 }
 
-// Float is the type of a value. Training uses float32, and tests also use float64.
 type Float interface{ float32 | float64 }
 
 // Shape describes one example between two layers. It has Rows x Cols positions with Channels values each,
-// ordered by row, column, channel. A vector is one position, and its elements are the channels.
+// ordered by row, column, channel. A vector has one position, and its elements are the channels.
 type Shape struct{ Rows, Cols, Channels int }
 
 // Vector returns the shape of a vector of n values.
@@ -268,7 +265,7 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the values of an example and the parameters of a model. A product of two sizes fits int64.
+// maxSize bounds the number of values of an example and the number of parameters of a model.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

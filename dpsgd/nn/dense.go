@@ -39,7 +39,7 @@ func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[f
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
 // densePass needs no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
-// product of dy and x. Its squared norm is |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
+// product of dy and x, with squared norm |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
 // product sums the scaled gradients of all rows.
 type densePass[T Float] struct {
 	in, out int
@@ -53,7 +53,6 @@ type densePass[T Float] struct {
 	ahead   *ahead // nil unless x is rows of the data
 }
 
-// skinny is the largest number of outputs for which package kernel multiplies without packing.
 const skinny = 16
 
 func newDensePass[T Float](d Dense, in Shape, rows int) *densePass[T] {
@@ -80,10 +79,10 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, rows, p.out)
 }
 
-// steep is the largest squared norm of inputs and of deltas at which scaling loses no precision. A row of
-// deltas clipped to C has size C/|x|. Below the normal float32 range an element rounds by 2^-150. For |x| <=
-// 2^64, C >= 2^-40 and 2^46 units the error of the product is below 2^-21 C. If x is short or zero, the scale
-// may exceed one. A row of deltas of norm at most 2^64 stays finite under scales up to 2^60.
+// steep is the largest squared norm of x and of dy at which scaling loses no precision. A row of dy clipped
+// to C has norm C/|x|. Below the normal float32 range, an element of the row has a rounding error of 2^-150.
+// For |x| <= 2^64, C >= 2^-40 and 2^46 units, the error of the product is below 2^-21 C. If x is short, the
+// scale may exceed one. A row of dy of norm at most 2^64 stays finite under scales up to 2^60.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {

@@ -1,8 +1,6 @@
 // Package nn builds models for DP-SGD from layers: dense, convolution, pooling, activation and group
 // normalisation. A [Model] is a [dpsgd.Model]. One backward pass computes the gradient norm of every example
-// and the clipped sum, at nearly the cost of plain SGD. A dense layer needs no gradient per example. The
-// squared norm is |g|^2 (|x|^2 + 1), and the sum is one matrix product with scaled rows. A convolution
-// computes the gradient of each example in a buffer, and uses it for the norm and the sum.
+// and the sum of the clipped gradients, at nearly the cost of plain SGD.
 //
 // # Guarantee
 //
@@ -14,9 +12,9 @@
 //     column, start the model with [FromChannels].
 //   - The parameters of a new model are zero. Only models that are linear in their parameters learn from
 //     zero. For other models call Init or set the parameters, but not from private data.
-//   - An example may count as not finite if its values have a norm above 2^64 at any layer. The same holds
-//     for the gradients with respect to these values.
-//   - Clipping by group bounds every layer separately. Weights and intercepts of a layer form one group.
+//   - If the values of an example at a layer have a norm above 2^64, the example may count as not finite. The
+//     same holds for the gradients with respect to these values.
+//   - Clipping by group bounds every layer separately. The weights and intercepts of a layer form one group.
 //   - Predictions, and losses outside training, are exact and have no noise. Evaluate on public data.
 //
 // # Use

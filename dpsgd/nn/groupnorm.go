@@ -9,8 +9,8 @@ import (
 )
 
 // GroupNorm normalises groups of consecutive channels over all positions of one example, to mean zero and
-// variance one. Then it scales and shifts every channel (Wu and He 2018). Its tensors are the scales and the
-// shifts. DP-SGD forbids layers that mix examples, such as batch normalisation.
+// variance one. Then it scales and shifts every channel (Wu and He 2018). The tensors of GroupNorm are the
+// scales and the shifts. DP-SGD forbids layers that mix examples, such as batch normalisation.
 type GroupNorm struct {
 	Groups int // must divide the number of channels
 }
@@ -31,7 +31,6 @@ func (g GroupNorm) Output(in Shape) (Shape, error) {
 
 func (g GroupNorm) Tensors(in Shape) []int { return []int{in.Channels, in.Channels} }
 
-// Init implements [Layer]. It sets scales to one and shifts to zero.
 func (g GroupNorm) Init(parameters []float64, in Shape, _ *rand.Rand) {
 	clear(parameters)
 	for i := range in.Channels {
@@ -70,8 +69,8 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f(at, first, n) for every position of row i. Group g has n channels from "first" on, and their
-// values begin at offset "at".
+// each calls f(at, first, n) for every position of row i. Group g has n channels from channel "first" on, and
+// their values begin at offset "at".
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n

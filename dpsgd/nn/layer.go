@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Layer is a stage of a model, a function of an input and of parameters. A Layer is a plain value of settings
-// without state. A [Pass] holds the working memory.
+// Layer is a stage of a model, a function of an input and of parameters. A Layer holds settings but no state.
+// The working memory is in a [Pass].
 //
-// To write a layer, implement the Pass as one generic type. Methods Float32 and Float64 then need one line
+// To write a layer, implement the Pass as one generic type, so that methods Float32 and Float64 need one line
 // each. Package nntest checks all obligations of a Layer and a Pass.
 type Layer interface {
 	// String describes the layer with every setting that affects its function. Model.Fingerprint uses it.
@@ -33,37 +33,37 @@ type Layer interface {
 
 // Pass computes one layer in one goroutine. For each group of rows the calls come in the order Forward,
 // Backward, AddScaled. AddScaled, or Backward and AddScaled, may be missing. Matrices are dense and
-// row-major, with one row per example. If the layer has parameters, x and dy do not change until AddScaled
-// returns. The buffer y may change from the next layer's Forward on. A Pass must not change its inputs.
+// row-major, with one row per example. A Pass must not change its inputs. If the layer has parameters, x and
+// dy do not change until AddScaled returns. The buffer y may change when the next layer's Forward is called.
 //
 // Row exactness: the results for one row depend only on the parameters and on this row's inputs, to the last
-// bit. They do not depend on the number of rows, the row's index, or addresses. The results are y, dx and
-// squares of the row, and the sum of AddScaled for a single row. See obligation 1 of [dpsgd.Worker].
+// bit. The results do not depend on the number of rows, the row's index, or addresses. The results are y, dx
+// and squares of the row, and the sum of AddScaled for a single row. See obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
 	// Start sets the parameters. The parameters stay valid and fixed until the next Start.
 	Start(parameters []T)
 	// Forward sets y to the layer's values at x.
 	Forward(y, x []T, rows int)
-	// Backward sets dx to the gradient of each row's loss with respect to x. dy is the gradient with respect
-	// to y. If dx is nil, it is not needed.
+	// Backward sets dx, unless it is nil, to the gradient of each row's loss with respect to x. dy is the
+	// gradient with respect to y.
 	//
 	// Let g be the gradient of row i's loss with respect to tensor k, as AddScaled adds it with scale one.
-	// Backward adds a bound on the squared norm of g to squares[k][i]. The bound is at least |g|^2 (1 -
-	// 2^-22), and the layer documents how much it may exceed |g|^2. The bound is NaN or +Inf if g is not
-	// finite, or if underflow in scaling could lose relative precision. If squares is nil, bounds are not
-	// needed.
+	// Backward adds a bound on the squared norm of g to squares[k][i], unless squares is nil. The bound is at
+	// least |g|^2 (1 - 2^-22), and the layer documents how much it may exceed |g|^2. The bound is NaN or +Inf
+	// if g is not finite, or if underflow in scaling could lose relative precision.
 	Backward(dx, dy []T, rows int, squares [][]float64)
 	// AddScaled adds the gradients of all rows to sum, which has the layout of the parameters. The gradient
 	// of row i with respect to tensor k is scaled by scales[k][i]. Tensors with equal scales share one slice.
 	// If Backward got no squares, scales is nil, and every scale is one.
 	//
-	// Scales are in [0, 2^60]. Scales above one lengthen short gradients. If a row has finite squares, its
-	// scaled gradient and all intermediate results must be finite. In particular, a scaled factor of a
-	// gradient must not overflow, even if the other factor is zero.
+	// Scales are in [0, 2^60]. If a row has finite squares, its scaled gradient and all intermediate results
+	// must be finite. In particular, a scaled factor of a gradient must not overflow, even if the other
+	// factor is zero.
 	//
-	// The rounding error is at most gamma_n times the sum of the norms of the scaled gradients. Here n is
-	// rows + 2 up to 48 rows and rows/48 + 51 above, gamma_n = n u/(1 - n u), and u is the unit roundoff. Sum
-	// rows in runs of at most 48, and then sum the runs. First compute any sum over the positions of one row.
+	// The rounding error is at most gamma_n times the sum of the norms of the scaled gradients. Here gamma_n
+	// = n u/(1 - n u), and u is the unit roundoff. For at most 48 rows, n is rows + 2. For more rows, n is
+	// rows/48 + 51. Sum rows in runs of at most 48, and then sum the runs. First compute any sum over the
+	// positions of one row.
 	AddScaled(sum []T, rows int, scales [][]T)
 }
 
@@ -76,7 +76,7 @@ type InPlace interface {
 	InPlace()
 }
 
-// architecture is a checked sequence of layers with a loss. It has no parameters and does not change.
+// architecture is a checked, immutable sequence of layers with a loss, without parameters.
 type architecture struct {
 	shapes  []Shape // of the input, then of each layer's output
 	layers  []Layer
@@ -87,11 +87,8 @@ type architecture struct {
 	perRow  int    // approximate number of values per row in a worker
 }
 
-// span is a layer's range of parameters and range of tensors.
 type span struct{ parameters, size, tensors, count int }
 
-// newArchitecture returns an error if a layer does not accept the output of the previous layer, or if no
-// layer has parameters. The output must be a vector, with at least two values for [CrossEntropy].
 func newArchitecture(in Shape, loss Loss, layers ...Layer) (*architecture, error) {
 	if !in.valid() {
 		return nil, fmt.Errorf("nn: the input is %+v; all of it must be positive and the product at most 2^30", in)
@@ -162,9 +159,9 @@ func (a *architecture) String() string {
 	return b.String()
 }
 
-// rows returns the number of rows that are computed together. Products of many rows are efficient. But the
-// rows' values should fit into the cache, or be few compared with the parameters. The result is a power of
-// two from 8 to MaxRows and depends only on the architecture.
+// rows returns the number of rows that are computed together, a power of two from 8 to MaxRows. Products of
+// many rows are efficient, but the rows' values should fit into the cache, or be few compared with the
+// parameters. The result depends only on the architecture.
 func (a *architecture) rows() int {
 	const cache = 1 << 17 // values
 	limit := max(cache, 2*a.parameters())

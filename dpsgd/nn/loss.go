@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Loss is the function of one example that training minimises. It is not averaged over examples.
+// Loss is the loss function of one example.
 type Loss int
 
 const (
-	// CrossEntropy is log sum exp of the outputs minus the output of the label. The outputs are logits.
+	// CrossEntropy is the logarithm of the sum of exp(output) over all outputs, minus the output of the
+	// label. The outputs are logits.
 	CrossEntropy Loss = iota + 1
 	// SquaredError is half the squared distance between outputs and targets. Without targets, the one-hot
 	// code of the label is the target.
 	SquaredError
 )
 
-// String returns the name of the loss.
 func (l Loss) String() string {
 	switch l {
 	case CrossEntropy:
@@ -27,8 +27,8 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int(l))
 }
 
-// crossEntropy sets delta to softmax minus one-hot, the gradient with respect to the logits, and returns the
-// loss. The loss is NaN if a logit is NaN or +Inf.
+// crossEntropy returns the loss and sets delta to its gradient with respect to the logits. The loss is NaN if
+// a logit is NaN or +Inf.
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {
@@ -36,7 +36,7 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 			top = v
 		}
 	}
-	// kept stores the exponentials of the first classes. Those of other classes are computed twice.
+	// The exponentials of further classes are computed twice.
 	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {
@@ -60,8 +60,8 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	return top + math.Log(total) - float64(logits[label])
 }
 
-// squaredError returns the loss and sets delta to its gradient, which is outputs minus target. If target is
-// nil, the one-hot code of the label replaces it.
+// squaredError returns the loss and sets delta to its gradient. If target is nil, the target is the one-hot
+// code of label.
 func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
 	copy(delta, outputs)
 	if target == nil {
@@ -76,7 +76,7 @@ func squaredError[T Float](delta, outputs, target []T, label int) (loss float64)
 	return loss / 2
 }
 
-// lossAt sets delta to the gradient with respect to the outputs of row i, and returns the loss.
+// lossAt returns the loss of row i and sets delta to its gradient with respect to the outputs.
 func lossAt[T Float](l Loss, delta, outputs []T, batch examples[T], i int) float64 {
 	switch {
 	case l == CrossEntropy:

@@ -23,7 +23,7 @@ import (
 )
 
 // Model is a sequence of layers with a loss and single-precision parameters. It implements [dpsgd.Grouped].
-// Weights and intercepts of a layer form one group.
+// The weights and intercepts of a layer form one group.
 type Model struct {
 	arch       *architecture
 	parameters []float32
@@ -32,8 +32,8 @@ type Model struct {
 var _ dpsgd.Grouped = (*Model)(nil)
 
 // New returns a model whose parameters are zero. Every layer must accept the output of the previous layer,
-// and at least one layer must have parameters. The output must be a vector. [CrossEntropy] needs two or more
-// outputs.
+// and at least one layer must have parameters. The output must be a vector, with two or more elements for
+// [CrossEntropy].
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	a, err := newArchitecture(in, loss, layers...)
 	if err != nil {
@@ -42,7 +42,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	return &Model{arch: a, parameters: kernel.Make[float32](a.parameters())}, nil
 }
 
-// Init sets the initial values of the parameters as the layers define. The result depends only on rnd.
+// Init sets the parameters to the initial values of each layer. The result depends only on rnd.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
 		initial := make([]float64, s.size)
@@ -56,7 +56,6 @@ func (m *Model) Init(rnd *rand.Rand) {
 // Parameters implements [dpsgd.Model]. It returns the tensors of all layers, in order.
 func (m *Model) Parameters() []float32 { return m.parameters }
 
-// Groups implements [dpsgd.Grouped]. It returns one group for every layer with parameters.
 func (m *Model) Groups() []int {
 	var sizes []int
 	for _, s := range m.arch.spans {
@@ -68,7 +67,7 @@ func (m *Model) Groups() []int {
 }
 
 // Fingerprint implements [dpsgd.Model]. It contains the architecture. For layers of other packages it also
-// contains the types, because such layers may return any String.
+// contains their types, because String of such layers is not unique.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()
@@ -157,7 +156,7 @@ func NewSoftmax(cols, classes int) (*Model, error) {
 	return New(Vector(cols), CrossEntropy, Dense{Units: classes, Weights: Zero})
 }
 
-// NewMLP returns a perceptron with ReLU hidden layers and cross-entropy, with initial parameters from rnd.
+// NewMLP returns a perceptron with hidden ReLU layers and cross-entropy. rnd draws the initial parameters.
 func NewMLP(cols int, hidden []int, classes int, rnd *rand.Rand) (*Model, error) {
 	var layers []Layer
 	for _, units := range hidden {
@@ -175,8 +174,8 @@ func started(rnd *rand.Rand, in Shape, layers ...Layer) (*Model, error) {
 	return m, nil
 }
 
-// NewTutorialCNN returns the MNIST network of the DP-SGD tutorials of TensorFlow Privacy and Opacus. It has
-// 26,010 parameters for 28 x 28 images with one channel. It draws the initial parameters from rnd.
+// NewTutorialCNN returns the MNIST network of the DP-SGD tutorials of TensorFlow Privacy and Opacus. For 28 x
+// 28 images with one channel it has 26,010 parameters. rnd draws the initial parameters.
 func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 	return started(rnd, in,
 		Conv2D{Filters: 16, Kernel: 8, Stride: 2, Padding: 3}, ReLU{}, MaxPool{Kernel: 2, Stride: 1},
@@ -184,13 +183,12 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
 }
 
-// fileMagic starts a model file. The architecture follows as a text after its length in 4 bytes. Then come
-// the number of parameters in 8 bytes, the parameters as float32, and a SHA-256 of everything before it.
+// fileMagic starts a model file. Then come the length of the architecture's text in 4 bytes, this text, the
+// number of parameters in 8 bytes, the parameters as float32, and a SHA-256 of everything before.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16
 
-// head returns the part of the model file before the parameters.
 func (m *Model) head() []byte {
 	name := m.arch.String()
 	b := binary.LittleEndian.AppendUint32([]byte(fileMagic), uint32(len(name)))
@@ -208,8 +206,8 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads parameters that Save wrote for a model of the same architecture. It reads exactly one model file
-// from r. Errors: another architecture, a parameter that is not finite, or a damaged file.
+// Load reads exactly one model file, which [Model.Save] wrote, from r. Errors: another architecture, a
+// parameter that is not finite, or a damaged file.
 func (m *Model) Load(r io.Reader) error {
 	head := m.head()
 	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)
@@ -242,7 +240,6 @@ func (m *Model) parse(b, head []byte, size int) error {
 	return nil
 }
 
-// foreign returns an error that describes the model in the file b.
 func (m *Model) foreign(b []byte) error {
 	f, err := sealed.Fields(b, fileMagic)
 	if err != nil {
@@ -259,8 +256,8 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst to the model's outputs at row i of x. The size of dst must be x.Rows by the number
-// of outputs. Logits uses all processors. If ctx ends, it returns ctx's error, and dst is incomplete.
+// Logits sets row i of dst to the model's outputs for row i of x. The size of dst must be x.Rows x (number of
+// outputs). Logits uses all processors. If ctx ends, Logits returns the error of ctx, and dst is incomplete.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -274,8 +271,8 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	})
 }
 
-// Predict sets dst[i] to the index of the largest output at row i of x. Of equal outputs the lowest index
-// wins. Predict uses all processors. Errors: ctx ends, or an output is not finite.
+// Predict sets dst[i] to the index of the largest output for row i of x. In a tie the lowest index wins.
+// Predict uses all processors. Errors: ctx ends, or an output is not finite.
 func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -297,7 +294,7 @@ type Evaluation struct {
 	Loss     float64 // mean loss of a row
 }
 
-// Evaluate evaluates the model on labelled data, which must be public, since the results are exact.
+// Evaluate evaluates the model on labelled data. The data must be public, because the results are exact.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err
@@ -329,7 +326,6 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	return e, nil
 }
 
-// each computes the outputs of all rows of x. It calls f for each row, concurrently.
 func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outputs []float32) error) error {
 	per, n := m.arch.rows(), m.arch.output().Size()
 	errs := make([]error, (x.Rows+per-1)/per)

@@ -82,7 +82,6 @@ func (Flatten) Workspace(Shape) int                   { return 0 }
 func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float32]{size: in.Size()} }
 func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
 
-// flattenPass copies. A model does not call it, because input and output share memory.
 type flattenPass[T Float] struct {
 	plainPass[T]
 	size int
@@ -125,7 +124,6 @@ func (p channelsPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	p.transpose(dx, dy, rows, p.of.Rows*p.of.Cols, p.of.Channels)
 }
 
-// transpose sets every row of dst to the transpose of the row of src, an m x n matrix.
 func (p channelsPass[T]) transpose(dst, src []T, rows, m, n int) {
 	size := m * n
 	for i := range rows {

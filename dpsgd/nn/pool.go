@@ -6,7 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// MaxPool takes the largest value of each channel in a square window, the first one of equal values.
+// MaxPool takes the largest value of each channel in a square window. In a tie, the gradient goes to the
+// first of the equal values.
 type MaxPool struct {
 	plain
 	Kernel, Stride int // in positions; Kernel is at most 16
@@ -40,7 +41,6 @@ func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
 	return &maxPass[T]{pooling: p, winner: make([]uint8, rows*len(p.origins)*p.run)}
 }
 
-// pooling holds where in an image the values of each window are.
 type pooling struct {
 	size, run     int // number of values of a row, and of a run of windows
 	origins, taps []int
@@ -139,8 +139,8 @@ func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// window is a square that moves over an image. Its side is kernel positions long, and each move is stride
-// positions. The image has padding zeros on every side.
+// window is a square of kernel x kernel positions that moves over an image in steps of stride positions. Each
+// side of the image is extended by padding zeros.
 type window struct{ kernel, stride, padding int }
 
 func (w window) output(in Shape, channels int) (Shape, error) {
@@ -160,7 +160,7 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 // count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the window's first value, for every place of the window. Padding must be 0.
+// origins returns the offset of the window's first value, for every place of the window. padding must be 0.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {
@@ -171,8 +171,9 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns the offsets of runs, and their length. The values of a run are consecutive and have the same
-// position in their windows. A run covers one window's channels, or at stride 1 all windows of a row.
+// runs returns the first offset of each run, and the length n of a run. A run consists of consecutive values
+// that have the same position in their windows: the channels of one position or, at stride 1, of a whole row
+// of positions.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels
@@ -183,7 +184,6 @@ func (w window) runs(in Shape) (origins []int, n int) {
 	return origins, w.count(in.Cols) * in.Channels
 }
 
-// taps returns the offset of every position in the window, relative to the first position.
 func (w window) taps(in Shape) []int {
 	var offsets []int
 	for r := range w.kernel {

@@ -12,7 +12,6 @@ import (
 
 const maxRows = dpsgd.MaxRows
 
-// examples is [dpsgd.Data] in either precision.
 type examples[T Float] struct {
 	X            []T // row i starts at i*Stride
 	Stride       int
@@ -23,8 +22,6 @@ type examples[T Float] struct {
 	TargetStride int
 }
 
-// worker runs an architecture forwards and backwards in one goroutine. A [Model] uses float32, and tests
-// check the same code with float64.
 type worker[T Float] struct {
 	arch    *architecture
 	passes  []Pass[T]
@@ -99,7 +96,6 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start sets the parameters. The parameters must stay fixed and valid until the next Start.
 func (w *worker[T]) Start(parameters []T) {
 	if len(parameters) != w.arch.parameters() {
 		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.parameters()))
@@ -112,13 +108,15 @@ func (w *worker[T]) Start(parameters []T) {
 // AddClipped adds the clipped gradients of rows to sum, which must be zero. It satisfies the obligations of
 // [dpsgd.Worker] in the precision T. There is one clip norm, or one for every layer with parameters.
 //
-// The architecture determines the size of the groups of rows that are computed together. A row's contribution
-// does not depend on its group (see row exactness at [Pass]). A group is summed in runs of at most 48 rows. A
-// term passes through the additions of its run, and through one addition per run of all groups. The size of a
-// group is a power of two from 8 to 256. The maximum of 48 + 8 additions occurs with groups of 64.
+// Obligations 1 and 3: rows are computed in groups, whose size depends only on the architecture and is a
+// power of two from 8 to 256. A row's contribution does not depend on its group (see row exactness at
+// [Pass]). A group is summed in runs of at most 48 rows. A term passes through at most 48 additions within
+// its run, and through one addition for each run of each group. For 256 rows, groups of 64 have the largest
+// number of additions, 48 + 8.
 //
-// Norms are gradient norms or upper bounds. Scales are rounded towards zero. A scaled gradient may round up
-// by two parts in 2^24. So the norm is below the clip norm times 1 + 2^-20.
+// Obligation 2: norms are gradient norms or upper bounds, and scales are rounded towards zero. Rounding
+// increases a scaled gradient by at most two parts in 2^24. So the norm is below the clip norm times 1 +
+// 2^-20.
 func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
@@ -139,7 +137,7 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup adds at most w.rows rows. If some gradients are not finite, it starts again without their rows.
+// addGroup adds at most w.rows rows. If some gradients are not finite, it computes the other rows again.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -184,8 +182,8 @@ func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.
 	}
 }
 
-// AppendNorms appends to dst the norm that each row's contribution would have in AddClipped. It computes no
-// sum. A row whose gradient is not finite has norm 0.
+// AppendNorms appends to dst the norm that each row's contribution would have in AddClipped. A row whose
+// gradient is not finite has norm 0.
 func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {
@@ -227,7 +225,7 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 }
 
 // gather sets w.input to the rows of a group. It copies the rows unless they are adjacent in memory and no
-// layer overwrites the input. Packed rows are unpacked group by group, so that a group stays in caches.
+// layer overwrites the input.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -258,8 +256,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward computes the gradients from the outputs down to the first layer with parameters. If a row's
-// gradient is not finite, the row's loss becomes NaN.
+// backward computes the gradients down to the first layer with parameters. If a row's gradient is not finite,
+// the row's loss becomes NaN.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -296,7 +294,6 @@ func (w *worker[T]) screen(rows int) {
 	}
 }
 
-// drop removes rows whose loss is not finite from kept. It returns the number of removed rows.
 func (w *worker[T]) drop() int {
 	kept := w.kept[:0]
 	for i, r := range w.kept {
@@ -309,7 +306,6 @@ func (w *worker[T]) drop() int {
 	return dropped
 }
 
-// grouping defines which tensors are clipped together, and holds the scales.
 type grouping[T Float] struct {
 	ends   []int // for each group of consecutive tensors, the index after its last tensor
 	scales [][]T // for each tensor, one value per row; the tensors of a group share a slice
@@ -326,7 +322,6 @@ func newGrouping[T Float](ends []int, rows int) grouping[T] {
 	return g
 }
 
-// scale sets the scales of n rows from the squared norms, and counts the rows with a clipped group.
 func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped int64) {
 	for i := range n {
 		row, tensor := false, 0
@@ -346,7 +341,6 @@ func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped
 	return clipped
 }
 
-// towardsZero rounds v to T towards zero.
 func towardsZero[T Float](v float64) T {
 	f := T(v)
 	if math.Abs(float64(f)) > math.Abs(v) {
@@ -355,8 +349,8 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead loads packed rows of the next group into caches while a matrix product of the current group runs.
-// Waiting for these scattered rows would take about as long as the product.
+// ahead loads packed rows of the next group into caches during a matrix product of the current group.
+// Otherwise waiting for these scattered rows would take about as long as the product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
@@ -374,12 +368,12 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is the number of columns that are multiplied between two loads of rows. A processor can load few
-// cache lines at a time, and further loads would wait.
+// aheadCols is the number of columns that are multiplied between two requests for rows, because a processor
+// can load few cache lines at a time.
 const aheadCols = 64
 
 // addATB is [kernel.AddATB] that also loads the next rows. It multiplies groups of columns separately, with
-// the same bits. If dst has many rows it loads nothing, because each group would pack the matrix again.
+// the same bits. If dst has many rows, addATB loads nothing.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

@@ -13,7 +13,7 @@ import (
 // Method selects an update rule.
 type Method string
 
-// These are the methods, and the zero value is SGD.
+// The default method is SGD.
 const (
 	SGD Method = "sgd" // gradient descent, also with momentum or Nesterov momentum
 	// AdaGrad divides the gradient by the square root of the sum of squared gradients (Duchi et al. 2011).
@@ -29,17 +29,17 @@ type Config struct {
 	Method Method `json:"method,omitzero"`
 	// Momentum is for SGD, in [0, 1), with default 0.
 	Momentum float64 `json:"momentum,omitzero"`
-	// Nesterov selects Nesterov momentum. It needs SGD and Momentum.
+	// Nesterov selects Nesterov momentum, for SGD with a positive Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
-	// WeightDecay pulls parameters towards zero. The product of WeightDecay and a parameter is added to the
-	// gradient. With AdamW, the parameter is multiplied by 1 - (learning rate) WeightDecay instead. The
-	// default is 0.
+	// WeightDecay, by default 0, pulls parameters towards zero. The product of WeightDecay and a parameter is
+	// added to the gradient. With AdamW, the parameter is multiplied by 1 - (learning rate) WeightDecay
+	// instead.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
 	// Beta1 and Beta2 are Adam's decay rates for the mean gradient and the mean squared gradient. They are in
 	// [0, 1), with defaults 0.9 and 0.999.
 	Beta1 float64 `json:"beta1,omitzero"`
 	Beta2 float64 `json:"beta2,omitzero"`
-	// Epsilon is added to the root in the denominator. The default is 1e-8, or 1e-10 for AdaGrad.
+	// Epsilon is added to the square root in the denominator. The default is 1e-8, or 1e-10 for AdaGrad.
 	Epsilon float64 `json:"epsilon,omitzero"`
 }
 
@@ -133,7 +133,7 @@ func New(cfg Config, parameters int) (*Optimizer, error) {
 
 func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method == AdamW }
 
-// State returns the state itself, not a copy. The next step changes it.
+// State returns the state itself, not a copy. The next step changes this State.
 func (o *Optimizer) State() State { return o.state }
 
 // Restore copies s into the state. The state s must come from an optimizer with the same Config and size.
@@ -152,7 +152,8 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step makes one step against the gradient at a learning rate. It reports whether all parameters are finite.
+// Step makes one step against the gradient, with learning rate "rate". It reports whether all parameters are
+// finite.
 func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)
@@ -212,7 +213,7 @@ func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient 
 	})
 }
 
-// apply updates each parameter p with gradient g to p - shrink p - move(j, g + decay p).
+// apply replaces each parameter p with gradient g by p - shrink p - move(j, g + decay p).
 func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {
@@ -224,8 +225,8 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 	return finite
 }
 
-// Average sets average to decay average + (1-decay) parameters. If average starts at the initial parameters,
-// it becomes their exponential moving average.
+// Average sets average to decay average + (1-decay) parameters. If average was initialised with the first
+// parameters, it is their exponential moving average.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {
 		average[j] = decay*average[j] + (1-decay)*float64(p)

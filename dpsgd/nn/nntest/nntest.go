@@ -1,5 +1,5 @@
-// Package nntest checks that a layer satisfies the obligations of [nn.Layer] and [nn.Pass]. The guarantee of
-// DP-SGD depends on them. Call TestLayer from the test of your own layer:
+// Package nntest checks that a layer satisfies the obligations of [nn.Layer] and [nn.Pass], on which the
+// guarantee of DP-SGD depends. Call TestLayer from the test of your own layer:
 //
 //	func TestMyLayer(t *testing.T) { nntest.TestLayer(t, MyLayer{Units: 3}, nn.Vector(5)) }
 //
@@ -9,7 +9,8 @@
 //   - Norms and sums agree with explicit gradients of each example.
 //   - A layer that is [nn.InPlace] gives the same result if its output overwrites its input.
 //   - An example's result does not depend on the other examples in the batch, to the last bit.
-//   - The rounding error of sums stays within its bound for an input that is worst for long chains.
+//   - The rounding error of a sum stays within the bound of [nn.Pass], for the worst input of a long chain of
+//     additions.
 //   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
 //
 // As in a model, memory that the layer must not read again is overwritten.
@@ -28,8 +29,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestLayer runs all checks on a layer for inputs of the given shape. The time is proportional to (parameters
-// plus inputs) times outputs, so use small shapes.
+// TestLayer runs all checks on a layer for inputs of the given shape. Use small shapes: the time is
+// proportional to (parameters + inputs) x outputs.
 func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 	t.Run("description", func(t *testing.T) { describe(t, layer, in) })
 	t.Run("finite differences", func(t *testing.T) { differences(t, layer, in) })
@@ -57,7 +58,6 @@ func normal[T nn.Float](rnd *rand.Rand, n int) []T {
 	return x
 }
 
-// parameters returns the parameters of Init plus noise, so that no parameter is zero.
 func parameters[T nn.Float](layer nn.Layer, in nn.Shape) []T {
 	initial := make([]float64, total(layer.Tensors(in)))
 	layer.Init(initial, in, random(1))
@@ -107,8 +107,7 @@ func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
-// run calls Forward, and Backward with the sums of squares. Right after each call it overwrites the layer's y
-// and dx, as a model does.
+// run calls Forward and Backward. After each call it overwrites the layer's y and dx, as a model does.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
@@ -135,7 +134,6 @@ func scribble[T nn.Float](x []T) {
 	}
 }
 
-// sum returns the sum of all rows' gradients. The gradient with respect to tensor k is scaled by scales[k].
 func (b *bench[T]) sum(rows int, scales [][]T) []T {
 	s := make([]T, b.parameters)
 	b.AddScaled(s, rows, scales)
@@ -162,8 +160,7 @@ func describe(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// differences compares the derivatives of <dy, y> with central differences, for input and parameters. Random
-// points avoid kinks with probability one.
+// differences compares gradients with central differences, at random points, which avoid kinks.
 func differences(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const h, tolerance = 1e-5, 1e-6
 	b := newBench(t, layer, in, 1, layer.Float64)
@@ -213,7 +210,7 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with single rows' gradients. unit is the machine epsilon.
+// sums compares squared norms and scaled sums with the gradients of single rows. unit is the machine epsilon.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)
@@ -307,7 +304,6 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	}
 }
 
-// inPlace requires that an [nn.InPlace] layer gives equal bits in place and in separate buffers.
 func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	if _, ok := layer.(nn.InPlace); !ok {
 		return
@@ -325,8 +321,8 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 equal rows. Only the first row has scale one. The other scales are so small that adding one
-// such row to a power of two changes nothing. So a long chain of additions loses all these rows.
+// depth sums 256 equal rows. The first row has scale one. The other scales are so small that adding such a
+// row to a power of two changes nothing. So a long chain of additions loses all rows except the first.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {
