@@ -1,13 +1,13 @@
 // Package kernel computes the dense products of training, which take nearly all of a model's time.
 //
-// Matrices are row-major slices with a stride. The stride is the distance between rows in elements, and is at
-// least the number of columns. Element (i, j) of a is a[i*lda+j]. A slice may end with its last element.
+// Matrices are row-major slices with a stride, the distance between rows in elements. The stride is at least
+// the number of columns. Element (i, j) of a is a[i*lda+j]. A slice may end with its last element.
 //
 //   - Functions panic if a slice is too short for its dimensions.
 //   - Functions write only to the elements of dst, which must not overlap the factors.
 //   - NaN and infinities propagate as in IEEE 754.
-//   - No function starts goroutines or keeps state. Goroutines can divide dst by rows or columns.
-//   - Only a growing [Packed] allocates. [AddATB] uses a megabyte of pooled memory, other products 50 kB.
+//   - No function starts goroutines. Goroutines can divide dst by rows or columns.
+//   - Only [Packed] allocates, when it grows. Pooled memory is 1 MB for [AddATB], 50 kB for other products.
 //
 // # Row exactness
 //
@@ -16,27 +16,27 @@
 // batch, removing one record would change all contributions.
 //
 // So [MulBT], [MulAB], [Packed.Mul] and [SquaredNorms] guarantee row exactness on machines of one kind. A row
-// of the result depends only on this row of a and on the other factor. The row does not depend on the number,
+// of the result depends only on the same row of a and on the other factor. It does not depend on the number,
 // order or place of rows computed together, on addresses, or on goroutines.
 //
-// The reason is that the order of operations on an element depends only on n and k, the dimensions of the
-// other factor. Tiles of all shapes and places keep this order. A product whose blocks depend on the batch
-// size would not be row exact. Nor would a dot product that starts with scalars up to an aligned address.
+// The reason is that the order of operations on an element depends only on the dimensions n and k of the
+// other factor. A product whose blocks depend on the batch size would not be row exact. Nor would a dot
+// product that starts with scalars up to an aligned address.
 //
 // # Depth
 //
-// [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then sum the chains. For few columns
-// they sum in the lanes of a vector, with chains of at most 256.
+// [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then sum the chains. If there are few
+// columns, these functions sum in the lanes of a vector, with chains of at most 256.
 //
-// [AddATB] and [AddRows] sum over rows in runs of 48, and then sum the runs. So a term passes through at most
-// 48 + k/48 roundings. For k of at most 768 that is 64.
+// [AddATB] and [AddRows] sum over k rows in runs of 48, and then sum the runs. So a term passes through at
+// most 48 + k/48 roundings. For k of at most 768 that is 64.
 //
 // # Which to call
 //
-// For a factor that is used repeatedly, such as the weights of a layer, use [Packed]. Pack it once per step
-// and multiply by it for every group of examples. Then even a packed product of 25 x 64 by 64 x 16 mostly
-// does arithmetic. Other functions copy panels in every call. This costs little from 50 rows on, and nothing
-// for a transposed factor of at most 16 columns. To sum weighted rows, call AddATB with m = 1.
+// For a factor that is used repeatedly, such as the weights of a layer, use [Packed]: pack it once per step
+// and multiply by it for every group of examples. Other functions copy panels in every call. The copies cost
+// little from 50 rows on, and nothing for a transposed factor of at most 16 columns. To sum weighted rows,
+// call AddATB with m = 1.
 //
 // # Assembly
 //
@@ -45,9 +45,9 @@
 // portable Go. Go code checks the dimensions in both cases.
 //
 // Matrix products have a second version for AVX-512, with vectors of twice the length. It gives the same bits
-// as AVX2, because the order of operations on an element is the same. So machines with AVX2 are of one kind,
-// with or without AVX-512. GODEBUG=cpu.avx512f=off selects AVX2, and cpu.avx2=off portable Go.
+// as AVX2, because the order of operations on an element is the same. So all machines with AVX2 are of one
+// kind. GODEBUG=cpu.avx512f=off selects AVX2, and cpu.avx2=off portable Go.
 //
-// Matrix products in assembly and in portable Go differ in the last bits. The assembly fuses multiplications
-// and additions, and portable code does not, on any machine. Functions on vectors and rows give equal bits.
+// Matrix products in assembly and in portable Go differ in the last bits: the assembly fuses multiplications
+// and additions, portable code does not. Functions on vectors and rows give equal bits.
 package kernel

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. The slices may
+// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. dst and src may
 // coincide.
 func Rectify[T Float](dst, src []T) {
 	match(len(dst) == len(src))
@@ -32,7 +32,6 @@ func Gate[T Float](dst, y, src []T) {
 	}
 }
 
-// bitsOf returns the bits of v, sign-extended.
 func bitsOf[T Float](v T) int64 {
 	if unsafe.Sizeof(v) == 4 {
 		return int64(*(*int32)(unsafe.Pointer(&v)))
@@ -40,7 +39,7 @@ func bitsOf[T Float](v T) int64 {
 	return *(*int64)(unsafe.Pointer(&v))
 }
 
-// ofBits inverts bitsOf. For float32 it ignores the upper half.
+// ofBits inverts bitsOf.
 func ofBits[T Float](b int64) (v T) {
 	if unsafe.Sizeof(v) == 4 {
 		*(*int32)(unsafe.Pointer(&v)) = int32(b)
@@ -50,10 +49,9 @@ func ofBits[T Float](b int64) (v T) {
 	return v
 }
 
-// allIf returns all ones if b is positive, and 0 otherwise.
 func allIf(b int64) int64 { return (-b &^ b) >> 63 }
 
-// AddToRows adds v, of length n, to every row of dst, m by n.
+// AddToRows adds the vector v to every row of dst, an m x n matrix.
 func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 	check(dst, ldd, m, n)
 	check(v, n, 1, n)
@@ -95,8 +93,8 @@ func Centre(dst, src, mean []float32, scale float64, far float32) {
 	}
 }
 
-// NotBelow returns the first index where x - y, rounded, is NaN or at least floor. Without such an index it
-// returns the length of x and y, which must be equal.
+// NotBelow returns the first index where x - y, rounded, is NaN or at least floor. If there is none, it
+// returns len(x). x and y must have equal length.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)
@@ -109,8 +107,7 @@ func NotBelow(x, y []float32, floor float32) int {
 	return place
 }
 
-// SquareRoots sets dst to the roots of src, or 0 where src is not positive. The equally long slices may
-// coincide.
+// SquareRoots sets dst to the square roots of src, or 0 where src is not positive. dst and src may coincide.
 func SquareRoots(dst, src []float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -125,9 +122,9 @@ func SquareRoots(dst, src []float32) {
 	}
 }
 
-// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). A turn is
-// from 0 to 2π perRadian, with an error below 1e-6 perRadian. The direction of a zero vector is arbitrary or
-// NaN. All slices have equal length. All paths give the same bits.
+// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). An angle
+// a in [0, 2π] gives the turn a·perRadian. The error of the angle is below 1e-6 radians. The angle of a zero
+// vector is arbitrary or NaN. All slices have equal length. All paths give the same bits.
 func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{turn, right, left, below, above} {
 		match(len(x) == len(length))
@@ -142,8 +139,8 @@ func Polar(length, turn, right, left, below, above []float32, perRadian float32)
 	}
 }
 
-// polarOf returns length and direction of a vector. It maps the vector into the first eighth of the circle,
-// where a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers from fusing.
+// polarOf returns length and angle of a vector. It maps the vector into the first eighth of the circle, where
+// a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers from fusing.
 func polarOf(x, y float32) (length, angle float32) {
 	ax, ay := withoutSign(x), withoutSign(y)
 	short, long := ax, ay
@@ -174,8 +171,8 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to a weighted sum. The weights belong to upper[i], upper[i+1], lower[i] and lower[i+1].
-// The slices upper and lower have one element more than dst.
+// Between sets dst[i] to the sum of upper[i], upper[i+1], lower[i] and lower[i+1], weighted with the four
+// weights. upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)
@@ -187,7 +184,7 @@ func Between(dst, upper, lower []float32, weights [4]float32) {
 	}
 }
 
-// ScaleUpTo sets dst to min(factor src, most), element by element. The equally long slices may coincide.
+// ScaleUpTo sets dst to min(factor·src, most), element by element. dst and src may coincide.
 func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)

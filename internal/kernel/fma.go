@@ -4,7 +4,6 @@ import "unsafe"
 
 //go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -other ../fma_other.go -pkg kernel
 
-// masks holds the masks of all lengths: in masks[16-n:], the first n of 16 lanes are set.
 var masks = [32]int32{
 	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 }
@@ -28,7 +27,6 @@ func whole[T Float](n, lanes int) int {
 
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
-// fmaTiles computes the result of tile in assembly, with fused operations.
 func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	most := evenly(m, height[T]())
 	if pathOf[T]() == avx512 {
@@ -42,13 +40,12 @@ func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart in
 	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, bit(add), edge)
 }
 
-// evenly divides n into nearly equal parts of at most `most`, and returns the size of a part.
 func evenly(n, most int) int {
 	parts := (n + most - 1) / most
 	return (n + parts - 1) / parts
 }
 
-// fmaRow computes the first columns of a product of one row, in the order of tiles. It returns their number.
+// fmaRow computes the first columns of a one-row product, in the order of tiles, and returns their number.
 func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
 	done := 0
 	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
@@ -63,7 +60,8 @@ func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool
 	return done
 }
 
-// fmaDots sets m by n elements of dst to inner products of rows of a and b. If add is set, it adds them.
+// fmaDots sets m x n elements of dst to inner products of rows of a and b. If add is set, it adds the
+// products to dst.
 func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
 	const lanes, group = 8, 6 // group is the largest number of columns of a tile, except ten for dots512
 	rows, cols := 0, evenly(n, group)

@@ -6,41 +6,39 @@ import (
 )
 
 const (
-	// tileRows is the largest height of a register tile. Six rows of two vectors take twelve registers.
+	// tileRows is the largest number of rows of a register tile. Six rows of two vectors take twelve
+	// registers.
 	tileRows = 6
 	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
-	// broadRows is the largest height of an AVX-512 tile. Its width is at most broadest times tileBytes.
+	// broadRows is the largest number of rows of an AVX-512 tile. Its width is at most broadest x tileBytes.
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the length of a chain: the products of a row and a column that are summed before chains are
-	// added. A panel with mulRun rows and the width of a tile takes half of the L1 cache.
+	// mulRun is the length of a chain of products. A panel with mulRun rows takes half of the L1 cache.
 	mulRun = 256
 	// addRun is the length of a chain in sums over rows.
 	addRun = 48
-	// addDepth is the number of rows that are summed at a time, a whole number of chains.
+	// addDepth is the number of rows that are summed at a time.
 	addDepth = 5 * addRun
 	// dotRun is the length of a chain in inner products. Each lane of a vector has its own chain.
 	dotRun = 1024
-	// For products of length dotFrom or more with at most dotCols columns, inner products are faster than
-	// tiles. If packing is free, they are faster only for at most packedDotCols columns.
+	// Inner products are faster than tiles if their length is at least dotFrom and there are at most dotCols
+	// columns. For a packed factor the limit is packedDotCols columns.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
-	// dotRows is the number of rows of a that stay in the L2 cache while all columns are computed.
-	dotRows = 128
+	dotRows       = 128
 	// From packFrom rows on, copying a panel of the right factor is faster than reading it in place.
 	packFrom = 64
-	// With AVX-512, AddATB copies no factor for at most placeTo rows. Then three panels at a time read few
-	// cache lines more than once.
+	// With AVX-512, AddATB copies no factor for at most placeTo rows.
 	placeTo = 256
 )
 
-// width returns the number of columns of a panel. Without AVX-512 this is also the width of a tile.
+// width returns the number of columns of a panel.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n remaining columns are computed together: one panel, or as many panels as
-// broadest. A single panel is slow, so the last four panels are computed two by two.
+// abreast returns how many of n remaining columns are computed together: one panel, or at most broadest
+// panels. Because a single panel is slow, the last four panels are computed two by two.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -59,7 +57,7 @@ func height[T Float]() int {
 	return tileRows
 }
 
-// MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b, n by k.
+// MulBT sets dst (m x n) to the product of a (m x k) and the transpose of b (n x k).
 func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
@@ -74,7 +72,7 @@ func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	}
 }
 
-// MulAB sets dst, m by n, to the product of a, m by k, and b, k by n.
+// MulAB sets dst (m x n) to the product of a (m x k) and b (k x n).
 func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
@@ -89,9 +87,9 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	}
 }
 
-// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It sums the k rows in
+// AddATB adds the product of the transpose of a (k x m) and b (k x n) to dst (m x n). It sums the k rows in
 // runs of 48, and then sums the runs. For finite a and b and a zero dst, the error of an element is at most
-// gamma_d sum_p |a_pi b_pj|. Here d = 48 + k/48 and gamma_d = d u/(1 - d u).
+// gamma_d sum_p |a_pi b_pj|. Here d = 48 + k/48, gamma_d = d u/(1 - d u), and u is the unit roundoff.
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
@@ -111,7 +109,6 @@ func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k i
 	}
 }
 
-// dotProducts computes a product with few columns as inner products of rows.
 func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	for i := 0; i < m; i += dotRows {
 		for p := 0; p < k; p += dotRun {
@@ -120,7 +117,7 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT or MulAB by copying panels of b. In a copy, the rows of a panel are adjacent.
+// panelled computes MulBT or MulAB by copying panels of b, so that the rows of a panel are adjacent.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -184,14 +181,13 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 	}
 }
 
-// crowded reports whether rows with this stride share few cache sets. Sets repeat every 4,096 bytes.
 func crowded[T Float](stride int) bool {
 	const period, line = 4096, 64
 	past := stride * int(unsafe.Sizeof(T(0))) % period
 	return min(past, period-past) < line
 }
 
-// columns computes n columns (a result of abreast). The parameter apart is the distance of panels of b.
+// columns computes n columns, where n is a result of abreast. apart is the distance of panels of b.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -200,9 +196,9 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m by n elements of a product, in chains of length run. The first chain is stored in dst, or
-// added if add is set. All other chains are added. This order does not depend on the place of an element in a
-// tile. Explicit rounding of products prevents the compiler from fusing only some copies of the expression.
+// tile computes m x n elements of a product, in chains of length run. The first chain is stored in dst, or
+// added if add is set. All other chains are added. The explicit rounding of products prevents the compiler
+// from fusing only some copies of the expression.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
@@ -239,12 +235,10 @@ func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k,
 	}
 }
 
-// panelBuffer has room for the panels that are used together, aligned to a cache line.
 type panelBuffer [(broadest*(mulRun+1) + 1) * tileBytes / 8]uint64
 
 var panelBuffers = sync.Pool{New: func() any { return new(panelBuffer) }}
 
-// turnedBuffer has room for rows of a transposed factor, a quarter of an L2 cache, and for panels.
 type turnedBuffer struct {
 	left  [1 << 14]uint64
 	right [1<<17 + 1<<11]uint64
@@ -252,7 +246,6 @@ type turnedBuffer struct {
 
 var turnedBuffers = sync.Pool{New: func() any { return new(turnedBuffer) }}
 
-// panelIn returns the aligned part of a buffer.
 func panelIn[T Float](buffer []uint64) []T {
 	const words = tileBytes / 8
 	skip := -int(uintptr(unsafe.Pointer(&buffer[0]))/8) & (words - 1)
@@ -260,7 +253,7 @@ func panelIn[T Float](buffer []uint64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
-// transpose copies the columns of b, cols by depth, to the rows of panel, and zeros the rest of each row.
+// transpose copies the columns of b (cols x depth) to the rows of panel, and zeros the rest of each row.
 func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
@@ -273,7 +266,7 @@ func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	}
 }
 
-// Transpose sets dst, n by m, to the transpose of b, m by n.
+// Transpose sets dst (n x m) to the transpose of b (m x n).
 func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	check(dst, ldd, n, m)
 	check(b, ldb, m, n)
@@ -282,7 +275,6 @@ func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// turn is Transpose for positive m and n, without checks.
 func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	done := 0 // number of elements of eight rows of b that are done
 	for i := range m {
@@ -303,8 +295,8 @@ func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather copies b, depth by cols, to panels that are stride elements apart. It fills the rest of the last
-// panel with zeros.
+// gather copies b (depth x cols) to panels that are stride elements apart, and zeros the rest of the last
+// panel.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

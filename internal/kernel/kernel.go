@@ -5,10 +5,9 @@ import (
 	"unsafe"
 )
 
-// Float is the element type. Training uses float32, and tests also use float64.
 type Float interface{ float32 | float64 }
 
-// path is the instruction set that loops use. A machine that supports a path supports all smaller paths.
+// path is the instruction set of the loops. A machine that supports a path supports all smaller paths.
 type path uint8
 
 const (
@@ -17,7 +16,6 @@ const (
 	avx512
 )
 
-// pathOf returns the path of functions on T. There is no assembly for float64.
 func pathOf[T Float]() path {
 	if unsafe.Sizeof(T(0)) == 4 {
 		return machine
@@ -67,8 +65,8 @@ func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	}
 }
 
-// Descend subtracts rate times (gradient + decay x) from every parameter x, in float64 and without fusing.
-// Then it rounds to T. It reports whether all parameters are finite. Both slices have equal length.
+// Descend replaces every parameter x by x - rate (gradient + decay x), computed in float64 without fusing and
+// rounded to T. It reports whether all parameters are finite. Both slices have equal length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
 	match(len(parameters) == len(gradient))
 	done := whole[T](len(parameters), 4)
@@ -82,12 +80,11 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 	return finite
 }
 
-// distanceSums is the number of partial sums of a squared distance, so that additions need not wait.
 const distanceSums = 4
 
-// SquaredDistances sets dst[i] to the squared distance between x and row places[i]. Element p is added to sum
-// p mod 4. Elements after the last complete four are added to sum 0. The sums are then added in pairs. All
-// paths give the same bits.
+// SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. Element p is
+// added to partial sum p mod 4, and elements after the last complete four to partial sum 0. The partial sums
+// are then added in pairs. All paths give the same bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -124,7 +121,6 @@ func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	}
 }
 
-// distancesAtOnce is the number of distances that are summed at once.
 const distancesAtOnce = 32
 
 // MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t with this
@@ -168,10 +164,10 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// order maps v to an integer that sorts like v, with -0 below +0.
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
-// orderOf maps the bits of a number to its order. It is its own inverse.
+// orderOf maps the bits of a number to an integer with the same order, where -0 is below +0. It is its own
+// inverse.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
 // Sparse is a matrix in compressed rows. Row i has the nonzero elements weights[start[i]:start[i+1]], in the
@@ -182,7 +178,7 @@ type Sparse struct {
 	weights       []float32
 }
 
-// NewSparse returns a matrix with len(start)-1 rows. It keeps the slices.
+// NewSparse returns a matrix with len(start)-1 rows. The caller must not change the slices afterwards.
 func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	match(len(places) == len(weights) && len(start) != 0 && start[0] == 0 && int(start[len(start)-1]) == len(places))
 	for i, from := range start[1:] {
@@ -198,8 +194,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the rows i with from <= i < to of the product of s and b. Matrix b has n columns. All
-// paths round each product, and then add it, in the same order.
+// MulRows sets dst to the rows from <= i < to of the product of s and b. b has n columns. All paths give the
+// same bits.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -225,7 +221,7 @@ func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n in
 	}
 }
 
-// AddRows adds the sum of the rows of a, m by n, to dst. It sums rows in runs of 48, and then the runs.
+// AddRows adds the sum of the rows of a (m x n) to dst. It sums rows in runs of 48, and then sums the runs.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)
 	check(a, lda, m, n)
@@ -254,8 +250,7 @@ func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// CopyRow copies src to dst and prefetches next, the row of the next call. Rows are in random order, so the
-// processor cannot prefetch by itself. All slices have equal length.
+// CopyRow copies src to dst and prefetches next, the row of the next call. All slices have equal length.
 func CopyRow[T Float](dst, src, next []T) {
 	match(len(src) == len(dst) && len(next) == len(dst))
 	done := whole[T](len(dst), 16)
@@ -265,7 +260,7 @@ func CopyRow[T Float](dst, src, next []T) {
 	copy(dst[done:], src[done:])
 }
 
-// Scale sets dst to factor times src, element by element. Both slices may coincide.
+// Scale sets dst to factor times src, element by element. dst and src may coincide.
 func Scale[T Float](dst []T, factor T, src []T) {
 	match(len(dst) == len(src))
 	done := whole[T](len(src), 8)
@@ -278,8 +273,9 @@ func Scale[T Float](dst []T, factor T, src []T) {
 }
 
 // Gaussian replaces each inner product xz of a row x and a row z by the Gaussian kernel exp(-gamma |x-z|²).
-// It gets |x|² in norm and each |z|² in norms. A squared distance |x|² + |z|² - 2xz below 0 counts as 0. The
-// exponential has a relative error below 1e-7. Below e^-87, and for NaN, it is 0. All paths give equal bits.
+// norm is |x|², and norms holds |z|² for each z. A squared distance |x|² + |z|² - 2xz below 0 counts as 0.
+// The exponential has a relative error below 1e-7. Below e^-87, and for NaN, it is 0. All paths give equal
+// bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {
@@ -302,10 +298,11 @@ func Gaussian(products []float32, norm float32, norms []float32, gamma float32) 
 	}
 }
 
-// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test covers the domain). Below -87, and for
-// NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. So eˣ is 2^(n/64), from a
-// table and a power of 2, times a factor near 1. The Taylor polynomial of degree 2 of the factor has a
-// remainder below (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added.
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-7. For NaN, and for x <= -87, it returns 0.
+//
+// Let x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. Then eˣ is 2^(n/64), from a table and a power of 2,
+// times the factor e^(r ln 2 / 64). The Taylor polynomial of degree 2 of this factor has a remainder below
+// (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added.
 func exp32(x float32) float32 {
 	if !(x > -87) {
 		return 0

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 )
 
-// strip is the number of columns in a strip: two vector registers, or eight complex numbers.
 const strip = 16
 
 // Mirror is a pair of matrix products, even and odd, of which the sum and the difference are needed.
@@ -17,7 +16,6 @@ type Mirror struct {
 // Strips locates strips of 16 columns in a slice. Row r of strip s begins at index At + r Row + s Step.
 type Strips struct{ At, Row, Step int }
 
-// ends returns the smallest and the largest index at which a row begins.
 func (s Strips) ends(rows, strips int) (least, most int) {
 	r, t := (rows-1)*s.Row, (strips-1)*s.Step
 	return s.At + min(r, 0) + min(t, 0), s.At + max(r, 0) + max(t, 0)
@@ -34,9 +32,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies strips of src, with KE rows for the even product and KO rows for the odd product. Row
-// i of sum becomes the sum of rows i of both products, and row i of difference becomes their difference. Both
-// are in dst. Their rows may coincide, because difference is written last.
+// MulStrips multiplies strips of src by Even and by Odd. The strips of the even product have KE rows, and the
+// strips of the odd product KO rows. Row i of sum, in dst, becomes the sum of row i of both products. Row i
+// of difference, in dst, becomes their difference. If sum and difference coincide, the difference remains.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -52,10 +50,8 @@ func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, 
 	})
 }
 
-// row returns x from the first element of row r of strip i on.
 func (s Strips) row(x []float32, r, i int) []float32 { return x[s.At+r*s.Row+i*s.Step:] }
 
-// setStrips sets up to e + o and down to e - o.
 func setStrips(up, down []float32, e, o *[strip]float32) {
 	up, down = up[:strip], down[:strip]
 	for j := range strip {
@@ -63,7 +59,8 @@ func setStrips(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// moduli sets dst[i] to the modulus of re[i] + i im[i]. Each square, their sum and the root are rounded once.
+// moduli sets dst[i] to the modulus of re[i] + i im[i]. Each square, their sum and the square root are
+// rounded once.
 func moduli(dst, re, im []float32) {
 	for i := range dst {
 		// The conversions prevent compilers from fusing.
@@ -85,7 +82,7 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless all dimensions fit. The argument rows is the number of rows of results.
+// prepare panics unless all dimensions fit. rows is the number of rows of results.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)
@@ -111,7 +108,6 @@ func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r in
 	}
 }
 
-// addRow adds the product of a strip and the coefficients at indices first, first + step and so on.
 func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, at Strips, s int) {
 	for p := first; p < len(row); p += step {
 		w := row[p]
@@ -121,21 +117,22 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose results have a second mirror symmetry, as for cosines and sines. Result r of a
-// product is the sum of two products, with the even and with the odd coefficients of a row. Result Last - r
-// is the difference of these products. So the M rows up to r = Last/2 determine all results.
+// Quarters is a [Mirror] whose results have a second mirror symmetry, as for cosines and sines. Let a be the
+// product with the coefficients of even index in row r, and b the product with the coefficients of odd index.
+// Result r is a + b, and result Last - r is a - b. So the M rows up to r = Last/2 determine all results.
 type Quarters struct {
 	Mirror
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results coincide, Last - r is written last.
+// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results coincide, result Last - r remains.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips for complex numbers. The first eight columns of a strip hold real parts, the last eight
-// hold imaginary parts. Eight columns of sum and difference become the sums and differences of the moduli.
+// Moduli is MulStrips for complex numbers. The first eight columns of a strip hold real parts, and the last
+// eight hold imaginary parts. Eight columns of sum and difference become the sums and differences of the
+// moduli.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -165,7 +162,7 @@ func (q Quarters) mul(moduli bool, dst []float32, sum, difference Strips, src []
 	}
 }
 
-// each calls f for every strip s and rows r and Last - r, with the values of the even and the odd product.
+// each calls f for every strip s and the rows r and Last - r, with the even and the odd product.
 func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range q.M {
@@ -200,16 +197,16 @@ func Butterfly(sum, difference, a, b []float32) {
 }
 
 // Halves is a product of inputs that are mirrored about their middle. In results 0, 2, 4, ..., input Last - i
-// has the coefficient of input i. In results 1, 3, 5, ..., it has minus this coefficient. Even and Odd hold
-// the coefficients of inputs 0 to Last/2. A middle input counts twice in even results and cancels in odd
-// results.
+// has the coefficient of input i. In results 1, 3, 5, ..., input Last - i has minus the coefficient of input
+// i. Even and Odd hold the coefficients of inputs 0 to Last/2. A middle input counts twice in even results
+// and cancels in odd results.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
 }
 
-// MulStrips sets M rows of strips of dst to the product with Last + 1 rows of src, which dst must not
-// overlap.
+// MulStrips sets M rows of each strip of dst to the product with Last + 1 rows of src. dst must not overlap
+// src.
 func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, strips int) {
 	if strips == 0 {
 		return
@@ -244,9 +241,10 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 // GroupOutputs is the number of results of a group.
 const GroupOutputs = 4
 
-// Groups is a pair of sparse matrices, for a filter and for its mirror image. They multiply vectors of eight
-// numbers. A group has four results. In one matrix a result is the sum of two products, in the other matrix
-// their difference. A place is the index of the first of eight numbers. Concurrent calls of Mul are safe.
+// Groups is a pair of sparse matrices, for a filter and for its mirror image. The matrices multiply vectors
+// of eight numbers. A group has two products and four results. In one matrix a result is the sum of the two
+// products, in the other matrix their difference. A place is the index of the first of eight numbers.
+// Concurrent calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // number of inputs of each product
@@ -254,14 +252,14 @@ type Groups struct {
 	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds one of the two products of a group. The field In holds the places of the inputs, and may
-// be empty. Weights[4j+i] is the weight of input j in result i.
+// GroupInputs holds one of the two products of a group. In holds the places of the inputs, and may be empty.
+// Weights[4j+i] is the weight of input j in result i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32
 }
 
-// Add adds a group with two products and four results at the places out.
+// Add adds a group with two products. out holds the places of the four results.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {
@@ -283,8 +281,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul computes the results of both matrices. If groups share a place, the result of the last group is kept.
-// If sum and difference are the same slice, it holds the differences.
+// Mul computes the results of both matrices. If groups share a place, the result of the last group remains.
+// If sum and difference are the same slice, the differences remain.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// SquaredNorm returns the sum of squares of x in float64. The relative error is below 2^-53 (len(x)/16 + 5).
-// No float32 overflows or underflows. The result does not depend on the address of x.
+// SquaredNorm returns the sum of squares of x in float64. The relative error is below 2^-53 (len(x)/16 + 5),
+// and no float32 overflows or underflows. The result does not depend on the address of x.
 func SquaredNorm[T Float](x []T) float64 {
 	var s [normLanes]float64
 	if done := whole[T](len(x), normLanes); done > 0 {
@@ -21,7 +21,7 @@ func SquaredNorm[T Float](x []T) float64 {
 	return sumOf(&s)
 }
 
-// SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.
+// SquaredNorms sets dst[i] to the squared norm of row i of a (m x n).
 func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 	check(dst, m, 1, m)
 	check(a, lda, m, n)
@@ -33,10 +33,8 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 	}
 }
 
-// normLanes is the number of partial sums of a squared norm.
 const normLanes = 16
 
-// sumOf adds the lanes: it repeatedly adds the upper half of the lanes to the lower half.
 func sumOf(s *[normLanes]float64) float64 {
 	a, b, c, d := s[0]+s[8], s[1]+s[9], s[2]+s[10], s[3]+s[11]
 	a, b, c, d = a+(s[4]+s[12]), b+(s[5]+s[13]), c+(s[6]+s[14]), d+(s[7]+s[15])
@@ -44,7 +42,7 @@ func sumOf(s *[normLanes]float64) float64 {
 }
 
 // Affine sets dst to (src - shift) times factor. Each float64 operation and the conversion to float32 round
-// once. Both slices have equal length and may coincide.
+// once. dst and src have equal length and may coincide.
 func Affine(dst, src []float32, shift, factor float64) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -56,7 +54,7 @@ func Affine(dst, src []float32, shift, factor float64) {
 	}
 }
 
-// Sum returns the sum of x in float64. It has the order of additions of [SquaredNorm].
+// Sum returns the sum of x in float64, with the order of additions of [SquaredNorm].
 func Sum(x []float32) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {
@@ -69,7 +67,7 @@ func Sum(x []float32) float64 {
 	return sumOf(&s)
 }
 
-// SquaresAbout returns the sum of squared distances from centre, added as in [Sum].
+// SquaresAbout returns the sum of (v - centre)² over all v in x, with the order of additions of [Sum].
 func SquaresAbout(x []float32, centre float64) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {
@@ -84,9 +82,9 @@ func SquaresAbout(x []float32, centre float64) float64 {
 }
 
 // FoldInt64 adds the nearest integers of src times perUnit (ties to even) to dst. It clears src and returns
-// the previous [SquaredNorm] of src. Products must be below 2^51 in magnitude. Otherwise the sums are
-// meaningless. The caller detects this by the large norm. The factor perUnit must have at most 24 significant
-// bits, so that its products with float32 values are exact in float64.
+// the previous [SquaredNorm] of src. If a product is not below 2^51 in magnitude, the sums are meaningless.
+// The caller must detect this case by the large norm. perUnit must have at most 24 significant bits, so that
+// its products with float32 values are exact in float64.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64

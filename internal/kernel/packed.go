@@ -8,13 +8,13 @@ import (
 )
 
 // Packed is the right factor of products, stored in a fast layout. The zero value is an empty factor. Packing
-// again reuses the memory. Concurrent reads are safe.
+// another factor reuses the memory. Concurrent reads are safe.
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zero after column n; or columns
 	n, k int
 }
 
-// PackBT sets the factor to the transpose of b, n by k.
+// PackBT sets the factor to the transpose of b (n x k).
 func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	check(b, ldb, n, k)
 	p.shape(n, k)
@@ -33,7 +33,7 @@ func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	}
 }
 
-// PackAB sets the factor to b, k by n.
+// PackAB sets the factor to b (k x n).
 func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	check(b, ldb, k, n)
 	p.shape(n, k)
@@ -52,7 +52,6 @@ func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	gather(p.data, k*w, b, ldb, n, k)
 }
 
-// columnwise reports whether Mul uses inner products: for columns that are few and long enough.
 func (p *Packed[T]) columnwise() bool {
 	return pathOf[T]() > portable && p.n <= packedDotCols && p.k >= dotFrom
 }
@@ -67,7 +66,7 @@ func (p *Packed[T]) shape(n, k int) {
 	p.data = p.data[:size]
 }
 
-// Mul sets dst, m by n, to the product of a, m by k, and the factor.
+// Mul sets dst (m x n) to the product of a (m x k) and the factor.
 func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 	check(dst, ldd, m, p.n)
 	check(a, lda, m, p.k)
@@ -90,11 +89,10 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 	}
 }
 
-// alignment is the alignment of slices in bytes: a cache line, and a multiple of every vector register.
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. A slice that is at least as long as a huge page begins at a
-// boundary of huge pages, and Make requests huge pages. A pass then needs few address translations.
+// Make returns n zeros, aligned to 64 bytes. For a slice of at least 2 MB, Make requests huge pages, which
+// need few address translations.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil
@@ -118,7 +116,6 @@ func Make[T float32 | float64 | int64](n int) []T {
 
 const largePage = 1 << 21
 
-// wholePages returns the large pages that are entirely in b.
 func wholePages(b []byte) []byte {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % largePage)
 	if len(b) < skip+largePage {
@@ -140,7 +137,7 @@ func UnpackInt16(dst []float32, src []int16, unit float32) {
 	}
 }
 
-// Fetch starts loading x into caches, because x will be unpacked soon. It does not wait.
+// Fetch starts loading x into caches, without waiting.
 func Fetch(x []int16) {
 	if machine > portable && len(x) > 0 {
 		fetch16(&x[0], len(x))
@@ -160,8 +157,8 @@ func PackInt16(dst []int16, src []float32, perUnit float32) {
 	}
 }
 
-// Largest returns the largest absolute value of x, or 0 if x is empty. If an element is not finite, it
-// returns infinity or NaN. It compares bits without the sign. These sort like absolute values.
+// Largest returns the largest absolute value of x, or 0 if x is empty. If an element is not finite, Largest
+// returns infinity or NaN.
 func Largest(x []float32) float32 {
 	const sign = 1 << 31
 	var most uint32

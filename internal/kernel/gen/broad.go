@@ -9,12 +9,11 @@ import (
 )
 
 // tiles512 writes tiles32 for AVX-512, with the same order of operations on each element. The function
-// computes n columns of a product, at most three vectors, in register tiles of at most nine rows. The
-// parameter apart is the distance in bytes between the vectors of a row of b.
+// computes n columns of a product, at most three vectors, in register tiles of at most nine rows. Parameter
+// apart is the distance in bytes between the vectors of a row of b.
 //
 // A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle
-// suffice for two products per cycle. Rows whose distance is a multiple of 4,096 bytes share one set of an L1
-// cache, whose eight ways hold them.
+// suffice for two products per cycle.
 func tiles512() {
 	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
 	g := registersOfBroad
@@ -32,8 +31,8 @@ func tiles512() {
 	}
 }
 
-// broad describes tiles by the number of vectors of a row. Register rs3 holds three strides, bw moves along
-// b, left counts k, and mask is the mask of the last vector.
+// broad describes tiles by the number of vectors in a row, and holds registers. rs3 is three strides, bw the
+// current address in b, left the rest of k, and mask the mask of the last vector.
 type broad struct {
 	vectors                                                 int
 	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
@@ -47,17 +46,15 @@ var registersOfBroad = broad{
 const (
 	broadest  = 3
 	broadRows = 9
-	// group is the number of rows that are addressed from one register, at 0 to 4 strides.
+	// group is the number of rows that are addressed from one register.
 	group = 5
 )
 
-// aw returns the register with the address of the first row of a group. The address moves along a.
+// aw returns the register with the current address in the first row of a group.
 func (broad) aw(i int) reg.Register { return []reg.Register{reg.RBX, reg.R12}[i] }
 
-// acc returns the register number of the sum for a row and a vector of columns.
 func (g broad) acc(row, vector int) int { return g.vectors*row + vector }
 
-// row returns the address of the next element of row i.
 func (g broad) row(i int) operand.Mem {
 	m := operand.Mem{Base: g.aw(i / group)}
 	switch i % group {
@@ -69,7 +66,6 @@ func (g broad) row(i int) operand.Mem {
 	return m
 }
 
-// right returns the address of a vector of the next row of b.
 func (g broad) right(vector int) operand.Mem {
 	m := operand.Mem{Base: g.bw}
 	if vector > 0 {
@@ -78,12 +74,10 @@ func (g broad) right(vector int) operand.Mem {
 	return m
 }
 
-// last reports whether a vector needs the mask.
 func (g broad) last(vector int) bool { return vector == g.vectors-1 }
 
 func (g broad) name(part string) string { return fmt.Sprintf("vectors_%d%s", g.vectors, part) }
 
-// blocks writes the loop over the rows. Register count holds n.
 func (g broad) blocks() {
 	Label(g.name(""))
 	if g.vectors > 1 {
@@ -107,7 +101,6 @@ func (g broad) blocks() {
 	finish()
 }
 
-// choose jumps to the block for the number of rows in register work.
 func (g broad) choose(low, high int) {
 	if low == high {
 		JMP(operand.LabelRef(g.name(fmt.Sprintf("_%d", low))))
@@ -122,7 +115,6 @@ func (g broad) choose(low, high int) {
 	g.choose(middle+1, high)
 }
 
-// block computes a tile.
 func (g broad) block(rows int) {
 	name := func(part string) string { return g.name(fmt.Sprintf("_%d%s", rows, part)) }
 	groups := (rows + group - 1) / group
@@ -188,8 +180,7 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over a run. It adds the products of an element of each row and a row of b. The last
-// vector of the row is loaded with the mask and multiplied in registers of the given width.
+// steps writes the loop over a run. width selects the registers for the last vector of a row.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {
@@ -225,7 +216,6 @@ func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	JNE(operand.LabelRef(label))
 }
 
-// rows calls f for every vector of the tile in memory.
 func (g broad) rows(rows int, f func(i, v int, c operand.Mem)) {
 	MOVQ(g.c, g.count)
 	for i := range rows {

@@ -7,11 +7,12 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// addInts writes AddInts for n a positive multiple of 4.
+// addInts writes AddInts.
 //
 // It converts an integer h 2^32 + l, with 0 <= l < 2^32, to float64 as follows. Bits l in the fraction of
-// 2^52 give 2^52 + l. Bits h + 2^31 in the fraction of 2^84 give 2^84 + 2^63 + h 2^32. Subtracting 2^84 +
-// 2^63 + 2^52 from the second leaves h 2^32 - 2^52 exactly. Adding the first number rounds once.
+// 2^52 give the number 2^52 + l. Bits h + 2^31 in the fraction of 2^84 give the number 2^84 + 2^63 + h 2^32.
+// Subtracting 2^84 + 2^63 + 2^52 from the second number leaves h 2^32 - 2^52 exactly. Adding the first number
+// rounds once.
 func addInts() {
 	function("addInts64", "func(scaled *float64, total, noise *int64, n int, scale float64)")
 	scaled, total, noise, n := parameter("scaled"), parameter("total"), parameter("noise"), parameter("n")
@@ -42,7 +43,6 @@ func addInts() {
 // differ is the VCMP predicate "different or unordered".
 const differ = 4
 
-// descend writes Descend for n a positive multiple of 4. The result is nonzero if a parameter is not finite.
 func descend() {
 	function("descend32", "func(parameters *float32, gradient *float64, n int, decay, rate float64) (odd int32)")
 	parameters, gradient, n := parameter("parameters"), parameter("gradient"), parameter("n")

@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify writes Rectify for n a positive multiple of 8. If an operand is NaN, or both are zero, the maximum
-// returns its last operand. Adding zero turns -0 into 0.
+// rectify writes Rectify. The maximum returns its last operand if an operand is NaN or both are zero. Adding
+// zero turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -20,7 +20,6 @@ func rectify() {
 	next(n, dst, src)
 }
 
-// gate writes Gate for n a positive multiple of 8.
 func gate() {
 	function("gate32", "func(dst, y, src *float32, n int)")
 	dst, y, src, n := parameter("dst"), parameter("y"), parameter("src"), parameter("n")
@@ -34,7 +33,6 @@ func gate() {
 	next(n, dst, y, src)
 }
 
-// addToRows writes AddToRows for n a positive multiple of 8 and m positive. ldd is in bytes.
 func addToRows() {
 	function("addToRows32", "func(dst *float32, ldd int, v *float32, m, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -56,7 +54,6 @@ func addToRows() {
 	finish()
 }
 
-// maxTaps writes MaxTaps for n a positive multiple of 8 and count positive.
 func maxTaps() {
 	function("maxTaps32", "func(best *float32, winner *uint8, x *float32, taps *int, count, n int)")
 	best, winner := parameter("best"), parameter("winner")
@@ -102,7 +99,6 @@ func maxTaps() {
 	next(n, best, x)
 }
 
-// addToTaps writes AddToTaps for n a positive multiple of 8 and count positive.
 func addToTaps() {
 	function("addToTaps32", "func(dst *float32, winner *uint8, src *float32, taps *int, count, n int)")
 	code, v := YMM(), YMM()
@@ -121,9 +117,9 @@ func addToTaps() {
 	})
 }
 
-// lastTapFirst writes a loop over the taps, from last to first: if windows share an element, an earlier
-// window reaches it by a later tap. The function body gets the tap's index, the start addresses of its
-// windows in dst, winner and src, and the number of windows. It may change the addresses.
+// lastTapFirst writes a loop over the taps, from last to first: if windows share an element, the element is
+// at a later tap in the earlier window. body gets the tap's index, the start addresses of its windows in dst,
+// winner and src, and the number of windows. It may change the addresses.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
@@ -139,7 +135,6 @@ func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	finish()
 }
 
-// copyRow writes CopyRow for n a positive multiple of 16.
 func copyRow() {
 	function("copyRow32", "func(dst, src, next *float32, n int)")
 	dst, src, ahead, n := parameter("dst"), parameter("src"), parameter("next"), parameter("n")
@@ -154,8 +149,7 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre writes Centre for n a positive multiple of 8. If an operand is NaN, minimum and maximum return their
-// last operand.
+// centre writes Centre. If an operand is NaN, minimum and maximum return their last operand.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")
@@ -181,7 +175,7 @@ func centre() {
 }
 
 // search writes the function that counts the elements before the first vector with an element not below
-// floor. n is a positive multiple of 8.
+// floor.
 func search() {
 	function("search32", "func(x, y *float32, n int, floor float32) int")
 	from, less, n, place := parameter("x"), parameter("y"), parameter("n"), GP64()

@@ -8,15 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// wideConstant returns a register with a constant in every float64 lane.
 func wideConstant(name string, bits uint64) reg.VecVirtual {
 	v := YMM()
 	VBROADCASTSD(ConstData(name, operand.U64(bits)), v)
 	return v
 }
 
-// gaussian writes Gaussian for n a positive multiple of 8, with the operations of exp32 in the same order.
-// The parameter table is roots.
+// gaussian writes Gaussian with the operations of exp32 in the same order. Parameter table is roots.
 func gaussian() {
 	function("gaussian32", "func(dst, norms *float32, n int, norm, factor float32, table *uint64)")
 	dst, norms, n, table := parameter("dst"), parameter("norms"), parameter("n"), parameter("table")

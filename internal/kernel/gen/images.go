@@ -8,19 +8,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// These are predicates of VCMPPS. The second operand is less or greater than the first. NaN is neither.
+// These are predicates of VCMPPS: the second operand is less or greater than the first. NaN is neither.
 const (
 	lessThan    = 0x11
 	greaterThan = 0x1e
 )
 
-// float returns a constant in memory.
 func float(name string, v float32) operand.Mem {
 	return ConstData(name, operand.U32(math.Float32bits(v)))
 }
 
-// polar writes Polar for n a positive multiple of 8. It has the operations of polarOf, with masks for
-// branches.
+// polar writes Polar with the operations of polarOf, and masks for branches.
 func polar() {
 	function("polar32", "func(length, turn, right, left, below, above *float32, n int, perRadian float32)")
 	length, turn := parameter("length"), parameter("turn")
@@ -91,7 +89,6 @@ func polar() {
 	next(n, length, turn, right, left, below, above)
 }
 
-// squareRoots writes SquareRoots for n a positive multiple of 8.
 func squareRoots() {
 	function("squareRoots32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -105,7 +102,6 @@ func squareRoots() {
 	next(n, dst, src)
 }
 
-// scaleUpTo writes ScaleUpTo for n a positive multiple of 8.
 func scaleUpTo() {
 	function("scaleUpTo32", "func(dst, src *float32, n int, factor, most float32)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -119,7 +115,6 @@ func scaleUpTo() {
 	next(n, dst, src)
 }
 
-// between writes Between for n a positive multiple of 8 and four weights.
 func between() {
 	function("between32", "func(dst, upper, lower *float32, n int, weights *float32)")
 	dst, upper, lower := parameter("dst"), parameter("upper"), parameter("lower")
@@ -139,7 +134,6 @@ func between() {
 	next(n, dst, upper, lower)
 }
 
-// affine writes Affine for n a positive multiple of 8.
 func affine() {
 	function("affine32", "func(dst, src *float32, n int, shift, factor float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -157,8 +151,7 @@ func affine() {
 	next(n, dst, src)
 }
 
-// sums and squaresAbout write the sums of values, and of squared distances from a centre, in 16 lanes. n is a
-// positive multiple of 16.
+// sums and squaresAbout write the sums of values, and of squared distances from a centre, in 16 lanes.
 func sums() {
 	function("sum32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VADDPD(y(4+i), y(i), y(i)) })
@@ -174,7 +167,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop. In it, the function add adds register 4+i to lanes i.
+// inLanes writes a loop in which add adds register 4+i to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

@@ -5,7 +5,6 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// unpackInt16 writes UnpackInt16 for n a positive multiple of 16.
 func unpackInt16() {
 	function("unpack16", "func(dst *float32, src *int16, n int, unit float32)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -25,8 +24,7 @@ func unpackInt16() {
 	again(n, 16)
 }
 
-// fetchInt16 writes Fetch for n positive. It prefetches into the L2 cache, since the L1 cache holds current
-// work.
+// fetchInt16 writes Fetch. It prefetches into the L2 cache, because the L1 cache holds current work.
 func fetchInt16() {
 	function("fetch16", "func(x *int16, n int)")
 	x, n := parameter("x"), parameter("n")
@@ -38,7 +36,6 @@ func fetchInt16() {
 	RET()
 }
 
-// packInt16 writes PackInt16 for n a positive multiple of 16. The conversion rounds to even.
 func packInt16() {
 	function("pack16", "func(dst *int16, src *float32, n int, perUnit float32)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -57,7 +54,7 @@ func packInt16() {
 	again(n, 16)
 }
 
-// largest writes the largest bits without sign in each of eight lanes, for n a positive multiple of 16.
+// largest writes the largest bits without sign in each of eight lanes.
 func largest() {
 	function("largest32", "func(lanes *uint32, x *float32, n int)")
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")

@@ -1,6 +1,10 @@
 // Command gen writes the assembly of package kernel, for AVX2 with FMA and for AVX-512. After a change here,
-// run go generate in package kernel. Without AVX-512, .ci/avx512 runs the tests of package kernel in an
-// emulator.
+// run go generate in package kernel. On a machine without AVX-512, .ci/avx512 runs the tests of package
+// kernel in an emulator.
+//
+// Functions here have the names of the functions of package kernel that they write. In the assembly, strides
+// and places are in bytes, and counts are positive. A length n is a multiple of the elements per iteration, 8
+// or 16. The callers in package kernel check all dimensions.
 package main
 
 import (
@@ -34,11 +38,10 @@ func main() {
 	}
 }
 
-// sameType matches two adjacent parameters.
 var sameType = regexp.MustCompile(`(\w+) (\*?\w+), (\w+ \*?\w+)`)
 
-// writeStubs shortens the declarations in stubs by declaring adjacent parameters of one type together. It
-// also writes panicking functions of the same names for machines without the assembly.
+// writeStubs declares adjacent parameters of one type together in stubs. It also writes panicking functions
+// of the same names for machines without the assembly.
 func writeStubs(stubs, other string) error {
 	text, err := os.ReadFile(stubs)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 )
 
 // mirrors writes the function that computes an even and an odd product of two vectors of columns, and their
-// sum and difference (see Mirror.MulStrips). Strides are in bytes. All counts are positive, but ko may be 0.
+// sum and difference (see Mirror.MulStrips). The number of odd rows, ko, may be 0.
 func mirrors() {
 	g := registersOfMirror
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
-// mirror holds registers. ups steps between rows of results, aw moves along a row of coefficients, bw moves
-// down the strip, and left counts rows of results.
+// mirror holds registers. ups is the distance between rows of results, aw the current address in a row of
+// coefficients, bw the current address in the strip, and left the number of remaining rows.
 type mirror struct {
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
 }
@@ -31,7 +31,7 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function whose first parameters are named by results. begin prepares a strip.
+// write writes a function whose first parameters have the names in results. begin prepares a strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
@@ -55,7 +55,6 @@ func (g mirror) write(name string, results []string, begin func(), block func(ro
 	finish()
 }
 
-// rows writes the loop over the rows of results of a strip, in blocks of 1 to mirrorRows rows.
 func (g mirror) rows(block func(rows int)) {
 	MOVQ(argument("even"), g.even)
 	MOVQ(argument("odd"), g.odd)
@@ -70,7 +69,7 @@ func (g mirror) rows(block func(rows int)) {
 }
 
 // twoOrThree jumps to the block for three rows, or for two. It divides four rows into two and two, because a
-// single row would wait for its own additions.
+// single row is slow.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))
@@ -80,8 +79,7 @@ func twoOrThree(left reg.Register, block string) {
 	JE(operand.LabelRef(block + "2"))
 }
 
-// block computes rows of results and advances to the next rows. Afterwards the processor flags describe the
-// number of remaining rows.
+// block computes rows of results. Afterwards the processor flags describe the number of remaining rows.
 func (g mirror) block(rows int) {
 	Label(fmt.Sprintf("rows%d", rows))
 	for i := range 4 * mirrorRows {
@@ -107,7 +105,6 @@ func (g mirror) block(rows int) {
 	}
 }
 
-// product adds the product of rows of coefficients and the strip at bw.
 func (g mirror) product(rows, odd int, k string, a, stride reg.Register) {
 	loop, done := fmt.Sprintf("loop%d_%d", rows, odd), fmt.Sprintf("done%d_%d", rows, odd)
 	MOVQ(a, g.aw)
@@ -139,8 +136,8 @@ func (g mirror) store(r int) {
 	}
 }
 
-// moduliOf stores sum and difference of the moduli of two complex numbers, in register pairs 12, 13 and 14,
-// 15.
+// moduliOf stores the sum and the difference of the moduli of two complex numbers, which are in the registers
+// 12, 13 and 14, 15.
 func (mirror) moduliOf(up, down reg.Register) {
 	for i := 12; i < 16; i++ {
 		VMULPS(y(i), y(i), y(i))
@@ -155,7 +152,6 @@ func (mirror) moduliOf(up, down reg.Register) {
 	VMOVUPS(y(15), operand.Mem{Base: down})
 }
 
-// groups writes Groups.Mul for a positive number of groups. Places are in bytes.
 func groups() {
 	function("mulGroups32", "func(sum, difference *float32, out *int32, weights, src *float32, in, counts *int32, groups int)")
 	const outputs = 4
@@ -198,7 +194,6 @@ func groups() {
 	finish()
 }
 
-// butterfly writes Butterfly for n a positive multiple of 8.
 func butterfly() {
 	function("butterfly32", "func(sum, difference, a, b *float32, n int)")
 	sum, difference := parameter("sum"), parameter("difference")

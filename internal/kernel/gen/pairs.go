@@ -9,7 +9,7 @@ import (
 )
 
 // pairsOf[n] is the number of pairs of rows of a in a register tile with n rows of b. Ten rows of b form one
-// tile: two tiles of five would read a twice and take up to 1.5 times as long.
+// tile, because two tiles of five would read a twice.
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
 // dots512 writes dots32 for AVX-512, with the same order of operations on each element. A register holds
@@ -44,8 +44,8 @@ func dots512() {
 	}
 }
 
-// pairs holds registers. aw moves along rows of a, and a3 three rows below. tail is the mask of the last k
-// modulo eight lanes, and some the mask of the last n modulo four columns.
+// pairs holds registers. aw is the current address in a row of a, and a3 three rows further. tail is the mask
+// of the last k modulo 8 lanes, and some the mask of the last n modulo 4 columns.
 type pairs struct {
 	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
 }
@@ -55,12 +55,12 @@ var registersOfPairs = pairs{
 	tail: reg.K1, some: reg.K2,
 }
 
-// bw returns the address of the first of three rows of b. It moves along the rows.
+// bw returns the register with the current address in the first of three rows of b.
 func (pairs) bw(i int) reg.Register {
 	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
 }
 
-// block computes inner products of pairs of rows of a (count) and n rows of b. Registers 0 to 4 hold factors.
+// block computes inner products of count pairs of rows of a and n rows of b.
 func (g pairs) block(label string, count, n int) {
 	name := func(part string) string { return label + "_" + part }
 	const (
@@ -148,14 +148,13 @@ func (g pairs) lanes(registers []int) int {
 	return registers[0]
 }
 
-// halves adds the two quarters of each row. Register 0 then holds all rows.
 func (g pairs) halves(a, b int) {
 	VSHUFF32X4(operand.U8(0x88), z(b), z(a), z(0))
 	VSHUFF32X4(operand.U8(0xdd), z(b), z(a), z(1))
 	VADDPS(z(1), z(0), z(0))
 }
 
-// store writes or adds n columns of register 0 to the destination, from column j on. n is at most eight.
+// store writes or adds n <= 8 columns of register 0 to the destination, from column j on.
 func (g pairs) store(label string, j, n int) {
 	each := func(f func(part operand.U8, c operand.Mem, whole bool)) {
 		for part := range 2 * ((n + 3) / 4) { // two rows, and two again

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quarters writes Quarters.MulStrips and Quarters.Moduli. Results Last - r begin at up2 and down2 and
-// descend.
+// quarters writes Quarters.MulStrips and Quarters.Moduli. Results Last - r begin at up2 and down2, and their
+// addresses descend.
 func quarters() {
 	for i, name := range []string{"quarterStrips32", "quarterModuli32"} {
 		g, results := quarter{registersOfMirror, i == 1}, []string{"up", "down", "up2", "down2"}
@@ -23,14 +23,13 @@ func quarters() {
 	}
 }
 
-// quarter has the registers of mirror. Its accumulators belong to the two products of a half.
 type quarter struct {
 	mirror
 	moduli bool
 }
 
-// ends holds the addresses of the rows Last - r that are computed now. waiting holds sums or differences of
-// even products until the odd products are known.
+// ends holds the addresses of the current rows Last - r. waiting holds sums or differences of even products
+// until the odd products are known.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {
@@ -61,7 +60,6 @@ func (g quarter) block(rows int) {
 			VMOVAPS(y(15), b)
 		}
 	}
-	// Rows at the other end descend.
 	MOVQ(ends.Offset(0), g.aw)
 	MOVQ(ends.Offset(8), g.bw)
 	for r := range rows {
@@ -82,8 +80,8 @@ func (g quarter) block(rows int) {
 	}
 }
 
-// products sets the accumulators to products of rows of coefficients and the strip at bw. Even and odd
-// indices have separate accumulators.
+// products sets the accumulators to products of rows of coefficients and the strip at bw. Coefficients with
+// even and odd indices have separate accumulators.
 func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	for other := range 2 {
 		for r := range rows {
@@ -121,7 +119,6 @@ func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	Label(done)
 }
 
-// storeRow stores sum and difference of an even and an odd product, or of their moduli.
 func (g quarter) storeRow(other, r int, up, down reg.Register) {
 	if !g.moduli {
 		for half := range 2 {

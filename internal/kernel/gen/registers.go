@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y returns vector register n, and x its lower half.
+// y returns vector register n, x the lower half, and z the AVX-512 register.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
@@ -17,7 +17,6 @@ var vectors = []reg.VecPhysical{
 	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
 
-// z returns an AVX-512 vector register.
 func z(n int) reg.VecPhysical {
 	return []reg.VecPhysical{
 		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
@@ -27,10 +26,9 @@ func z(n int) reg.VecPhysical {
 	}[n]
 }
 
-// y256 returns the lower half of an AVX-512 vector register.
 func y256(n int) reg.VecPhysical { return z(n).AsY().(reg.VecPhysical) }
 
-// lanes sets mask to the first n lanes, where n is at most 16. It overwrites RAX.
+// lanes sets mask to the first n <= 16 lanes. It overwrites RAX.
 func lanes(n, mask reg.Register) {
 	ones := reg.RAX
 	MOVQ(operand.I32(-1), ones)
@@ -38,8 +36,8 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the address of row i of at most six rows. The rows start at base and are stride bytes apart. The
-// register in third holds base plus three strides.
+// at returns the address of row i of at most six rows, which start at base and are stride bytes apart.
+// Register third holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -51,7 +49,6 @@ func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	return m
 }
 
-// argument returns the memory of a parameter.
 func argument(name string) operand.Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
@@ -60,30 +57,27 @@ func argument(name string) operand.Mem {
 	return b.Addr
 }
 
-// parameter returns a parameter in a register.
 func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// load loads parameters into registers. Spaces separate the names.
 func load(names string, to ...reg.Register) {
 	for i, name := range strings.Fields(names) {
 		Load(Param(name), to[i])
 	}
 }
 
-// advance adds bytes to addresses.
 func advance(bytes int, addresses ...reg.Register) {
 	for _, p := range addresses {
 		ADDQ(operand.U8(bytes), p)
 	}
 }
 
-// next advances addresses by eight float32. It ends the loop over n elements, and then the function.
+// next advances addresses by eight float32, and ends the loop over n elements and the function.
 func next(n reg.Register, addresses ...reg.Register) {
 	advance(32, addresses...)
 	again(n, 8)
 }
 
-// again subtracts lanes from n. It ends the loop, and then the function.
+// again subtracts lanes from n, and ends the loop and the function.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()
@@ -94,14 +88,12 @@ func repeat(loop string, n reg.Register, lanes int) {
 	JNE(operand.LabelRef(loop))
 }
 
-// clear sets the first n vector registers to zero.
 func clear(n int) {
 	for i := range n {
 		VXORPS(y(i), y(i), y(i))
 	}
 }
 
-// thirdRow sets the register in third to base plus three strides.
 func thirdRow(third, base, stride reg.Register) {
 	LEAQ(operand.Mem{Base: base, Index: stride, Scale: 2}, third)
 	ADDQ(stride, third)

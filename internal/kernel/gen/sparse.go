@@ -6,8 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sparse writes a product of m rows of a sparse matrix and b, for m and n positive. Strides are in bytes.
-// mask selects the last columns, at most 8.
+// sparse writes a product of m rows of a sparse matrix and b. mask selects the last columns, at most 8.
 func sparse() {
 	function("sparse32", "func(dst *float32, ldd int, start *int32, m int, places *int32, weights, b *float32, ldb, n int, mask *int32)")
 	dst, start, m := parameter("dst"), parameter("start"), parameter("m")
@@ -17,7 +16,6 @@ func sparse() {
 	lanes, sum, v, w := YMM(), YMM(), YMM(), YMM()
 	MOVQ(argument("mask"), row)
 	VMOVDQU(operand.Mem{Base: row}, lanes)
-	// edges adds all rows of b that a row of the sparse matrix refers to.
 	edges := func(name string, multiply func(of operand.Mem)) {
 		VXORPS(sum, sum, sum)
 		MOVQ(from, e)
@@ -60,8 +58,8 @@ func sparse() {
 	finish()
 }
 
-// distances writes the four sums of each squared distance. count and k are positive multiples of 4. ld is in
-// bytes. Half a vector belongs to one row.
+// distances writes the four partial sums of each squared distance. count and k are multiples of 4. Half a
+// vector belongs to one row.
 func distances() {
 	function("distances32", "func(sums, x, rows *float32, ld int, places *int32, count, k int)")
 	sums, rows, ld := parameter("sums"), parameter("rows"), parameter("ld")

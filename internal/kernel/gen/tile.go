@@ -9,8 +9,8 @@ import (
 )
 
 // tiles writes the function that computes two vectors of columns of a product, in register tiles of at most
-// six rows. Strides are in bytes. If mask is nil, all columns exist. Otherwise mask has one integer per
-// column. It is negative if the column exists. A vector without existing columns is not touched.
+// six rows. If mask is nil, all columns exist. Otherwise mask has one integer per column, which is negative
+// if the column exists. The memory of a vector without existing columns is not accessed.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	g := registersOfTile
@@ -28,7 +28,6 @@ func tiles() {
 	g.blocks("half")
 }
 
-// tile describes a kind of tile: one or two vectors wide, whole or masked.
 type tile struct {
 	vectors, unroll                                               int
 	masked                                                        bool
@@ -45,7 +44,6 @@ const maxRows = 6
 
 func (g tile) acc(row, half int) reg.VecPhysical { return y(g.vectors*row + half) }
 
-// blocks writes the loop over the rows.
 func (g tile) blocks(label string) {
 	g.label = label
 	Label(label)
@@ -70,7 +68,6 @@ func (g tile) blocks(label string) {
 	finish()
 }
 
-// block computes a tile.
 func (g tile) block(rows int) {
 	name := func(part string) string { return fmt.Sprintf("%s_%d%s", g.label, rows, part) }
 	Label(name(""))
@@ -137,8 +134,7 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// fetch prefetches the first and the last byte of each row of the tile's memory, which is used only after the
-// first run.
+// fetch prefetches each row of the tile's memory, which is used only after the first run.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c, g.count)
 	for i := range rows {
@@ -150,7 +146,6 @@ func (g tile) fetch(rows int) {
 	}
 }
 
-// rows calls f for every vector of the tile in memory.
 func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	MOVQ(g.c, g.count)
 	for i := range rows {
@@ -163,7 +158,7 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	}
 }
 
-// loadMask loads the mask of a vector into y15. If a tile needs only one mask, y15 keeps it.
+// loadMask loads the mask of a vector into y15.
 func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work, Disp: 32 * half}, y(15)) }
 
 // maskOf loads the mask of a vector, unless y15 already holds the only mask.
@@ -173,7 +168,6 @@ func (g tile) maskOf(half int) {
 	}
 }
 
-// step adds the products of an element of each row and a row of b.
 func (g tile) step(rows int) {
 	for half := range g.vectors {
 		b := operand.Mem{Base: g.bw, Disp: 32 * half}
@@ -201,8 +195,8 @@ func (g tile) step(rows int) {
 	}
 }
 
-// wide and wide512 write the functions that compute n columns of one row of a product. n is a positive
-// multiple of eight vectors. Strides are in bytes.
+// wide and wide512 write the functions that compute n columns of one row of a product. n is a multiple of the
+// elements of eight vectors.
 func wide()    { row("wide32", 32, y) }
 func wide512() { row("wide512", 64, z) }
 

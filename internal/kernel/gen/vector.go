@@ -14,11 +14,9 @@ func function(name, signature string) {
 	Pragma("noescape")
 }
 
-// magic returns the memory of the constant that FoldInt64 adds to round.
 var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
 
-// foldInt64 writes FoldInt64 for n a positive multiple of 16. Squares are summed in 16 lanes, in the order of
-// squaredNorm.
+// foldInt64 writes FoldInt64. Squares are summed in 16 lanes, in the order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -50,14 +48,13 @@ func foldInt64() {
 	finish()
 }
 
-// squaredNorm writes the sums of squares in 16 lanes, for n a positive multiple of 16. Squares are exact in
-// float64, so fusing changes nothing.
+// squaredNorm writes the sums of squares in 16 lanes. Squares are exact in float64, so fusing does not change
+// the result.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })
 }
 
-// addRows writes AddRows for n a positive multiple of 8 and m positive. lda is in bytes.
 func addRows() {
 	function("addRows32", "func(dst, a *float32, lda, m, n, run int)")
 	dst, a, lda, n := parameter("dst"), parameter("a"), parameter("lda"), parameter("n")
@@ -94,7 +91,6 @@ func addRows() {
 	finish()
 }
 
-// scale writes Scale for n a positive multiple of 8.
 func scale() {
 	function("scale32", "func(dst, src *float32, n int, factor float32)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -107,8 +103,7 @@ func scale() {
 	again(n, 8)
 }
 
-// transpose writes the function that sets eight columns of dst to eight rows of b. Rows have n elements, a
-// positive multiple of 8. ldd and ldb are in bytes.
+// transpose writes the function that sets eight columns of dst to eight rows of b, with n elements each.
 func transpose() {
 	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -144,8 +139,7 @@ func transpose() {
 	again(n, 8)
 }
 
-// spread writes the function that copies blocks of 64 bytes of src to places that are stride bytes apart. n
-// is a positive multiple of 16.
+// spread writes the function that copies blocks of 64 bytes of src to places that are stride bytes apart.
 func spread() {
 	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
 	dst, stride := parameter("dst"), parameter("stride")
@@ -160,7 +154,6 @@ func spread() {
 	again(n, 16)
 }
 
-// foldFloats writes FoldFloat64 for n a positive multiple of 8.
 func foldFloats() {
 	function("foldFloats32", "func(dst *float64, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -179,7 +172,6 @@ func foldFloats() {
 	again(n, 8)
 }
 
-// addFloats writes AddFloat64 for n a positive multiple of 8.
 func addFloats() {
 	function("addFloats64", "func(dst, src *float64, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
