@@ -108,7 +108,7 @@ func noiseParameter(name, doc string) Parameter {
 }
 
 func answersCap() Parameter {
-	return Parameter{Name: "answers", Doc: "cap on answers, all of which are charged", Kind: "cap", Min: 1, Max: maxQueries, Whole: true,
+	return Parameter{Name: "answers", Doc: "maximum number of answers, all of which are charged", Kind: "cap", Min: 1, Max: maxQueries, Whole: true,
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 

@@ -158,7 +158,7 @@ func interactiveDescription() Description {
 	return Description{
 		Name: "interactive", Short: "as gnmax, if the teachers contradict the student", Cost: "as confident",
 		Parameters: append(testedParameters("threshold for the largest excess of a count over the predicted count"), Parameter{
-			Name: "confidence", Doc: "probability above which the student's label is used if the teachers do not contradict the student",
+			Name: "confidence", Doc: "probability above which a label of the student is used, unless the teachers contradict it",
 			Kind: "share", Min: 0, Max: 1, Default: func(int) float64 { return 0.95 }, DefaultDoc: "0.95",
 		}),
 		New: making(func(s Setting) (*InteractiveGNMax, error) {

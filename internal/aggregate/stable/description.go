@@ -23,7 +23,7 @@ func Descriptions() []aggregate.Description {
 		},
 		{
 			Name: SVT, Short: "as m-stab, with one-sided noise; only refusals are charged",
-			Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure delta",
+			Cost: "epsilon = 1/b1 + 2*failures/b2, and a failure delta",
 			Parameters: []aggregate.Parameter{
 				noise("b1", "noise of the threshold", ""),
 				noise("b2", "noise of each query", ""),
@@ -38,7 +38,7 @@ func Descriptions() []aggregate.Description {
 			Name: MSvec, Short: "as stable-svt, with a new threshold after a refusal",
 			Cost: "epsilon = 2/lambda for each refusal, and a failure delta",
 			Parameters: []aggregate.Parameter{
-				noise("lambda", "noise of the threshold; each query has twice this noise", ""),
+				noise("lambda", "noise of the threshold, and half of the noise of each query", ""),
 				threshold(),
 				failures(),
 			},

@@ -58,9 +58,9 @@ func New(g *shell.Globals) *cobra.Command {
 	})
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list})
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
-		"targets to audit; the values default and trained, or names that --list prints")
+		"targets to audit: default, trained, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
-		"deliberate mistakes to audit, instead of the default targets; the values all and trained, or names that --list prints")
+		"mistakes to audit instead of the targets: all, trained, or names that --list prints")
 	shipped := slices.Concat(controls.Default(), controls.Trained())
 	broken := slices.Concat(controls.Broken(), controls.BrokenTrained())
 	shell.Take("list", append([]string{"default", "trained"}, controls.Names(shipped)...)...).Of(cmd.Flag("suite"))

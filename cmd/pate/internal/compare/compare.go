@@ -41,7 +41,7 @@ func New(g *shell.Globals) *cobra.Command {
 		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "no-cache": &f.noCache})
 	all, more := experiments.Methods(), experiments.OnRequest()
 	cmd.Flags().StringVar(&f.methods, "methods", "all",
-		"methods, separated by commas; the value \"all\" means "+strings.Join(all, ", ")+"; other methods: "+strings.Join(more, ", "))
+		"methods, separated by commas; \"all\" stands for "+strings.Join(all, ", ")+"; more methods: "+strings.Join(more, ", "))
 	shell.Take("list", slices.Concat([]string{"all"}, all, more)...).Of(cmd.Flag("methods"))
 	return cmd
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func New(g *shell.Globals) *cobra.Command {
-	return shell.Parent("data", "data", shell.Command("ls", "", cobra.NoArgs,
+	return shell.Parent("data", "data", shell.Command("ls", "seed delta", cobra.NoArgs,
 		func(*cobra.Command, []string) error { return list(g) }))
 }
 

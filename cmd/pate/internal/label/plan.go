@@ -296,8 +296,7 @@ type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration skips other refusals instead; "+
-		"after duplicates, checks or calibration no result of the run may be released")
+	flags.Var(w, "force", "`LIST` of refusals to skip: noise, few, duplicates, checks, calibration (see above)")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 	shell.Take("some", waivable...).Of(flags.Lookup("force"))
 }

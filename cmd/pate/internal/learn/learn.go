@@ -30,7 +30,7 @@ type flags struct {
 
 func New(g *shell.Globals, below ...*cobra.Command) *cobra.Command {
 	var f flags
-	cmd := shell.Command("learn", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+	cmd := shell.Command("learn", "seed delta format", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 		if f.export != "" {
 			return export(cmd.Context(), g, f.export, site.LoadProgram)
 		}

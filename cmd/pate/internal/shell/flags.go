@@ -41,8 +41,6 @@ func list(name string) []string {
 		return table.Formats()
 	case "accountants":
 		return AccountantNames()
-	case "accuracy":
-		return []string{fmt.Sprint(plan.UsualAccuracy)}
 	case "correlation":
 		return []string{fmt.Sprint(plan.DefaultCorrelation)}
 	case "confusion":
