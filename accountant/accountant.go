@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Accountant collects the events of one run and bounds their total privacy cost. Epsilon and Delta do not
-// change it. Implementations are not safe for concurrent use.
+// An Accountant collects the events of one run and bounds their total privacy cost. Its methods Epsilon and
+// Delta do not change the account. Implementations are not safe for concurrent use.
 type Accountant interface {
 	// Compose adds e, count times, adaptively composed with all earlier events. On an error it adds nothing.
 	// An unsupported event gives an *UnsupportedEventError.
@@ -31,8 +31,8 @@ type Bound struct {
 	FailureDelta float64    // part of delta used by failure probabilities
 	AtGridEdge   bool       // Order is the smallest or largest order tried; a wider grid may give a smaller Upper
 
-	// Floor is a lower bound of the cost of the dominating pairs. This cost may exceed the mechanisms' cost.
-	// Upper - Floor bounds the numerical error. Only [PLD] sets Floor.
+	// Floor is a lower bound of the cost of the dominating pairs, which may exceed the cost of the
+	// mechanisms. Upper - Floor bounds the numerical error. Only [PLD] sets Floor.
 	Floor      float64
 	GapReached bool // Upper - Floor is at most the configured gap
 	Points     int  // length of the longest window convolved; 0 for a closed form
@@ -70,8 +70,7 @@ func (r *Relation) UnmarshalText(text []byte) error {
 type Conversion int
 
 const (
-	// Improved is the default, the formula of Canonne, Kamath, Steinke 2020, Proposition 12 (also Asoodeh et
-	// al. 2020).
+	// Improved is the default: Proposition 12 of Canonne, Kamath, Steinke 2020 (also Asoodeh et al. 2020).
 	Improved Conversion = iota
 	// Classic is the formula of Mironov 2017, Proposition 3. It reproduces results of older papers.
 	Classic
@@ -86,7 +85,6 @@ func (n names[K]) marshal(k K, kind string) ([]byte, error) {
 	return []byte(n[k]), nil
 }
 
-// unmarshal stores the value whose name is text in *into. It reports whether the name exists.
 func (n names[K]) unmarshal(text []byte, into *K) bool {
 	for k, name := range n {
 		if name == string(text) {
@@ -115,8 +113,7 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1). An account
-// takes the minimum over many orders.
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1).
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:
@@ -131,9 +128,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. The proofs of both formulas
-// bound each outcome separately. So the formulas also hold for a divergence restricted to an event, without
-// renormalising: the masses need not sum to one.
+// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. Both formulas are also valid
+// for the divergence on a part of the outcomes, whose masses need not sum to one: their proofs bound each
+// outcome separately.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):
@@ -151,7 +148,6 @@ func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	return math.Max(0, r+price-gain+8e-16*(r+price+gain))
 }
 
-// logDelta converts divergence r at order a to the log of a delta at epsilon eps.
 func (c Conversion) logDelta(a, r, eps float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

@@ -40,15 +40,15 @@ type AutoConfig struct {
 // NewAccount returns an empty [Auto] account.
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
-// Auto accounts for a run whose events are all fixed before its first output. It uses the accountant with the
-// smallest bound. The choice does not depend on any output, so this bound holds.
+// Auto accounts for a run whose events are all fixed before its first output. It returns the smaller bound of
+// [RDP] and [PLD]. This bound is valid, because no output influences the choice.
 //
-// Auto is not a filter. If outputs decide when a run stops, the bound does not hold. Use the mode Filter of
-// package ledger for such runs.
+// Auto is not a filter. If outputs decide when a run stops, its bound is wrong: use the mode Filter of
+// package ledger.
 //
-// Auto uses only Rényi divergences in three cases: an event has no known dominating pair, more than 64 events
-// differ, or privacy loss distributions would need more than 2^27 grid points (a few seconds). The limit
-// counts points, not time. So the same events have the same bound on every machine.
+// Auto uses only RDP if an event has no known dominating pair, or if there are more than 64 different events.
+// Auto also uses only RDP if PLD would need more than 2^27 grid points (a few seconds). This limit is not a
+// time, so the same events have the same bound on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
@@ -119,7 +119,6 @@ func (t *Auto) Claim(ctx context.Context, delta float64) (Claim, error) {
 	return t.least(func(a Accountant) (Bound, error) { return a.Epsilon(ctx, delta) })
 }
 
-// least calls ask with the RDP and the PLD account. It returns the result with the smaller Upper.
 func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	b, err := ask(t.rdp)
 	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}

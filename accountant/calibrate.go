@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// NewAccount returns an empty account for a trial of a calibration. An example is RDPConfig.NewAccount.
+// A NewAccount function returns an empty account for one trial of a calibration (as RDPConfig.NewAccount).
 type NewAccount func() (Accountant, error)
 
 // NewAccount returns an empty RDP account.
@@ -34,11 +34,11 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// roughTolerance is the relative tolerance of searches with rough accounts, whose bounds are 1 % off or more.
+// roughTolerance is the relative tolerance of a search with a rough account, whose bounds are 1 % or more too
+// large.
 const roughTolerance = 1e-3
 
-// upperEnds is an account with a method that omits Bound.Lower from then on. The method returns false if it
-// cannot.
+// leaveLowerEnds makes the account omit Bound.Lower. It returns false if the account cannot do that.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {
@@ -46,8 +46,8 @@ type cheaperAccount struct {
 	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
-// cheaper returns the accounts to search with before the real account. Each search begins at the previous
-// result. The second account omits Bound.Lower, which halves the work and rarely changes Bound.Upper.
+// cheaper returns the accounts for the first two searches. The first account is rough. The second account
+// omits Bound.Lower, which halves the work and rarely changes Bound.Upper. D 66
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -89,8 +89,7 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns a function that maps a parameter to the epsilon of its event. The function caches results by
-// event, because different parameters may round to equal events.
+// tried returns a function from a parameter to the epsilon of its event. Epsilons are cached by event.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -118,12 +117,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise for which the event meets the target, with its bound. A larger noise
-// must lower the privacy cost of the event. The search covers [1e-6, 1e15]. The relative tolerance of the
-// noise is 1e-8, or 1e-6 at a jump of the bound. For small integer noise the cost may rise slightly with the
-// noise. The result then meets the target but may not be the least. The error is a *NoBracketError if no
-// noise in the range meets the target, or if noise 1e-6 meets it. An error of the function event ends the
-// search and is returned unchanged.
+// CalibrateNoise returns the least noise for which the event meets the target, with its bound. The privacy
+// cost of the event must fall as the noise grows. The search covers noise from 1e-6 to 1e15. The relative
+// tolerance of the noise is 1e-8, or 1e-6 where the bound jumps. For small integer noise the cost is not
+// quite monotone. The result then meets the target, but a smaller noise may also meet it. The error is a
+// *NoBracketError if no noise in the range meets the target, or if even noise 1e-6 does. An error of the
+// function event ends the search and is returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -275,13 +274,12 @@ func (t RiskTarget) validate() error {
 	return nil
 }
 
-// riskTolerance is the relative tolerance of the noise in CalibrateRisk.
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise at which the event meets the target. The Interval bounds the attack's
-// true positive rate. Interval.Upper is at most target.Found. The relative tolerance of the noise is 1e-4.
-// The range and the errors are as in [CalibrateNoise]. The Target of a *NoBracketError is the (epsilon,
-// delta) with which the search began.
+// CalibrateRisk returns the least noise at which the event meets the target. The Interval contains the true
+// positive rate of the best attack, and its Upper is at most target.Found. The relative tolerance of the
+// noise is 1e-4. The range and the errors are as in [CalibrateNoise]. In a *NoBracketError, Target is the
+// (epsilon, delta) at which the search began.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err

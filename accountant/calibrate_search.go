@@ -57,18 +57,17 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// trial is one step of a search. Its position (at) is log(noise) or -log(count). So the cost falls as the
-// position grows. Its excess (over) is log(cost/target).
+// trial is one step of a search. The field at is log(noise) or -log(count), so the cost falls as at grows.
+// The field over is log(cost/target).
 type trial struct{ at, over float64 }
 
-// trials lists the trials of a search. The excess is nearly a linear function of the position. So
-// interpolation finds the target in few trials.
+// trials lists the trials of a search. The field over is nearly a linear function of at, so interpolation
+// needs few trials.
 type trials struct {
 	made  []trial
 	slope float64 // slope of over as a function of at, from an earlier search; 0 if unknown
 }
 
-// add returns a new trial, and stores it if its excess is finite.
 func (t *trials) add(at, cost, target float64) trial {
 	made := trial{at, math.Log(cost / target)}
 	if !math.IsInf(made.over, 0) {
@@ -77,7 +76,6 @@ func (t *trials) add(at, cost, target float64) trial {
 	return made
 }
 
-// nearest returns up to n trials, ordered by |over - aim|, the smallest first.
 func (t *trials) nearest(n int, aim float64) []trial {
 	sorted := slices.Clone(t.made)
 	slices.SortStableFunc(sorted, func(a, b trial) int {
@@ -92,7 +90,6 @@ func (t *trials) nearest(n int, aim float64) []trial {
 	return sorted[:min(n, len(sorted))]
 }
 
-// falling returns the slope between two trials, or 0 if the slope is not negative.
 func falling(a, b trial) float64 {
 	if slope := (b.over - a.over) / (b.at - a.at); slope < 0 && !math.IsInf(slope, 0) {
 		return slope
@@ -107,7 +104,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets interpolates the nearest three or fewer trials. It returns the position whose excess is aim.
+// meets returns the position at which over is aim. It interpolates at most three trials. D 134
 func (t *trials) meets(aim float64) (at float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -141,7 +138,7 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is the result of a search and the slope there. The next search begins at this result.
+// A start is the result of a search, at which the next search begins, and the slope of over there.
 type start struct{ parameter, slope float64 }
 
 // jumpTolerance is the relative tolerance of the noise at a jump of the cost. A bound jumps slightly where

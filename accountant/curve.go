@@ -10,8 +10,8 @@ import (
 // argument is the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// chord bounds a log moment at the real order a. The log moment is convex in the order. So the chord between
-// the two nearest integer orders is an upper bound.
+// chord bounds a log moment at a real order by the chord between the two nearest integer orders. This is an
+// upper bound, because a log moment is convex in the order.
 func chord(a float64, moment func(order int) float64) float64 {
 	lo := math.Floor(a)
 	x := a - lo
@@ -21,7 +21,6 @@ func chord(a float64, moment func(order int) float64) float64 {
 	return (1-x)*moment(int(lo)) + x*moment(int(lo)+1)
 }
 
-// gaussianCurve returns the positive curve of Gaussian noise with sensitivity/sigma = ratio > 0.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
@@ -36,7 +35,7 @@ func linearCurve(rho float64) curve {
 }
 
 // pureCurve returns the tight curve of an eps-DP mechanism, log((e^{a eps} + e^{eps - a eps})/(1 +
-// e^eps))/(a-1). Randomised response attains it. The logarithm is log(1 + b) with b = 4 sinh(a eps/2)
+// e^eps))/(a-1). Randomised response attains this curve. The logarithm is log(1 + b) with b = 4 sinh(a eps/2)
 // sinh((a-1) eps/2) e^{eps/2}/(1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2)/cosh(eps/2). This form is
 // accurate for tiny eps and does not overflow for large eps.
 func pureCurve(eps float64) curve {
@@ -58,8 +57,8 @@ func pureCurve(eps float64) curve {
 }
 
 // laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps: log(a/(2a-1) e^{(a-1) eps} +
-// (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6). The weights sum to one. So the argument of
-// the logarithm minus 1 is computed without cancellation.
+// (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6). The weights sum to one, so the argument of
+// the logarithm minus 1 is a sum of expm1.
 func laplaceCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -90,10 +89,10 @@ func tail(t float64) float64 {
 }
 
 // sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove. The worst
-// mechanism is randomised response. One outcome has mass 1/(1+e^eps) and ratio 1+u with u = q(e^eps - 1). The
-// other outcome has mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps). The ratio has mean 1. So the
-// a-th moment minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions. So
-// the divergence of the mixture from its base is larger (Mironov, Talwar, Zhang 2019, Theorem 5).
+// mechanism is randomised response. Its two outcomes have likelihood ratios 1+u and 1-v, with u = q(e^eps -
+// 1) and v = q(1-e^-eps), and masses 1/(1+e^eps) and e^eps/(1+e^eps). The ratio 1+x has mean 1, so the moment
+// of order a minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions. So the
+// larger direction is the divergence of the mixture from its base (Mironov, Talwar, Zhang 2019, Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
 	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
@@ -109,9 +108,9 @@ func sampledPureCurve(q, eps float64) curve {
 }
 
 // boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t] (Durfee,
-// Rogers 2019), as for the exponential mechanism. The worst distribution has two points. Its moment is
-// ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). The maximum over t has a closed
-// form. With phi(x) = log((1-e^-x)/x) the divergence is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) -
+// Rogers 2019), as for the exponential mechanism. The worst pair of distributions has two outcomes. Its
+// moment is ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). With phi(x) =
+// log((1-e^-x)/x), the divergence at the worst t is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) -
 // phi(eps))/(a-1). The divergence never exceeds a eps^2/8 (Cesar, Rogers 2021) or the pure curve.
 func boundedRangeCurve(eps float64) curve {
 	pure := pureCurve(eps)
@@ -138,8 +137,9 @@ func boundedRangeCurve(eps float64) curve {
 }
 
 // boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation. With x = eps/2, y =
-// (a-1) eps/2 and sinhc(x) = sinh(x)/x it is log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1). By
-// the addition theorem each ratio is 1 + s/a, where s is a sum of positive terms.
+// (a-1) eps/2 and sinhc(x) = sinh(x)/x the divergence is log(sinhc(x+y)/sinhc(y)) +
+// log(sinhc(x+y)/sinhc(x))/(a-1). By the addition theorem each ratio is 1 + s/a, where s is a sum of positive
+// terms.
 func boundedRangeSmall(eps, a float64) float64 {
 	x, y := eps/2, (a-1)*eps/2
 	cx, cy := xCothLess1(x), xCothLess1(y)
@@ -190,9 +190,8 @@ func leastCurve(c, d curve) curve {
 // discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
 // 1/scale, and the same noise shifted by the sensitivity s. The divergence is convex in the shift and 0 at
 // shift 0. So in the worst case one coordinate has all of the L1 sensitivity. The loss is s t on the mass
-// 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 points in between give a geometric series. With p = a t
-// and m = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)). The
-// weights sum to one. So the moment minus 1 is computed without cancellation.
+// 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 outcomes between the two give a geometric series. With p =
+// a t and m = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)).
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
@@ -227,7 +226,7 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
 // karyCurve returns the curve of k-ary randomised response under replace-one: log((e^{a eps} + e^{(1-a) eps}
-// + k - 2)/(e^eps + k - 1))/(a-1). As in the case k = 2, the numerator minus the denominator is 4 sinh(a
+// + k - 2)/(e^eps + k - 1))/(a-1). As in pureCurve (k = 2), the numerator minus the denominator is 4 sinh(a
 // eps/2) sinh((a-1) eps/2) e^{eps/2}.
 func karyCurve(eps float64, categories int64) curve {
 	others := float64(categories) - 1
@@ -242,8 +241,8 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed. The moment of order a is a sum of a
-// terms. At larger orders the curve without sampling is used, which is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed, a sum of as many terms. At larger
+// orders the curve without sampling is used, which is a valid bound.
 const maxWithoutReplacement = 512
 
 // withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. The moment of
@@ -309,7 +308,7 @@ func (w *withoutReplacement) term(j int) float64 {
 	return w.terms[j]
 }
 
-// ratioMoments are the moments E |r-1|^l at even l. Here r is the likelihood ratio of Gaussian noise and the
+// ratioMoments are the moments E |r-1|^l at even l, where r is the likelihood ratio of Gaussian noise to the
 // same noise shifted by one sensitivity.
 type ratioMoments struct {
 	sigma float64
@@ -320,8 +319,8 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). Here lo and hi are the even orders next
-// to j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).
+// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). The orders lo and hi are the even
+// orders next to j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).
 func (m *ratioMoments) logTerm(j int) float64 {
 	x := float64(j)
 	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
@@ -339,7 +338,7 @@ func (m *ratioMoments) moment(half int) float64 {
 }
 
 // quadrature computes log E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z =
-// x/sigma. The integrand is entire. On a line at height y it is at most e^{y^2} times its size on the real
+// x/sigma. The integrand is entire. On the line Im z = y it is at most e^{y^2} times its size on the real
 // line. So the error is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or between.
 func (m *ratioMoments) quadrature(l float64) float64 {
 	const step = 0.2

@@ -12,14 +12,13 @@ import (
 )
 
 // An Event describes one private computation: the mechanism, its parameters and the number of runs. It is
-// plain data without behaviour. An accountant interprets it, and an auditor can interpret it again later. The
-// set of event types is closed, and the meaning of a field never changes. An accountant returns an error that
-// matches ErrUnsupportedEvent for an event that it does not support.
+// plain data without behaviour. An accountant computes its cost, and an auditor can compute the cost again
+// later. The set of event types is closed, and the meaning of a field never changes. For an event without
+// support, an accountant returns an error that matches ErrUnsupportedEvent.
 //
 // A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
-// under the relation of the account. The noise of PATE events is relative to one vote. PATE events assume
-// that one record changes at most one teacher, and so at most one vote of a query. This holds for both
-// relations.
+// under the relation of the account. The noise of PATE events is relative to one vote. Under both relations,
+// PATE events assume that one record changes at most one teacher, and so at most one vote of a query.
 //
 // An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
@@ -37,21 +36,21 @@ type row struct {
 
 const attained, bounded = true, false
 
-// Optional methods of an event. More are in flatten.go and properties.go. A leaf is an event that flatten
-// does not split further. A new event type needs methods and an entry in allEvents.
+// These are optional methods of an event (more in flatten.go and properties.go). A leaf is an event that
+// flatten does not split further. A new event type also needs an entry in allEvents.
 type (
 	// check tests conditions on the parameters that the range tags of the fields cannot express.
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns additive noise or a PureDP event. It dominates the leaf with and without sampling.
-	// same reports whether this event costs exactly as much as the leaf.
+	// sampledAs returns additive noise or a PureDP event that dominates the leaf, with and without sampling.
+	// same reports whether the leaf and the result cost exactly the same.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
 	// sampledCurve returns the divergence curve of the noise on a Poisson sample.
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// group returns the event for neighbours that differ in n > 1 records. Without the method or with a nil
-	// result, the event's (epsilon, delta) is scaled to the group.
+	// group returns the event for neighbours that differ in n > 1 records. If an event lacks this method, or
+	// the result is nil, its (epsilon, delta) is scaled to the group.
 	groupable interface {
 		group(n int64) (Event, error)
 	}
@@ -105,7 +104,6 @@ func curveOf(e Event) curve {
 	return infiniteCurve
 }
 
-// sampledAs calls the method sampledAs of e. It returns nil if e has no such method.
 func sampledAs(e Event) (inner Event, same bool) {
 	if leaf, ok := e.(sampleable); ok {
 		return leaf.sampledAs()
@@ -131,8 +129,6 @@ func addPairs(s *pld.Sum, e Event, n int64) error {
 	return err
 }
 
-// addAttained adds an attained pair of e, if one is known. It reports whether the dominating pair is
-// attained.
 func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	if leaf, ok := e.(attaining); ok {
 		return leaf.attained(s, n)

@@ -12,12 +12,13 @@ import (
 // batches are chosen uniformly at random, independently for every record and every run of the event (an
 // epoch, for example). The computation of a step may depend on earlier outputs.
 //
-// In each of its steps a record shifts the output by a vector. The vector may depend on earlier outputs, and
+// A record shifts the outputs of its K steps, each by a vector. The vector may depend on earlier outputs, and
 // its norm is at most one sensitivity. The noisy vector is post-processing of one noisy number with shift 0
-// or 1. So the mean of N(1_S, sigma^2 I) over all K-subsets S, paired with N(0, sigma^2 I), dominates. A
-// mechanism attains this pair. The accountants use it for K = 1 (Chua et al. 2024, balls and bins; Feldman,
-// Shenfeld 2025; Dong et al. 2025). A random subset of size K is one random step in each of K random blocks
-// of the steps. By convexity K > 1 costs at most as much as K such blocks.
+// or 1. So a pair (P, Q) dominates the event: P is the mean of N(1_S, sigma^2 I) over all sets S of K steps,
+// and Q is N(0, sigma^2 I). Some mechanism attains this pair. The accountants use the pair for K = 1 (Chua et
+// al. 2024, balls and bins; Feldman, Shenfeld 2025; Dong et al. 2025). A random set of K steps is one random
+// step in each of K random blocks of the steps. So, by convexity, K > 1 costs at most as much as K such
+// blocks.
 type RandomAllocation struct {
 	K     int64 `json:"k" in:"1"`     // number of steps that use a given record, in [1, Steps]
 	Steps int64 `json:"steps" in:"1"` // >= 1
@@ -39,11 +40,11 @@ type BallsInBins struct {
 // BandedMatrix is DP-SGD with noise C^-1 z, which is correlated over the steps. The matrix C is lower
 // triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one
 // of Bands partitions, independently of other records. Step i uses only partition i mod Bands. Each record of
-// this partition is included independently with the same Probability. For an expected batch size B out of n
-// records, in partitions of equal size, Probability is Bands B/n.
+// this partition is included independently with the same Probability. If all partitions have the same size,
+// Probability is Bands * B/n for an expected batch size of B out of n records.
 //
-// A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so their columns of
-// C have no row in common. So each of these steps is a Gaussian step on a Poisson sample.
+// A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so no row of C is
+// nonzero in two of their columns. So each of these steps is a Gaussian step on a Poisson sample.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
@@ -79,8 +80,8 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns the Gaussian noise that dominates the event inner. exact reports whether their costs are
-// equal. The noise multiplier is 0 if inner costs nothing. Errors name the event outer.
+// gaussian returns Gaussian noise that dominates the event inner, with multiplier 0 if inner costs nothing.
+// exact reports whether both cost the same. Errors name the event outer.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -100,7 +101,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks splits Steps into K blocks of at most two sizes. It calls f with each size and its number of blocks.
+// blocks splits Steps into K blocks of at most two sizes, and calls f with each size and its count.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -109,7 +110,6 @@ func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	}
 }
 
-// sigma returns the noise multiplier of a flattened event, or 0.
 func (e RandomAllocation) sigma() float64 {
 	noise, _ := e.Event.(Gaussian)
 	return noise.NoiseMultiplier
@@ -149,8 +149,8 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained returns true if K is 1 and the noise is at least pld.LeastAllocated. Otherwise it adds the pair of
-// the sum over the steps. The sum is post-processing of the outputs, so its pair is a lower bound.
+// attained returns true for K = 1 if the pair is exact. Otherwise it adds the pair of a sum over the steps.
+// The sum is post-processing of the outputs, so its pair is a lower bound.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
@@ -195,7 +195,7 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 }
 
 // maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise
-// multipliers below 1/4, the curve of one Gaussian step is used. It is a valid bound by convexity.
+// multipliers below 1/4, the curve of one Gaussian step is used, a valid bound by convexity.
 const maxAllocationOrder = 256
 
 // allocationMoments are the logs of the moments E_Q R^a and E_Q R^(1-a) at integer orders a. R is the
@@ -271,7 +271,6 @@ func convolveLogs(a, b []float64) []float64 {
 	return out
 }
 
-// log returns the larger of the two log moments at an integer order >= 1.
 func (m *allocationMoments) log(a int) float64 {
 	if a <= 1 {
 		return 0
@@ -302,8 +301,8 @@ func (m *allocationMoments) inverse(b float64) float64 {
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance of nodes in log theta. It is two thirds of the standard deviation of the
-// narrowest integrand, which gives accuracy e^-40.
+// laplaceStep is the distance of nodes in log theta: two thirds of the standard deviation of the narrowest
+// integrand. The relative error is then e^-40.
 const laplaceStep = 0.04
 
 // transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,

@@ -11,9 +11,9 @@ import (
 )
 
 // Group protects groups of up to Size records, such as all records of a family. An accountant rewrites Event
-// for neighbours that differ in Size records. The sensitivity of additive noise and a pure epsilon grow
-// Size-fold. A zCDP parameter rho grows Size^2-fold (Bun, Steinke 2016, Proposition 1.9). With g = Size,
-// (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
+// for neighbours that differ in Size records. The sensitivity of additive noise, and a pure epsilon, are
+// multiplied by Size. A zCDP parameter rho is multiplied by Size^2 (Bun, Steinke 2016, Proposition 1.9). With
+// g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
 type Group struct {
 	Size  int64 `json:"size" in:"1"` // >= 1
 	Event Event `json:"event"`
@@ -21,7 +21,7 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the events rewritten for the group. Noise with scaled sensitivity still has an attained pair.
+// flatten adds the events rewritten for the group. Noise with a scaled sensitivity still attains its pair.
 // Other rewritten events are only upper bounds.
 func (e Group) flatten(t *terms, count int64) {
 	inner, err := e.Expand()
@@ -69,7 +69,6 @@ func grouped(e Event, n int64) (Event, error) {
 	return nil, &UnsupportedEventError{e, fmt.Sprintf("its cost for groups of %d records is not known", n)}
 }
 
-// group returns an event with the guarantee for a group of g records.
 func (o guarantee) group(g float64) (Event, error) {
 	eps := mathx.Up(o.epsilon * g)
 	if math.IsInf(eps, 1) {
@@ -90,7 +89,6 @@ func (o guarantee) group(g float64) (Event, error) {
 	return WithFailure{PureDP{eps}, delta}, nil
 }
 
-// holdsGroup reports whether an event contains a Group at any depth. Sampling rejects such an event.
 func holdsGroup(e Event) bool {
 	if _, ok := e.(Group); ok {
 		return true

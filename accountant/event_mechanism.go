@@ -64,7 +64,8 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve is from Canonne, Kamath, Steinke 2020, Theorem 4. It is tight if order times shift is an integer.
+// curve is from Canonne, Kamath, Steinke 2020, Theorem 4. The curve is tight if the order times the shift is
+// an integer.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
@@ -114,7 +115,6 @@ func (e DiscreteLaplace) curve() curve                 { return discreteLaplaceC
 func (e DiscreteLaplace) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e DiscreteLaplace) sampledAs() (Event, bool)     { return e, true }
 
-// sampledCurve also uses the curve without sampling, which is a bound by convexity.
 func (e DiscreteLaplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, e.epsilon()), e.curve())
 }
@@ -160,7 +160,7 @@ func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.E
 func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
 // KaryResponse is one randomised response among Categories answers. The true answer is e^Epsilon times as
-// likely as each other answer. Only replace_one is supported, because every person of a local mechanism gives
+// likely as each other answer. Only replace_one is supported, because in a local mechanism every person gives
 // an answer.
 type KaryResponse struct {
 	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
@@ -209,7 +209,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the pair of a selection from two candidates. One record reverses the order of their scores.
+// attained adds the pair of a selection between two candidates. One record swaps their scores.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

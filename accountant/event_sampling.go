@@ -36,8 +36,9 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 }
 
 // form returns a sampled Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace or PureDP that dominates one
-// run of e. If e may cost less, the result is wrapped in dominated. If a pair (P, Q) dominates a mechanism,
-// then ((1-q)Q + qP, Q) and its reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
+// run of e. If e may cost less, the result is wrapped in dominated. Let a pair (P, Q) dominate a mechanism.
+// Then ((1-q)Q + qP, Q) and the reverse pair dominate the mechanism on a Poisson sample (Zhu, Dong, Wang
+// 2022, Theorem 11).
 func (e PoissonSampled) form(t *terms) Event {
 	inner := t.alone(e.Event, 1)
 	if holdsGroup(e.Event) {
@@ -69,8 +70,8 @@ func (e PoissonSampled) form(t *terms) Event {
 }
 
 // oneGaussian returns the Gaussian release that dominates all leaves on the same sample. The squares of
-// sensitivity/sigma add up. exact reports whether the costs are equal. ok is false if a leaf has no
-// continuous Gaussian noise.
+// sensitivity/sigma add up. exact reports whether both cost the same. ok is false if a leaf has no continuous
+// Gaussian noise.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
@@ -110,10 +111,10 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 // SampledWithoutReplacement runs Event on exactly Size records, drawn uniformly from Population records.
 // Noise multipliers are relative to the sensitivity under the relation of the account.
 //
-// Under replace_one the size of the data is public. The sensitivity of a clipped sum is twice the clipping
-// norm. Under add_remove the sensitivity is the clipping norm. A drawn record takes the place of another
-// record, so the event is accounted for a group of two. Under add_remove, Population must be at most the size
-// of the larger data set.
+// Under replace_one the size of the data is public. The sensitivity of a clipped sum is then twice the
+// clipping norm. Under add_remove the sensitivity is the clipping norm. But an added record, if drawn, takes
+// the place of another record. So the event is accounted for a group of two. Under add_remove, Population
+// must be at most the size of the larger data set.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
@@ -184,7 +185,8 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair of neighbours whose common records are all equal to one of the two other records.
+// attained adds the pair of neighbours of which one has only equal records, and the other one different
+// record.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -196,8 +198,7 @@ func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating boo
 	return false
 }
 
-// inside returns additive noise or a PureDP event that dominates Event. same reports whether the costs are
-// equal.
+// inside returns additive noise or a PureDP event that dominates Event.
 func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
 	if inner, same = sampledAs(e.Event); inner != nil {
 		return inner, same, nil
@@ -210,7 +211,7 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 
 // TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, any treatment is
 // allowed, such as a random selection of MaxBatch records. Population is an upper bound of the number of
-// records. Population determines the probability that a batch exceeds the cap.
+// records, which determines the probability of such a batch.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1
@@ -232,9 +233,9 @@ func (TruncatedPoisson) row() row {
 		"q {probability}, at most {max_batch}", bounded}
 }
 
-// flatten charges the Poisson sampled event and a failure. A failure is a batch that is full without the
-// differing record. Without a failure no batch is truncated under either neighbour. Then each distribution is
-// the mixture of untruncated sampling. The divergence of the mixtures is jointly convex.
+// flatten charges the Poisson sampled event and a failure: a batch that is full without the differing record.
+// Otherwise no batch is truncated under either neighbour. Then both output distributions are the mixtures of
+// untruncated sampling, and the divergence of mixtures is jointly convex.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

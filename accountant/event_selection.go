@@ -8,9 +8,9 @@ import (
 
 // Selection runs Event a random number of times, independently, and releases the run with the best score. The
 // score is part of the output of Event. This is a private search over hyper-parameters (Liu, Talwar 2019;
-// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. It is geometric
-// with mean 1/Gamma for Eta = 1, and logarithmic for Eta = 0. The distribution must be public. The number of
-// runs must stay secret.
+// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. This
+// distribution is geometric with mean 1/Gamma for Eta = 1, and logarithmic for Eta = 0. The distribution must
+// be public, but the number of runs must stay secret.
 type Selection struct {
 	Eta   float64 `json:"eta" in:">-1" alone:"true"` // shape, > -1
 	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small Gamma means many runs
@@ -61,8 +61,8 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is a selection in a form that can be compared with ==. Its field inner is the inner event in JSON.
-// Either gamma or mean is nonzero.
+// selected is a selection that can be compared with ==, with the inner event in JSON. Either gamma or mean is
+// nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation
@@ -75,7 +75,7 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds a selection, made as often as count. An inner event with a failure probability is an error,
+// selection adds a selection that is made count times. An inner event with a failure probability is an error,
 // because the number of runs is unbounded.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
@@ -100,7 +100,8 @@ func (e selected) base() curve {
 }
 
 // curve returns the divergence curve of the released run. The theorems bound the divergence at each order
-// separately. A divergence grows with the order. So the least bound of this and the larger orders is used.
+// separately. A divergence grows with the order, so the bounds of larger orders are also valid. curve returns
+// the least of them.
 func (e selected) curve() curve {
 	base := e.base()
 	orders := DefaultOrders()
@@ -126,9 +127,9 @@ func (e selected) curve() curve {
 	}
 }
 
-// negativeBinomial follows Papernot, Steinke 2022, Theorem 2. For any other order b the bound is eps(a) +
-// (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). For a = b = +Inf the bound is (2+eta) eps,
-// which is 3 eps for the geometric distribution (Liu, Talwar 2019).
+// negativeBinomial follows Papernot, Steinke 2022, Theorem 2. At order a, for any order b, the bound is
+// eps(a) + (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). For a = b = +Inf the bound is
+// (2+eta) eps, which is 3 eps for the geometric distribution (Liu, Talwar 2019).
 func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	law := Selection{Eta: e.eta, Gamma: e.gamma}
 	logMean, logGamma := law.logMean(), math.Log(e.gamma)
@@ -147,9 +148,8 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 }
 
 // poisson follows Papernot, Steinke 2022, Theorem 6. If the inner run is (log(1 + 1/(a-1)), delta)-DP, the
-// bound is eps(a) + mean delta + log(mean)/(a-1). The bound is used for means >= 1. A smaller mean is treated
-// as mean 1: the inner run happens with probability mean and else has the worst output. Such a run costs no
-// more.
+// bound is eps(a) + mean delta + log(mean)/(a-1). A mean below 1 is accounted as mean 1. Then each run
+// happens with probability mean, and otherwise has the worst score. Such a run costs no more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	mean := math.Max(1, e.mean)
 	return func(a float64) float64 {

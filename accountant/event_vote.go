@@ -34,8 +34,8 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of a vote on two classes one vote apart. The moved vote reverses their order. With
-// integer noise the first class wins a tie, so P[Z1 = Z2] is added.
+// attained adds the pair of a vote on two classes whose counts differ by one. The moved vote reverses their
+// order. With integer noise the first class wins a tie, so P[Z1 = Z2] is added.
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	if e.Discrete {
 		s.AddOdds(tieOdds(mathx.LogTheta(e.Sigma/math.Sqrt2)-2*mathx.LogTheta(e.Sigma)), n)
@@ -171,9 +171,10 @@ func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNor
 
 // GNSS is one release of a real function plus Gaussian noise of standard deviation Sigma times S. S is a
 // smooth upper bound of the function's local sensitivity. S changes by a factor of at most e^Beta between
-// neighbours (Nissim, Raskhodnikova, Smith 2007). The value is raised by Margin standard deviations, so that
-// it is probably too large. The margin depends on the data, so the event charges it. An example is a
-// sanitised data-dependent cost (Papernot et al. 2018, app. B).
+// neighbours (Nissim, Raskhodnikova, Smith 2007). The released value also contains a margin of Margin
+// standard deviations, so that it is probably too large. The margin is proportional to S and so depends on
+// the data: the event charges it. An example is a sanitised data-dependent cost (Papernot et al. 2018, app.
+// B).
 type GNSS struct {
 	Beta   float64 `json:"beta" in:">0"`    // > 0
 	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0
@@ -187,15 +188,15 @@ func (GNSS) row() row {
 
 // curve returns the divergence of the worst two normal distributions that smooth sensitivity allows. The
 // standard deviation of the second distribution is smaller by the factor e^-Beta. The function values differ
-// by the smaller S. The margins are proportional to S. Let c = 1 - a(1-e^{-2 Beta}) be the variance of the
-// mixture and d = e^-Beta + Margin Sigma (1-e^-Beta) the shift, in units of S. At order a the divergence is
+// by the smaller S. The margins are proportional to S. In units of S, the variance of the mixture is c = 1 -
+// a(1-e^{-2 Beta}), and the shift is d = e^-Beta + Margin Sigma (1-e^-Beta). At order a the divergence is
 // infinite for c <= 0, and otherwise
 //
 //	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
 //
 // Both terms grow as the ratio of the two S departs from 1, and grow more if the second S is smaller. The
-// cost in Papernot et al. 2018, Theorem 23, is no bound. For orders above about 1/(4 Beta) it is too small,
-// by a factor of up to five at the paper's parameters.
+// cost in Papernot et al. 2018, Theorem 23, is too small at orders above about 1/(4 Beta). At the paper's
+// parameters the factor is up to five.
 func (e GNSS) curve() curve {
 	shrink := -math.Expm1(-2 * e.Beta)
 	shift := math.Exp(-e.Beta) - e.Margin*e.Sigma*math.Expm1(-e.Beta)
@@ -215,7 +216,7 @@ func (e GNSS) curve() curve {
 
 // MStab is one propose-test-release of a stable answer. It releases the answer if and only if the distance to
 // instability plus Laplace noise of scale 1/Epsilon exceeds Threshold (Dwork, Lei 2009; Smith, Thakurta
-// 2013). The noise is continuous. For discrete Laplace noise and an integer threshold charge
+// 2013). The noise is continuous. If it is discrete Laplace and the threshold is an integer, then charge
 // WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2}.
 type MStab struct {
 	Epsilon   float64 `json:"epsilon" in:">0"`    // of the distance, which has sensitivity 1, > 0
@@ -237,15 +238,15 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair bound the loss unless the noise exceeds Threshold. The failure is charged separately.
+// curve and pair bound the loss unless the noise exceeds Threshold. This failure is charged separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }
 
 // AboveThreshold is one run of the sparse vector technique with continuous Laplace noise (Dwork, Roth 2014;
-// Lyu, Su, Li 2017, Algorithm 7). It has one noisy threshold of scale 1/Epsilon1 and fresh query noise of
-// scale 2 Answers/Epsilon2. It halts after Answers positive answers. Charge integer noise as PureDP{Epsilon1
-// + Epsilon2}.
+// Lyu, Su, Li 2017, Algorithm 7). The threshold has noise of scale 1/Epsilon1, drawn once. Each query has
+// fresh noise of scale 2 Answers/Epsilon2. The run halts after Answers positive answers. If the noise is
+// integer, then charge PureDP{Epsilon1 + Epsilon2}.
 type AboveThreshold struct {
 	Epsilon1 float64 `json:"epsilon1" in:">0"` // of the threshold, > 0
 	Epsilon2 float64 `json:"epsilon2" in:">0"` // of all answers together, > 0
@@ -260,9 +261,9 @@ func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilo
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
 
-// curve returns the smaller of two valid curves. The first is the curve of pure DP with Epsilon1 + Epsilon2.
-// The second holds for one answer: the Laplace curve of the threshold noise plus the pure epsilon of the
-// query noise. The proof uses a third run with a shifted threshold (also Zhu, Wang 2020).
+// curve returns the curve of pure DP with Epsilon1 + Epsilon2. If Answers is 1, another curve is also valid:
+// the Laplace curve of the threshold noise plus the pure epsilon of the query noise. Its proof compares the
+// runs on two neighbours with a run whose threshold is shifted (as in Zhu, Wang 2020).
 func (e AboveThreshold) curve() curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {

@@ -65,7 +65,6 @@ func (t *terms) merge(added *terms) {
 // slack bounds the relative rounding error of curves (below 1e-12 in tests), products and sums.
 const slack = 2e-12
 
-// total returns the upper bound of the composed divergence as a curve.
 func (t *terms) total() curve {
 	curves := make([]curve, len(t.curves.Keys))
 	for i, k := range t.curves.Keys {
@@ -84,7 +83,6 @@ func (t *terms) total() curve {
 	}
 }
 
-// failure returns the sum of the failure probabilities, rounded up.
 func (t *terms) failure() float64 {
 	sum := 0.0
 	for i, d := range t.failures.Keys {
@@ -93,8 +91,6 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// flatten adds a valid event, count times. Equal leaves are merged, because the order of composition does not
-// affect a Rényi curve.
 func (t *terms) flatten(e Event, count int64) {
 	rule, ok := e.(flattened)
 	switch {
@@ -185,16 +181,16 @@ func (e Repeated) group(n int64) (Event, error) {
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //
-// Here the divergences of P' and Q' in both directions are at most the curve of Event. B and C are arbitrary.
-// If Event is (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <=
-// e^epsilon Q(S) + delta' + Delta. Independent coins choose between the parts of P and Q. So the failures of
-// several mechanisms add up.
+// The divergences of P' and Q' in both directions are at most the curve of Event. B and C are arbitrary. If
+// Event is (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon
+// Q(S) + delta' + Delta. For several mechanisms, independent coins choose between the parts of P and Q, so
+// their failures add up.
 //
 // Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
 // PureDP{epsilon}. Such a mechanism is post-processing of a simpler mechanism (Kairouz, Oh, Viswanath 2015).
 // The simpler mechanism reveals the data with probability Delta, and otherwise is the randomised response of
-// epsilon. The failure need not be a set of outputs. A mechanism may put the mass Delta on an output that
-// also occurs without failure.
+// epsilon. A failure need not be visible: the mass Delta may be on an output that also occurs without
+// failure.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)

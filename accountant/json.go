@@ -29,7 +29,6 @@ type Schedule struct {
 	Events   []Event
 }
 
-// allEvents returns the zero value of every event that has a JSON form.
 func allEvents() []Event {
 	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
 		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},

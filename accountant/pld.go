@@ -19,15 +19,14 @@ type PLDConfig struct {
 // NewAccount returns an empty PLD account.
 func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 
-// PLD accounts by privacy loss distributions. Every run of a mechanism has a dominating pair of
-// distributions. The privacy loss of the pair is discretised twice. One result dominates the pair, and the
-// pair dominates the other result. The results are composed by exponentially tilted convolution. So both ends
-// of an interval are certified. Errors from truncated tails, from mass outside a window and from rounding are
-// bounded and widen the interval.
+// PLD accounts by the privacy loss distributions of dominating pairs. It discretises each distribution twice,
+// for an upper and a lower bound, and composes both by exponentially tilted convolution. All numerical errors
+// are bounded and widen the interval, so both of its ends are certified.
 //
-// Upper holds for every mechanism that the events describe. At least one of these mechanisms costs Lower or
-// more. Noisy argmax, thresholds and stability releases do not attain their published pairs. Then Lower stays
-// well below Upper, whatever PLDConfig.Gap is. The numerical error alone is Upper - Bound.Floor.
+// Upper is valid for every mechanism that the events describe. At least one of these mechanisms costs Lower
+// or more. Noisy argmax, thresholds and stability releases do not attain their published pairs. For these
+// events Lower stays well below Upper, even if PLDConfig.Gap is small. The numerical error alone is at most
+// Upper - Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
@@ -88,8 +87,8 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns a lower bound of the probability that at least one failure of a WithFailure event
-// happens. The failures are independent.
+// certainFailure returns a lower bound of the probability that any WithFailure event fails. Failures are
+// independent.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
@@ -130,8 +129,8 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the composition of the dominating pairs (above) and one or two compositions of attained pairs
-// (below). If the dominating pairs are attained, the only element of below is above.
+// sums composes the dominating pairs (above), and the attained pairs in one or two ways (below). If the
+// dominating pairs are attained, the only element of below is above. D 152
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {

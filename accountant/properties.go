@@ -20,7 +20,7 @@ type Properties struct {
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	Rho float64
-	// Two adaptive runs of Twice cost at least as much as one run of the mechanism. Twice may be nil.
+	// Twice is nil, or an event of which two adaptive runs cost at least as much as one run of the mechanism.
 	Twice Event
 }
 
@@ -29,7 +29,7 @@ type (
 	// rho returns the zCDP parameter of a leaf, rounded up. By default it follows from epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
-	// twice returns an event. Two runs of this event cost at least as much as one run of the leaf.
+	// twice returns an event of which two runs cost at least as much as one run of the leaf.
 	twofold interface{ twice() Event }
 )
 
@@ -100,11 +100,10 @@ type Part struct {
 	Count      int64  `json:"count"`      // number of runs
 }
 
-// printer has the functions that Describe receives.
 type printer struct{ number, claim func(x float64) string }
 
-// Describe splits an event into its mechanisms and describes each in words. number formats a parameter. claim
-// formats a value that is part of a guarantee, and must round it up.
+// Describe splits an event into its mechanisms and describes each in words. The function number formats a
+// parameter. The function claim formats a value of a guarantee and must round up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
 	return describe(e, printer{number, claim})
 }

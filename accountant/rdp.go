@@ -16,8 +16,8 @@ type RDPConfig struct {
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence. It keeps a curve, which holds if there is no failure, and a failure
-// probability. Both are additive under adaptive composition. Lower is always 0.
+// RDP accounts by Rényi divergence. It adds up failure probabilities, and divergence curves that are valid
+// unless a failure happens. Bound.Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
 	orders []float64
@@ -77,8 +77,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms of the composed events with their numbers of runs. Some mechanisms have
-// internal types.
+// Runs returns the single mechanisms of the composed events with their numbers of runs. The type of a
+// mechanism may be unexported.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -87,7 +87,8 @@ func (r *RDP) Runs() []Repeated {
 	return runs
 }
 
-// RDP returns the composed divergence bound at each order. The bound fails with probability failure at most.
+// RDP returns the composed divergence bound at each order. The result failure bounds the probability that the
+// divergence bounds are not valid.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
 	for _, a := range orders {
 		if !(a > 1) {
@@ -206,9 +207,9 @@ func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) 
 	return value, order, edge
 }
 
-// DefaultOrders returns a fresh copy of the default grid of Rényi orders: 1.01 to 1.06; 1.1 to 10.9 in steps
-// of 0.1; 11 to 64; a geometric grid to 2^20; +Inf for the pure bound (the sum of worst-case losses). Low
-// orders give the best bound for large epsilons. High orders give it for small costs or tiny deltas.
+// DefaultOrders returns a fresh copy of the default Rényi orders, from 1.01 to 2^20. The last order is +Inf,
+// which gives the pure bound (the sum of worst-case losses). Low orders give the best bound for large
+// epsilons, and high orders for small costs or tiny deltas.
 func DefaultOrders() []float64 {
 	orders := []float64{1.01, 1.03, 1.06}
 	for i := 11; i <= 109; i++ {

@@ -19,18 +19,19 @@ type Interval struct {
 }
 
 // Risk bounds the success of an attacker who must decide between two neighbouring data sets. The bounds use
-// delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the two output distributions.
-// If a test for P has the false positive rate a, its true positive rate is at most
+// delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the output distributions on
+// the two data sets. A test for P with the false positive rate a has a true positive rate of at most
 //
 //	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)).
 //
-// Here d is the delta of (P, Q) and r is the delta of (Q, P). The trade-off curve is the convex conjugate of
-// d and r (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for the
-// minimum need not be exact. The minimised function is convex, which gives a lower bound of the minimum.
+// The functions d and r are the deltas of (P, Q) and of (Q, P). The trade-off curve is the convex conjugate
+// of d and r (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for
+// the minimum need not be exact. The minimised function is convex, which gives a lower bound of the minimum.
 //
-// Upper holds for every mechanism that the events describe. An attack on the dominating pairs attains Lower.
-// So Upper - Lower is the numerical error. A noisy argmax, for example, does not attain its pair. Attacks on
-// such a mechanism succeed less often. With ByRDP, Lower is 0 or the success of random guessing.
+// Upper is valid for every mechanism that the events describe. Some attack on the dominating pairs attains
+// Lower, so Upper - Lower is the numerical error. Some mechanisms, such as noisy argmax, do not attain their
+// pairs. Attacks on these mechanisms succeed less often. With ByRDP, Lower is 0 or the success of random
+// guessing.
 type Risk struct {
 	// By is the method of the bounds: ByPLD or ByRDP.
 	By   Method
@@ -106,9 +107,9 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	return r, nil
 }
 
-// TPR bounds the largest true positive rate of a membership test with false positive rate fpr in [0, 1]. If
-// fpr is the base rate of a value, TPR also bounds the probability that an attacker guesses this value, by
-// reconstruction or attribute inference (Kulynych et al. 2025).
+// TPR bounds the largest true positive rate of a membership test with false positive rate fpr in [0, 1]. TPR
+// also bounds reconstruction and attribute inference. For a value with base rate fpr, it bounds the
+// probability that an attacker guesses the value (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
@@ -159,7 +160,7 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest searches for the point with the least Upper. Its argument must have only one local minimum.
+// lowest searches for the point with the least Upper. The function at must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)
@@ -260,14 +261,14 @@ func chordBound(p []riskPoint, i int) float64 {
 // epsilon 0, which equals the total variation distance of the two output distributions.
 func (r *Risk) Advantage() Interval { return r.worst(0) }
 
-// worst bounds the larger delta of the two directions at epsilon.
 func (r *Risk) worst(epsilon float64) Interval {
 	a, b := r.d[0](epsilon), r.d[1](epsilon)
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the probability of a correct guess whether a record is in the data. prior in (0, 1) is the
-// prior probability that the record is in the data. At prior 1/2 the bound is (1 + Advantage)/2.
+// Right bounds the probability of a correct guess whether a record is in the data. The argument prior, in (0,
+// 1), is the probability before the release that the record is in the data. At prior 1/2 the bound is (1 +
+// Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
@@ -285,8 +286,8 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret bounds the difference between the true positive rate that Mu allows and the actual rate. It is 0
-	// if the run is exactly Gaussian (Gómez et al. 2025).
+	// Regret bounds the difference between the true positive rate that Mu allows and the actual rate of the
+	// run. Regret is 0 if the run is exactly Gaussian (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 

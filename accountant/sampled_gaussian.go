@@ -36,8 +36,8 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma, quadrature would need very many nodes. Such noise is useless for training. A chord of the
-// convex log moment between integer orders is a valid bound.
+// Below smallSigma, quadrature would need very many nodes. A chord between integer orders is used, a valid
+// bound.
 const smallSigma = 0.04
 
 // maxBinomial is the largest integer order whose moment is summed exactly.
@@ -102,8 +102,8 @@ func (g *sampledGaussian) binomial(n int) float64 {
 	return mathx.LogAddExp(0, mathx.LogSumExp(logs))
 }
 
-// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a. M - 1 has full relative
-// accuracy: E[r] = 0, so M - 1 = E[(1+r)^a - 1 - a r], and this integrand is never negative.
+// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a. As E[r] = 0, M - 1 is
+// E[(1+r)^a - 1 - a r]. This integrand is never negative, so M - 1 has full relative accuracy.
 func (g *sampledGaussian) quadrature(a float64) float64 {
 	const margin = 9.5 // e^{-margin^2/2} is below 1e-19
 	far := int(math.Ceil((math.Max(a, 2)/g.sigma + margin) / g.step))
@@ -169,7 +169,6 @@ func (g *sampledGaussian) scale(logSum float64) float64 {
 	return logSum + math.Log(g.step) - 0.5*math.Log(2*math.Pi)
 }
 
-// sum returns log(1 + S). S is the trapezoid sum over the nodes of one window, from left to right.
 func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 	g.grow(left, right)
 	nodes := g.table[left-g.first : right-g.first+1]
