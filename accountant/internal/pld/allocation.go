@@ -11,18 +11,18 @@ import (
 
 const (
 	// MaxAllocated bounds the steps, because each step may add a rounding error. A larger number is replaced
-	// by MaxAllocated. Fewer steps cost more: a mean of more ratios is smaller in the convex order.
+	// by MaxAllocated. Fewer steps cost more, because a mean of fewer ratios is larger in the convex order.
 	MaxAllocated = 1 << 34
-	// maxAllocatedSquared bounds steps times the squared noise multiplier. Beyond this product the loss is
-	// too small for a grid in float64. Larger noise is replaced by less noise, which costs more.
+	// maxAllocatedSquared bounds steps times the squared noise multiplier, because a smaller loss does not
+	// fit a grid in float64. A larger noise multiplier is lowered to this bound, which costs more.
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the number of products for one distribution.
 	maxAllocationWork = 1 << 26
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of Gaussian noise on steps. One random step has the record. Distributions are
-// cached.
+// allocation is the pair of Gaussian noise on steps, of which one random step has the record. D 45 54 131 181
+// 222 232
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -71,7 +71,7 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build sums the ratios by doubling. The error of sums of m ratios on a grid of step h is steps/m (h m)^2, so
+// build sums the ratios by doubling. On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so
 // small m needs only coarse grids. But one large ratio may dominate the sum.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
@@ -104,7 +104,7 @@ func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumL
 	}
 }
 
-// pointLaw lists losses with the logs of their masses under P, and bounds the mass not listed.
+// pointLaw lists losses with the logs of their masses under P.
 type pointLaw struct {
 	loss, logMass []float64
 	zero, inf     float64 // mass under Q at loss -Inf, and under P at +Inf; upper distributions only

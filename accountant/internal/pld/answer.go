@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A Composer bounds the epsilon and delta of sums of pairs. It caches distributions that take long to
-// compute. It is not safe for concurrent use.
+// A Composer bounds the epsilon and delta of a Sum. It caches slow intermediate results. It is not safe for
+// concurrent use.
 type Composer struct {
 	Gap       float64 // wanted width of an epsilon interval
 	MaxMemory int64   // memory limit of one query, in bytes
@@ -36,7 +36,7 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the epsilon of a sum, the maximum over both directions (P, Q) and (Q, P) of its pairs.
+// Epsilon bounds the larger epsilon of both directions, (P, Q) and (Q, P), of the pairs of a sum.
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -62,7 +62,7 @@ func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, er
 	return Interval{math.Max(v.Lower, w.Lower), math.Max(v.Upper, w.Upper), v.Reached && w.Reached, max(v.Points, w.Points)}, nil
 }
 
-// slack exceeds the relative error of the closed form of Gaussian noise.
+// slack exceeds the relative error of mathx.GaussianEpsilon, a closed formula. D 68 83 98 319
 const slack = 2e-12
 
 // gaussianInterval returns the closed form (Balle, Wang 2018), with relative error slack.
@@ -83,8 +83,8 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 // maxRounds bounds the number of grid refinements for one query.
 const maxRounds = 8
 
-// firstBudget returns a fraction of the wanted width, for the choice of the first grids. The predicted width
-// may be wrong by a factor of 1.5, or by 10 % for a nearly normal sum.
+// firstBudget returns the fraction of the wanted width for which the first grids are chosen. The width can
+// exceed its prediction by a factor of 1.5, or by 10 % for a nearly normal sum.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -183,8 +183,8 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns the wanted width of an epsilon interval: gap, or a hundredth of the approximate epsilon if
-// that is less. The parameter upper is an upper bound of epsilon.
+// width returns the wanted width of an epsilon interval. The parameter upper is an upper bound of epsilon. D
+// 196
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -203,7 +203,7 @@ func (q *query) scale(most float64) float64 {
 }
 
 // fit composes with grids that widen the interval by about *budget. It doubles *budget until memory and
-// rounding allow a result. It returns nil if no bound is certified.
+// rounding allow a result. It returns nil if no bound can be certified.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -220,7 +220,7 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// Delta bounds the delta of a sum at epsilon.
+// Delta bounds the larger delta of both directions of the pairs of a sum, at epsilon.
 func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval, error) {
 	if len(s.pairs.Keys) == 0 {
 		return gaussianDelta(s.mu2, epsilon), nil

@@ -7,8 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses on a lattice off + h*i. Its composition there is exact. The mass
-// beyond the last atom has infinite loss in an upper distribution, and is omitted in a lower distribution.
+// atoms is a pair with finitely many losses on a lattice off + h*i. Compositions on this lattice are exact.
+// An upper distribution gives the mass beyond the last atom infinite loss. A lower distribution omits this
+// mass.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -16,8 +17,7 @@ type atoms struct {
 	logBefore float64 // mass below the first atom; an upper distribution adds it to this atom
 }
 
-// randomizedResponse has losses +-epsilon. It dominates all epsilon-DP mechanisms (Kairouz, Oh, Viswanath
-// 2015).
+// randomizedResponse dominates all epsilon-DP mechanisms (Kairouz, Oh, Viswanath 2015). D 27
 func randomizedResponse(eps float64) *atoms {
 	hi := -math.Log1p(math.Exp(-eps))
 	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
@@ -44,7 +44,7 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 }
 
 // discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s. The losses are (s-2x)/scale for x = 0..s.
-// x = 0 includes all outputs below 0, and x = s all outputs above s.
+// Outputs below 0 count as x = 0, and outputs above s as x = s.
 func discreteLaplace(scale float64, s int64) *atoms {
 	t := 1 / scale
 	a := &atoms{h: 2 * t, off: -float64(s) * t, logp: make([]float64, s+1),
@@ -61,11 +61,11 @@ func discreteLaplace(scale float64, s int64) *atoms {
 }
 
 // discreteGaussian is noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The loss
-// (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. Only |x| up to 40 standard
-// deviations are listed. The noise is sub-Gaussian, so larger |x| have probability below 1e-340 (Canonne,
-// Kamath, Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the
-// square leaves a theta sum over the hyperplane of sum x. A shift of x by m moves the theta sum by whole
-// steps. So c depends on x mod m.
+// (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. The list ends at |x| = 40 standard
+// deviations: the noise is sub-Gaussian, so larger |x| have probability below 1e-340 (Canonne, Kamath,
+// Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the square gives
+// c, a theta sum over all integer vectors of sum x. It depends only on x mod m, because a shift of x by m
+// shifts these vectors by (1, .., 1).
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
@@ -85,8 +85,8 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates. It computes them from the values for
-// m-1 coordinates by summing over the last coordinate.
+// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, by recursion over the last coordinate.
+// D 109 151
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ {
@@ -164,7 +164,7 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 }
 
 // outcomes is a pair with finitely many losses that are not on a lattice, as for integer noise on a sample.
-// It is discretised like a density. The three integrals of a half cell are then sums.
+// It is cut into cells like a density, but with sums instead of integrals.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -190,8 +190,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of drawnMixture for a symmetric pair (P, Q). Its losses above 0 are the losses of
-// the sampled pair. Its losses below 0 are their mirror image. The rest of the mass is at 0.
+// drawn returns the pair of drawnMixture for a symmetric pair (P, Q). Above 0 the losses are those of the
+// pair on a Poisson sample. Below 0 they are the mirror image. The rest of the mass is at 0.
 func (a *atoms) drawn(q float64) *outcomes {
 	o := a.sampled(q)
 	first := sort.Search(len(o.loss), func(i int) bool { return a.loss(i) > 0 })
@@ -233,9 +233,8 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists isolated outcomes with much mass after a tilt by lambda. Each is more than h above the next lower
-// outcome. A weight is the cost of moving an outcome. The result is nil if it would have 0 or more than 64
-// outcomes.
+// few lists the outcomes with much mass, tilted by lambda, and no outcome within h below. The weight of an
+// outcome is the cost of moving it. The result is nil if none or more than 64 outcomes qualify.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -264,8 +263,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step between 0.6 h and h. Its grid through off is closest to the outcomes that few lists.
-// Moving an outcome to a grid point changes the variance in proportion to the distance moved.
+// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes of the method
+// few. Moving an outcome to a grid point changes the variance in proportion to the distance moved.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -284,8 +283,8 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep, under P or under Q. The mass below the first is at
-// most e^below, and the mass above the last at most e^above.
+// window returns the first and the last outcome to keep. Under P or Q, the outcomes below the first have a
+// mass of at most e^below, and the outcomes above the last a mass of at most e^above. D 310
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -316,7 +315,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells cuts the outcomes first to last on a grid through off. With merge, off must be the result of anchor.
+// cells cuts the outcomes first to last on a grid through off. If merge is set, off must be the result of
+// anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -6,15 +6,14 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A halfCell is half of a cell of privacy losses. A pair with a density is cut into cells. Their ends are
-// multiples of a grid step. Discretisation needs only three integrals of each half cell, each with its own
-// relative accuracy:
+// A halfCell is half of a cell, an interval of privacy losses between two grid points. Discretisation of a
+// pair needs three integrals of each half cell, each with high relative accuracy:
 //
 //	mass  = P[half cell]
 //	left  = P[half cell] - e^a Q[half cell]   >= 0,   a the loss at the left end of the cell
 //	right = P[half cell] - e^b Q[half cell]   <= 0,   b at the right end
 //
-// Differences of delta(epsilon) would lose all digits on a fine grid.
+// On a fine grid, differences of delta(epsilon) would lose all digits.
 type halfCell struct {
 	scale             float64 // log of the unit of the three integrals
 	mass, left, right float64
@@ -23,8 +22,7 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ... Half cells 2i and 2i+1 make up
-// cell i.
+// cells is a pair cut at the losses off + h*grid[i]. The half cells 2i and 2i+1 make up cell i. D 52 111
 type cells struct {
 	h, off float64
 	grid   []int
@@ -97,15 +95,15 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns a loss x in [lo, hi] with merged(x + h/2) = x. The function merged returns the loss of one
-// output that merges all outputs with a loss below its argument.
+// anchor returns a loss x in [lo, hi] with merged(x + h/2) = x. If an output merges all outputs with losses
+// below its argument, merged returns the loss of this output.
 func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+h/2) > mid) }, lo, hi)
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of a cell that starts at a loss (from). The cell lies
-// above it if step > 0. Cells may be wide where the tilted distribution has little mass.
+// gridWidths returns the largest width, in grid steps, of a cell that starts at the loss from. The cell lies
+// above this loss if step > 0, or else below.
 type gridWidths func(from, step float64) int
 
 // cut returns the grid indices of cells that cover the losses lo to hi.

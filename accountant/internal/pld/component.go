@@ -18,11 +18,11 @@ type component struct {
 	outcomes *outcomes   // nil if the loss has a density, or is on a lattice
 	spread   *allocation // set for pairAllocation only
 	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
-	// logTail is the log of the total probability, over all steps, of losses that move to infinity.
+	// logTail is the log of the probability, over all steps, of losses that count as infinite.
 	logTail float64
 }
 
-// components prepares the pairs of a sum in one direction. It fails only if the context ends.
+// components prepares the pairs of a sum in one direction. The only error is the end of ctx.
 func (m *Composer) components(ctx context.Context, s *Sum, reverse bool) ([]component, error) {
 	var out []component
 	if s.mu2 > 0 {
@@ -93,13 +93,12 @@ func (c *component) exponential() exponential {
 
 func (c *component) sampledLaplace() sampledLaplace { return sampledLaplace{c.key.a, c.key.b} }
 
-// ownGrid reports whether the grid must contain the largest loss, because this loss has much mass.
 func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises the loss of one run on a grid of step h, or slightly less. Atoms keep their own lattice.
-// Losses above the roughLaw become infinite. Errors: errTooLong for more points than the limit most.
+// law discretises the loss of one run on a grid of step h or slightly less. Atoms keep their own lattice. If
+// the result would have more than most points, the error is errTooLong.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -120,7 +119,6 @@ func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool
 	return t.lower(lambda), nil
 }
 
-// smooth returns the roughLaw of the part that has a density, without atoms.
 func (c *component) smooth() roughLaw {
 	s := c.roughLaw
 	switch c.key.kind {
@@ -135,10 +133,8 @@ func (c *component) smooth() roughLaw {
 	return s
 }
 
-// widestCell is the largest width w of a cell for which a float64 can hold e^w.
 const widestCell = 300
 
-// cells cuts the pair of one run into cells. The range of losses may not exceed widest.
 func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
 	width := c.smooth().widths(lambda, h)
 	if c.key.kind == pairAllocation {
@@ -231,7 +227,6 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 	return t, nil
 }
 
-// tellsApart reports whether a float64 can separate adjacent grid points of step h near the losses.
 func tellsApart(h float64, losses ...float64) bool {
 	for _, l := range losses {
 		if !(math.Abs(l) < 0x1p50*h) {
@@ -241,7 +236,7 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near the change of f from false to true. Bounds stay valid if it is inexact.
+// turningPoint returns a point near the change of f from false to true. Its result may be inexact.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// factor is the power-fold convolution of a distribution.
 type factor struct {
 	law   *tilted
 	power int64
@@ -32,7 +31,6 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// maxRounding is the largest relative rounding error that a certified bound may have.
 const maxRounding = 0.1
 
 var errRounding = errors.New("accountant: rounding errors of the convolution are too large to certify")
@@ -41,7 +39,7 @@ var errTooLong = errors.New("accountant: the convolution does not fit in memory"
 
 var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coarse")
 
-// ErrTooMuchWork is returned for a query that needs more points than the Composer allows.
+// ErrTooMuchWork is returned for a query that needs more points than Composer.MaxWork.
 var ErrTooMuchWork = errors.New("accountant: privacy loss distributions of these events take too long")
 
 func (c *convolver) spend(points int) error {
@@ -51,8 +49,8 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns a window of lattice indices for a sum of factors. On either side of the window the
-// tilted mass is at most e^logOutside, by Chernoff's bound. Any exponent gives a valid bound. So the search
+// chernoffWindow returns a window of lattice indices for a sum of factors. By Chernoff's bound, the tilted
+// mass on either side of the window is at most e^logOutside. Any exponent gives a valid bound, so the search
 // for the exponent uses approximate distributions with fewer points.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	mean, variance := 0.0, 0.0
@@ -108,17 +106,17 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the distribution of the sum of independent losses on a common lattice step. It raises the
-// transform of every factor to its power. The parameter blocks is the number of such sums in the composition.
-// Two errors are added to the errors of the factors.
+// convolve returns the distribution of the sum of independent losses on a common lattice step. The
+// composition has as many such sums as the parameter blocks. convolve raises the Fourier transform of every
+// factor to its power. Two errors are added to the errors of the factors.
 //
 //  1. The tilted mass outside the window wraps around into the window.
-//  2. The rounding of the transforms is noise. Each frequency has a spectral error e_k. A forward transform
-//     adds mathx.FFTError, and each factor of a power adds 4 units of rounding. By Parseval the root of the
-//     sum of squares is sqrt(sum e_k^2 / N). The inverse transform adds FFTError times the mean of |F_k| at
-//     each of N points. Over all points it adds at most FFTNormError times the root of sum |F_k|^2 / N.
+//  2. Rounding of the transforms adds noise. Let e_k be the error of frequency k: mathx.FFTError of a forward
+//     transform, and 4 units of rounding per factor of a power. By Parseval these errors have the L2 norm
+//     sqrt(sum e_k^2 / N) over the N points. The inverse transform adds at most FFTError times the mean of
+//     |F_k| to each point, and in the L2 norm at most FFTNormError times sqrt(sum |F_k|^2 / N).
 //
-// Convolution of an error with probability distributions increases neither norm (Young).
+// Convolution with a probability distribution increases neither the L1 nor the L2 norm of an error (Young).
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
@@ -224,15 +222,15 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// For manySteps or more steps, the rounding of a fast Fourier transform is too large. The frequencies with a
-// large n-th power are then summed directly, if this takes at most lowWork multiplications.
+// For manySteps or more steps, the rounding of a fast Fourier transform is too large. Frequencies with a
+// large n-th power are then summed directly, if that takes at most lowWork multiplications.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns the number of low frequencies whose n-th power is not negligible. It returns 0 if
-// direct summation of the transform would take more than lowWork multiplications.
+// lowFrequencies returns the number of low frequencies to sum directly, or 0 if that takes too much work. D
+// 289
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))
@@ -289,7 +287,6 @@ func (r raiser) raise(s complex128) (power complex128, modulus, before float64) 
 // modulusOf returns |z|. It does not handle overflow or underflow of |z|^2.
 func modulusOf(z complex128) float64 { return math.Sqrt(real(z)*real(z) + imag(z)*imag(z)) }
 
-// sized returns a slice of length n. It reuses the memory of room if possible, without clearing.
 func sized[T any](room []T, n int) []T {
 	if cap(room) < n {
 		return make([]T, n)
@@ -302,7 +299,7 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds p to a periodic sequence, starting at index at. Each complex number holds two elements.
+// wrap adds p to a periodic sequence from index at on. Each complex number holds two elements.
 func wrap(to []complex128, p []float64, at int) {
 	for _, x := range p {
 		if at%2 == 0 {
@@ -316,7 +313,7 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads p from the format of wrap and replaces negative values by 0.
+// unwrap is the inverse of wrap. It replaces negative values by 0.
 func unwrap(p []float64, from []complex128, at int) {
 	for i := range p {
 		if z := from[at/2]; at%2 == 0 {

@@ -13,8 +13,7 @@ const (
 	massError    = 1e-12   // relative error of an enumerated mass
 )
 
-// enumerate lists the total losses of the composition with log masses. It returns nil if the losses are
-// infinitely many or too many.
+// enumerate lists the total losses of the composition with log masses, or nil if there are too many. D 48 75
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {

@@ -8,8 +8,8 @@ import (
 )
 
 // mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1). It dominates one Poisson-sampled
-// Gaussian step when a record is removed. q = 1 is the unsampled Gaussian. The loss log(1-q+q e^u), u =
-// z/sigma - 1/(2 sigma^2), increases in z.
+// Gaussian step when a record is removed. At q = 1 it is the unsampled Gaussian step. The loss log(1-q+q
+// e^u), u = z/sigma - 1/(2 sigma^2), increases in z.
 type mixture struct{ q, sigma float64 }
 
 func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
@@ -18,17 +18,14 @@ func (m mixture) loss(z float64) float64 {
 	return mathx.LogMix(m.q, m.exponent(z))
 }
 
-// slope returns dloss/du, the posterior probability that the record was in the sample.
 func (m mixture) slope(z float64) float64 {
 	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
 }
 
-// lossError bounds the rounding of a loss, and of the inverse of loss, near z.
 func (m mixture) lossError(loss, z, slope float64) float64 {
 	return 0x1p-50 * (math.Abs(loss) + slope*(z/m.sigma+0.5/(m.sigma*m.sigma)))
 }
 
-// at returns the z of a loss. It returns -Inf for a loss below all possible losses.
 func (m mixture) at(loss float64) float64 {
 	return m.sigma*mathx.LogUnmix(m.q, loss) + 0.5/m.sigma
 }
@@ -57,7 +54,6 @@ func (m mixture) anchor(h float64) float64 {
 	})
 }
 
-// origin returns the loss that should be a grid point: the anchor for a merged grid, or else the least loss.
 func (m mixture) origin(h float64, merge bool) float64 {
 	switch {
 	case m.q == 1:
@@ -68,8 +64,6 @@ func (m mixture) origin(h float64, merge bool) float64 {
 	return math.Log1p(-m.q)
 }
 
-// cells cuts the pair between two outputs on a grid through off. With merge, off must be the result of
-// anchor.
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
 	lo, hi := m.loss(zlo), m.loss(zhi)
 	bottom := lo // extended to the least loss, if that is near, to bound the mass left of zlo
@@ -93,7 +87,6 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	return c
 }
 
-// fill integrates over the halves of all cells, from the output z0 of loss l0 to the output zhi of loss hi.
 func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) {
 	c.pieces = int(m.pieces(z0, zhi))
 	from, fresh := m.output(z0, l0), true
@@ -123,19 +116,18 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. For noise so small that it needs more pieces, one Rényi
-// order gives as good a bound.
+// maxPieces bounds the pieces of one integration. If small noise needs more pieces, RDP gives as good a
+// bound.
 const maxPieces = 1 << 18
 
-// pieces bounds the number of pieces that half needs between two outputs.
 func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
 // half integrates between two outputs in a cell of width d. The parameter below is the loss at the first
 // output minus the loss at the left end of the cell. On each piece the integrand is a polynomial up to
-// rounding. Let p be the slope at the start z0 of a piece, l0 the loss there, and E = e^{(z-z0)/sigma}-1. The
-// density ratio is e^l0 (1 + p E). So P - e^c Q is e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+// rounding. Let a piece start at z0, with loss l0 and slope p. With E = e^{(z-z0)/sigma}-1, the density ratio
+// is e^l0 (1 + p E). So P - e^c Q is e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	z0, z1, l0 := from.z, to.z, from.loss
 	near := 0.0 // where the density of Q is largest
@@ -185,9 +177,9 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 }
 
 // gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding. The integrand
-// may be a density whose logarithm changes by about turn, or such a density times a loss that rises from 0.
-// With n nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56. For
-// densities near their peak c is below 10 for 3 nodes and below 60 for 4 nodes.
+// is a density whose logarithm changes by about turn, or this density times a loss that rises from 0. With n
+// nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56. The constant c
+// is below 10 for 3 nodes and below 60 for 4 nodes, for densities near their peak.
 func gaussLegendre(turn float64) [][2]float64 {
 	switch {
 	case turn < 0.005:
@@ -198,7 +190,6 @@ func gaussLegendre(turn float64) [][2]float64 {
 	return gaussLegendre8[:]
 }
 
-// Nodes and weights of Gauss-Legendre rules on [0, 1].
 var gaussLegendre3 = [3][2]float64{
 	{0.1127016653792583115, 0.2777777777777777778}, {0.5, 0.4444444444444444444},
 	{0.8872983346207416885, 0.2777777777777777778},
@@ -235,15 +226,14 @@ var gaussLegendre8 = [8][2]float64{
 // Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
-// drawnMixture is the pair of step 5 of the proof above, for Gaussian noise.
+// drawnMixture is the pair of step 5 above, for Gaussian noise.
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0. The mass is (1-q) (P[loss > 0] - Q[loss > 0]).
+// logRest returns the log of the mass at loss 0, (1-q) (P[loss > 0] - Q[loss > 0]).
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }
 
-// cells cuts the pair up to the output zhi, and the mirror image for losses below 0.
 func (m drawnMixture) cells(h, zhi float64, width gridWidths) *cells {
 	up := m.mixture.above(h, 0.5/m.sigma, zhi, width)
 	n := len(up.grid) - 1 // cells on each side
@@ -256,7 +246,6 @@ func (m drawnMixture) cells(h, zhi float64, width gridWidths) *cells {
 	return c
 }
 
-// above cuts the pair between the outputs zero and zhi. The loss of zero is 0.
 func (m mixture) above(h, zero, zhi float64, width gridWidths) *cells {
 	hi := m.loss(zhi)
 	c := newCells(h, 0, cut(0, hi, 0, h, width))
@@ -267,7 +256,6 @@ func (m mixture) above(h, zero, zhi float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw uses Gauss-Legendre nodes, because half a normal distribution ends at its peak.
 func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	zero := 0.5 / m.sigma
 	w := math.Max(math.Min(1, m.sigma), (zhi-zero)/500)
@@ -284,7 +272,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is the pair of step 5 of the proof above, for randomised response. It has losses u, 0 and -u.
+// drawnResponse is the pair of step 5 above, for randomised response.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// kind is the family of a pair. The constants describe the parameters a, b and c of Pair.
+// kind is the family of a pair. The comments describe the fields a, b and c of Pair.
 type kind int
 
 const (
@@ -80,10 +80,10 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 }
 
 // LeastAllocated is the least noise multiplier for which Allocation returns an exact pair. For less noise,
-// Allocation returns the pair of one Gaussian step, an upper bound. Epsilon is then in the hundreds.
+// Allocation returns the pair of one Gaussian step, an upper bound with an epsilon in the hundreds.
 const LeastAllocated = 0.05
 
-// Allocation returns the pair of Gaussian noise on steps. The record is in one random step.
+// Allocation returns the pair of Gaussian noise on several steps, of which one random step has the record.
 func Allocation(steps int64, sigma float64) Pair {
 	if steps == 1 || sigma < LeastAllocated {
 		return Gaussian(sigma, 1)
@@ -91,14 +91,14 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several returns a pair for a record in k random steps. Its output is a sum over all steps (see several).
-// The sum is post-processing, so the pair bounds epsilon from below.
+// Several returns a pair for a record in k random steps: the two distributions of a sum over all steps (see
+// several). The sum is post-processing, so this pair bounds epsilon from below.
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain returns the pair of the sum of the unchanged outputs. It is a Gaussian with k shifts and the noise of
-// all steps. Depending on the noise, plain or several gives the better lower bound.
+// plain returns another lower bound: the pair of the sum of all outputs, a Gaussian with k shifts. Depending
+// on the noise, plain or several is the better bound. D 104 146 157
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 // tooPlain reports whether only the pair of plain is used, because several is inaccurate or no better.
@@ -115,8 +115,8 @@ func (p Pair) OnPoissonSample(q float64) Pair {
 	return p.onSample(q, pairSampled, pairSampledResponse, pairSampledDiscreteLaplace, pairSampledDiscreteGaussian)
 }
 
-// OnFixedSample returns the pair of a sample without replacement of a fraction q of the records. The pair (P,
-// Q) without sampling must be symmetric. The proof is in mixture.go.
+// OnFixedSample returns the pair of a mechanism on a fraction q of the records, drawn without replacement.
+// The mechanism's pair (P, Q) must be symmetric. The proof is in mixture.go.
 func (p Pair) OnFixedSample(q float64) Pair {
 	if p.kind == pairLaplace {
 		return Pair{pairDrawnResponse, q, mathx.Up(p.a), 0}
@@ -163,8 +163,7 @@ func (p Pair) asymmetric() bool {
 	return false
 }
 
-// pure returns the largest loss of n runs in one direction, or +Inf if it is unbounded. In the reverse
-// direction the loss of a sampled Gaussian is at most -log(1-q).
+// pure returns the largest loss of n runs in one direction, or +Inf if it is unbounded.
 func (p Pair) pure(n float64, reverse bool) float64 {
 	switch p.kind {
 	case pairLaplace, pairRange, pairResponse, pairKary:
@@ -188,7 +187,7 @@ func (p Pair) pure(n float64, reverse bool) float64 {
 
 // A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one Gaussian.
 type Sum struct {
-	// If Plain is set, Add replaces a pair of Several by the result of its method plain.
+	// If Plain is set, Add replaces a pair of Several by the pair of the plain sum of all outputs.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of unsampled Gaussians
@@ -231,7 +230,8 @@ func (s *Sum) Add(p Pair, n int64) {
 	}
 }
 
-// AddOdds composes n randomised responses. It rounds their log odds down, and ignores infinite log odds.
+// AddOdds composes n randomised responses with the given log odds, rounded down. It ignores infinite log
+// odds.
 func (s *Sum) AddOdds(logOdds float64, n int64) {
 	if mathx.IsFinite(logOdds) {
 		s.Add(Response(math.Max(0, logOdds*(1-0x1p-40))), n)

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// profile bounds delta as a function of epsilon, from above if up is set, or else from below.
 type profile struct {
 	t      *tilted
 	lambda float64
@@ -45,8 +44,7 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta returns the bound of delta at epsilon, including all errors. Errors of losses shift epsilon. Mass at
-// infinity counts in full.
+// delta returns the bound of delta at epsilon, including all errors. Errors of losses shift epsilon.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -86,8 +84,8 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds the least epsilon >= 0 that holds at delta. An upper profile returns an epsilon whose delta
-// is small enough. A lower profile returns an epsilon whose delta is too large, or 0.
+// epsilon bounds the least epsilon >= 0 that is valid at delta. The delta at the result is small enough for
+// an upper profile, and too large for a lower profile (unless the result is 0).
 func (p *profile) epsilon(delta float64) float64 {
 	if p.up && p.delta(0) <= delta {
 		return 0
@@ -133,9 +131,8 @@ const (
 	curveTail = 1e-10 // mass that windows and truncated losses may leave outside
 )
 
-// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. One
-// convolution without tilt covers all epsilons. The absolute error of delta is small, but not the relative
-// error.
+// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. It makes
+// only one convolution, without tilt. So the absolute error of delta is small, but not the relative error.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:
@@ -179,8 +176,8 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 	}, nil
 }
 
-// sides composes the upper and the lower bound like [query.fit]. A bound that cannot be certified is nil. If
-// both bounds fit in memory together, they are composed concurrently, with the same result.
+// sides composes both bounds as fit does. If both fit in memory together, they are composed concurrently,
+// with the same result.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
@@ -206,7 +203,6 @@ func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err erro
 	return up, low, err
 }
 
-// foreseen returns the approximate number of points of the longest window.
 func (q *query) foreseen(budget float64) float64 {
 	top, stages := q.plan(budget)
 	most := 20 * q.spread / top // the last is about twenty standard deviations wide
@@ -219,13 +215,12 @@ func (q *query) foreseen(budget float64) float64 {
 	return most
 }
 
-// allocates reports whether a part has caches that concurrent compositions would modify.
 func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine. The parameter most bounds the points of a window. The new
-// convolver may use the rest of c's work limit.
+// fork returns a convolver for another goroutine. It may use windows of at most most points, and the work
+// that c has left.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -21,7 +21,6 @@ type query struct {
 	accuracy float64 // tilted mass that windows may leave outside
 }
 
-// moments returns the cumulant of the total loss at lambda and two derivatives, from the roughLaws.
 func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	for i := range q.parts {
 		n := float64(q.parts[i].count)
@@ -31,8 +30,8 @@ func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	return k, k1, k2
 }
 
-// roughLogDelta approximates log delta at epsilon = K' by assuming that the tilted distribution is normal.
-// Delta is then e^{K - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), with m the Mills ratio.
+// roughLogDelta approximates log delta at epsilon = K' as if the tilted distribution were normal. Delta is
+// then e^{K - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), with m the Mills ratio.
 func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	s := math.Sqrt(k2)
 	gap := mathx.Mills(lambda*s) - mathx.Mills((lambda+1)*s)
@@ -42,7 +41,6 @@ func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	return k - lambda*k1 + math.Log(gap) - 0.5*math.Log(2*math.Pi)
 }
 
-// solve returns a lambda >= 0 at which the decreasing function f changes sign.
 func solve(f func(lambda float64) float64) float64 {
 	if f(0) <= 0 {
 		return 0
@@ -74,9 +72,9 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta. First it guesses this epsilon. A few
-// huge losses may make up much of delta. The tilted distribution then has a second mode, and the guess is
-// bad. A second guess omits rare losses that make up at most half of delta. The smaller guess is used.
+// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta, by the smaller of two guesses of
+// epsilon. If a few huge losses make up much of delta, the tilted distribution has a second mode and the
+// first guess is bad. The second guess omits rare losses that make up at most half of delta.
 func (q *query) aimDelta(logDelta, gap float64) {
 	q.truncateFor(logDelta, gap)
 	guess := func(r *query, logDelta float64) float64 {
@@ -95,8 +93,8 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon chooses the tilt for the delta at epsilon eps. It guesses delta as the larger of two parts. One
-// part (jump) comes from a single huge loss. The other part is guessed without very rare losses.
+// aimEpsilon chooses the tilt for the delta at epsilon eps. Its guess of delta is the larger of two parts:
+// from a single huge loss (jump), and from all but very rare losses.
 func (q *query) aimEpsilon(eps, gap float64) {
 	jump := math.Inf(-1)
 	for i := range q.parts {
@@ -120,8 +118,8 @@ func (q *query) aimEpsilon(eps, gap float64) {
 	q.aim(eps, logDelta, gap)
 }
 
-// truncateFor drops losses that are too rare to affect the result at delta = e^logDelta. For Gaussian noise
-// it drops fewer losses, because the slope is still unknown.
+// truncateFor drops losses that are too rare to affect the result at delta = e^logDelta. If all pairs are
+// Gaussian, it drops fewer losses, because their slope is still unknown.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -130,7 +128,6 @@ func (q *query) truncateFor(logDelta, gap float64) {
 	q.truncate(logDelta + math.Log(share))
 }
 
-// truncate drops losses that occur in n steps with probability below e^logTail.
 func (q *query) truncate(logTail float64) {
 	for i := range q.parts {
 		s, n := &q.parts[i].roughLaw, math.Log(float64(q.parts[i].count))
@@ -146,7 +143,6 @@ func (q *query) truncate(logTail float64) {
 	}
 }
 
-// chernoff returns the tilt under which the mean loss is eps, or 0 if the untilted mean is larger.
 func (q *query) chernoff(eps float64) float64 {
 	return solve(func(l float64) float64 {
 		_, k1, _ := q.moments(l)
@@ -155,8 +151,8 @@ func (q *query) chernoff(eps float64) float64 {
 }
 
 // aim chooses the tilt for a result near (eps, e^logDelta). Errors of the tilted distribution have the weight
-// e^{K(lambda) - lambda eps}/delta. This weight is least at the tilt of chernoff. A smaller tilt is chosen if
-// rounding stays small and windows get shorter, as for heavy tails.
+// e^{K(lambda) - lambda eps}/delta, which is least at the tilt of chernoff. For heavy tails a smaller tilt
+// may shorten windows: aim chooses it if rounding stays small.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
@@ -189,8 +185,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 }
 
 // foreseeable reports whether the sum is nearly normal near the result. The slope of -log delta then predicts
-// the width that grids cause. The conditions are many Gaussian steps, no extreme slope, and no loss far above
-// the spread.
+// the width that grids cause.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -211,7 +206,7 @@ func (q *query) steps() float64 {
 }
 
 // cheapest returns the tilt <= top with the shortest windows. The rounding error of transforms must stay
-// below want, or close to this error at the tilt top.
+// below want, or near the error at the tilt top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
@@ -241,17 +236,15 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 }
 
 // slope returns the approximate slope of -log delta, between leastSlope and 1. The error of epsilon is the
-// relative error of delta, divided by the slope. Only the choice of grids and windows depends on slope, not
-// the bounds.
+// relative error of delta divided by the slope. No bound depends on slope.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
-// dense reports whether all pairs are Gaussian noise, possibly on Poisson samples.
 func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
-// sparse reports whether a few rare losses determine the result. The mean and the spread are then far below
-// the result, and would suggest grids that are a hundred times too fine.
+// sparse reports whether a few rare losses determine the result. The mean and the spread would then suggest
+// grids that are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
@@ -259,7 +252,7 @@ func (q *query) sparse() bool {
 // leastSlope is the least result of slope. Smaller slopes would lengthen windows for little gain.
 const leastSlope = 0.03
 
-// errorShare times the wanted width of epsilon bounds the relative error of delta from cutting tails.
+// errorShare times the wanted width of epsilon bounds the relative error of delta from cut tails.
 const errorShare = 0.02
 
 // cost estimates the sum of the window lengths of plan(gap) if tails of mass e^-depth are cut.

@@ -6,21 +6,21 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mergedOutput is one output with a loss near h*k. Its masses are in units of e^{-lambda*h*k}.
+// mergedOutput is one output with a loss near h*k. Its mass and dev are in units of e^{-lambda*h*k}.
 type mergedOutput struct {
 	k    int
 	mass float64 // mass under P
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts merged outputs, in increasing k, on the lattice of t by mixing. An output with a loss above its
-// grid point is mixed with a part of the output below. An output with a loss below its grid point is mixed
-// with a part of the output above. The mixture has exactly the loss of the grid point. The rest of the other
-// output keeps its loss. Mixing is post-processing, so the result is dominated.
+// place puts merged outputs, in increasing k, on the lattice of t. If the loss of an output is above its grid
+// point, place mixes the output with a part of the next lower output. If the loss is below the grid point,
+// place mixes the output with a part of the next higher output. The mixture has exactly the loss of the grid
+// point. Mixing is post-processing, so the result is dominated.
 //
-// If the other output has too little mass, the loss is lowered to a grid point by dropping mass under P.
-// Usually a small part of the other output suffices, so the variance hardly changes. A loss that is nearer to
-// a grid point than a distance (close) counts as this point. The caller must add this distance to lossError.
+// If the adjacent output has too little mass, place lowers the loss to a grid point by dropping mass under P.
+// If a loss is nearer to its grid point than close, place does not mix. The caller must add close to
+// lossError.
 func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
@@ -80,12 +80,12 @@ type mixing struct {
 	ahead  float64
 }
 
-// share computes the part (share) that each output keeps. Adjacent outputs take the rest:
+// share computes the part share[i] that output i keeps. Adjacent outputs take the rest:
 //
 //	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
 //
-// A rate is 0 here unless its output takes mass from output i. The two rates sum to at most 0.9. So there is
-// one solution, with all shares in [0.1, 1], and elimination from one end to the other is stable.
+// In this equation, rate[j] is 0 if output j takes nothing from output i. Both rates together are at most
+// 0.9. So the only solution has all shares in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
@@ -119,7 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts masses to the units of a grid point that is higher by a number of steps, negative for lower.
+// pull converts masses to the units of the grid point that is some points higher (lower if negative). D 133
 type pull struct {
 	points     int
 	unit, rise float64
@@ -137,7 +137,7 @@ func (p pull) of(m mergedOutput) (mass, dev float64) {
 }
 
 // onto moves a distribution to a lattice of step h. If h is a multiple of the old step, the lattices are
-// aligned. Otherwise the topmost point keeps its loss.
+// nested. Otherwise the topmost point keeps its loss.
 func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
@@ -203,10 +203,10 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit assigns every mass of t to a point k of out: the next lower point, or the nearest point. It calls
-// f(k, a, b) in increasing order of k. Each mass is multiplied by the two results of weigh for its distance
-// above the point. a and b are sums of these products. Several calls may have the same k. period is the
-// number of points of t per step of out if the lattices are nested, or else 0.
+// visit assigns every mass of t to a point k of out: the next lower point, or the nearest point. It
+// multiplies the mass by the two results of weigh for its distance above this point. It calls f(k, a, b) in
+// increasing order of k with sums a and b of the products, perhaps several times for one k. If the lattices
+// are nested, period is the number of points of t per step of out. Otherwise period is 0.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {

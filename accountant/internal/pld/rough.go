@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// roughLaw approximates the loss distribution of one step by a few hundred to a few thousand points. It
-// serves to choose the tilt and the grid. No bound depends on it.
+// roughLaw approximates the loss distribution of one step by hundreds to thousands of points, to choose the
+// tilt and the grid. No bound depends on a roughLaw.
 type roughLaw struct{ loss, logw []float64 }
 
 func (s roughLaw) top(lambda float64) float64 {
@@ -21,7 +21,7 @@ func (s roughLaw) top(lambda float64) float64 {
 	return top
 }
 
-// cumulant returns the same value as the first result of the method moments, but faster.
+// cumulant returns the first result of moments, but faster.
 func (s roughLaw) cumulant(lambda float64) float64 {
 	top, sum := s.top(lambda), 0.0
 	for i, l := range s.loss {
@@ -102,7 +102,7 @@ func (e exponential) roughLaw() roughLaw {
 }
 
 // widths allows wide cells where the distribution tilted by lambda has little mass. The error of a cell is
-// about its tilted mass times its squared width. So the best width is proportional to density^(-1/3).
+// about its tilted mass times its squared width, so the best width is proportional to density^(-1/3).
 func (s roughLaw) widths(lambda, h float64) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)

@@ -7,14 +7,13 @@ import (
 )
 
 // sampledLaplace is the pair ((1-q)Q + qP, Q) for Laplace noise (P, Q) at sensitivity/scale = epsilon (see
-// exponential). It has atoms at the least and the largest loss, and a density between. For the unsampled loss
-// l the loss is log(1-q + q e^l). For a grid loss c = log(1-q + q e^m), (1-q)Q + qP - e^c Q = q (P - e^m Q).
-// So the integrals at c are q times the unsampled integrals at m.
+// exponential). It has atoms at the least and the largest loss, and a density between. Sampling turns a loss
+// l into log(1-q + q e^l). At a grid loss c = log(1-q + q e^m), (1-q)Q + qP - e^c Q equals q (P - e^m Q). So
+// the integrals at c are q times the unsampled integrals at m.
 type sampledLaplace struct{ q, epsilon float64 }
 
 func (s sampledLaplace) loss(l float64) float64 { return mathx.LogMix(s.q, l) }
 
-// at returns the unsampled loss l of a sampled loss. The result is within [-epsilon, epsilon].
 func (s sampledLaplace) at(loss float64) float64 {
 	return math.Min(math.Max(mathx.LogUnmix(s.q, loss), -s.epsilon), s.epsilon)
 }
@@ -35,8 +34,8 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	})
 }
 
-// lattice returns a grid point off and a step of about h. The largest loss is a grid point. off is the least
-// loss, or the result of anchor for a merged grid.
+// lattice returns a grid point off and a step of about h. off is the least loss, or the result of anchor if
+// merge is set. The largest loss is a grid point, too.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -49,7 +48,6 @@ func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	return off, step
 }
 
-// cells cuts the pair on the grid that lattice has returned.
 func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cells {
 	lo, hi := s.span()
 	bottomPoint := 0
@@ -90,8 +88,8 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over a part of the cell [a, b] of losses. The parameters from and to are the losses of the
-// mechanism without sampling at the ends of this part.
+// half integrates over a part of the cell [a, b] of losses. from and to are the ends of this part, as
+// unsampled losses.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}
@@ -118,7 +116,6 @@ func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	return out
 }
 
-// add adds one outcome to a half cell of the cell with losses a to b.
 func (h *halfCell) add(logMass, loss, a, b float64) {
 	if logMass > h.scale {
 		f := math.Exp(h.scale - logMass)

@@ -9,19 +9,19 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// several is a lower bound for a random allocation. A record is in n of the steps, where n is the field
-// count. The outputs are reduced to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for
-// a step, and c = n/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a
-// multiple of h. With Poisson sampling f would be the loss of a step, so the sum is nearly sufficient. The
-// bound holds for three reasons.
+// several is a lower bound for a random allocation of a record to n of the steps, where n is the field count.
+// It reduces all outputs to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step,
+// and c = n/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h.
+// Under Poisson sampling f would be the loss of a step, so this sum has almost all information. The bound is
+// valid for three reasons.
 //
-//  1. A number computed from the outputs reveals no more than the outputs (post-processing). So for any c, h
-//     and rounding, its two distributions (with and without the record) bound epsilon and delta from below.
-//  2. The distribution of a sum does not depend on which steps have the record. Without the record, the terms
-//     of all steps are independent under N(0, 1). With the record, n of them are under N(1/sigma, 1).
-//  3. The sum of (P - e^epsilon Q)_+ over the outcomes falls if P is lowered or Q is raised, alone or
-//     composed with other pairs. So P is rounded down, Q is rounded up, and P is 0 on outcomes that are not
-//     listed.
+//  1. The number is post-processing of the outputs. So its two distributions, with and without the record,
+//     bound epsilon and delta from below, for any c, h and rounding.
+//  2. The distribution of the sum does not depend on which steps have the record. The terms are independent.
+//     Without the record, all have outputs under N(0, 1). With the record, n of them have outputs under
+//     N(1/sigma, 1).
+//  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
+//     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 type several struct {
 	steps, count int64
 	sigma        float64
@@ -36,9 +36,9 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns the negative logs of the tail probabilities towards which distributions are tilted. The
-// error of a Fourier transform hides outcomes that are rare relative to the largest mass. For small delta, a
-// tilt towards rare outcomes makes their masses accurate.
+// depths returns the negative logs of the tail probabilities towards which distributions are tilted. A
+// Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes makes
+// their masses accurate.
 func (s several) depths(logDelta float64) []float64 {
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
@@ -55,8 +55,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. The
-// parameter most bounds the number of points of a lattice. The result has loss 0 if nothing is certified.
+// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. A
+// lattice has at most most points. If nothing is certified, the result has loss 0.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -108,8 +108,8 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 }
 
 // term rounds f to multiples of h. It cuts the outputs of a step where the rounded value changes. An inexact
-// cut changes only the rounding, and the masses stay exact. The first cell includes outputs below zlo, and
-// the last cell outputs above zhi. Both tails are negligible at a delta of e^logDelta.
+// cut changes only the rounding, and the masses stay exact. The first and the last cell include the tails. D
+// 148 183 240 279 284 293
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
@@ -230,8 +230,8 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 	return t
 }
 
-// tiltedSum is the distribution of the sum of all terms under one tilt. Each true mass differs from p e^(logM
-// - lambda loss) by a factor of at most e^slack and by the errors of t.
+// tiltedSum is the distribution of the sum of all terms under one tilt. Apart from the errors of t, the ratio
+// of a true mass and p e^(logM - lambda loss) is at most e^slack in either direction.
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64

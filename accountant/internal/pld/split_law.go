@@ -22,18 +22,20 @@ const (
 )
 
 // splitLaw computes the same distribution as sumLaw, but separates the few large ratios. Small ratios are on
-// a linear lattice off + d i, which contains the sums of its points. So masses are split once, and a power is
-// a Fourier transform. Large ratios are so few that they are added one by one, on a geometric grid.
+// a linear lattice off + d i, which contains all sums of its points. So masses are split only once, and a
+// Fourier transform gives the sum of many ratios. Large ratios are few. They are added one by one, on a
+// geometric grid.
 //
-// A ratio in a cell is assigned to one end, with probabilities that keep the mean. In an upper distribution
-// it moves to this end. In a lower distribution it does not move, and outcomes with the same sum of ends are
-// merged. The merged masses are q under Q and low under P. Each mass in low is weighted by one ratio.
+// A ratio in a cell is assigned at random to one end of the cell, with probabilities that keep the mean. In
+// an upper distribution the ratio moves to this end. In a lower distribution it does not move, and outcomes
+// with the same sum of ends are merged. A merged outcome has the mass q under Q. Under P its mass is low,
+// where one of the ratios multiplies each mass.
 //
 // A sum with n large ratios has t - n small ratios. The cases n = 0 and n = 1, by far the most probable, are
-// computed exactly. Let mu be the mean of a small ratio. In the convex order the sum of m small ratios is
-// below the sum of m' > m small ratios minus (m'-m) mu. So for n >= 2 an upper distribution uses t small
-// ratios, and subtracts mu from each large ratio. Let N be the largest n. A lower distribution uses t - N
-// small ratios plus N mu.
+// computed exactly. Let mu be the mean of a small ratio. In the convex order a sum of m small ratios is
+// smaller than a sum of m' > m small ratios, minus (m'-m) mu. So, for n >= 2, an upper distribution uses t
+// small ratios and subtracts mu from each large ratio. A lower distribution uses t - N small ratios plus N
+// mu, where N is the largest n.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side
@@ -63,7 +65,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns losses and masses by splitLaw. If splitLaw does not apply, the error is errTooLong.
+// split returns losses and masses by splitLaw. If splitLaw does not apply, the error is errTooLong. D 90
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -137,8 +139,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses under Q that belong to the left and the right end of the cell of ratios [from,
-// to]. mass is the cell's mass under P. Outputs below zlo or above zhi are omitted.
+// ratios returns the masses under Q for the left and the right end of the cell of ratios [from, to], and the
+// mass of the cell under P. It omits outputs below zlo or above zhi.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -151,7 +153,7 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets the weights C(t,n) P[small]^(t-n) for n large ratios, up to an n with negligible probability.
+// weigh sets the weights C(t,n) P[small]^(t-n) for all n of non-negligible probability.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {
@@ -171,8 +173,8 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the weighted distribution of one large ratio, or of the sum of several large ratios minus
-// their means. It has the form of a sumLaw with m = 1.
+// jump returns the weighted distribution of one large ratio, or of a sum of several large ratios minus their
+// means. The result is a sumLaw with m = 1.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
@@ -207,7 +209,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the distribution of one large ratio on a geometric grid. It subtracts less from the ratio.
+// large returns the distribution of one large ratio, reduced by the number less, on a geometric grid.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))
@@ -237,7 +239,8 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of convolves a number of small ratios (small). If biased is set, one of the ratios multiplies the masses.
+// of convolves small ratios, as many as the argument small. If biased is set, one ratio multiplies the
+// masses.
 func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(small), biased}
 	if s := l.sums[key]; s != nil {
@@ -255,11 +258,11 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the distribution of n small ratios plus shift on the geometric grid, given that the ratios
-// are small. restQ and restP bound the omitted probabilities. An upper distribution adds the total error of
-// the transforms to restQ and restP. A lower distribution subtracts the possible error of each mass from the
-// first distribution of the pair and adds it to the second. The correction covers ratios up to jump, because
-// the masses are also combined with large ratios.
+// small returns the distribution of n small ratios plus shift on the geometric grid, given that all n are
+// small. restQ and restP bound the omitted probabilities. An upper distribution adds the total error of the
+// transforms to restQ and restP. A lower distribution subtracts the possible error of each mass from the
+// first distribution of the pair, and adds it to the second distribution. This correction allows for later
+// combination with large ratios of up to jump. D 370
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {
@@ -383,8 +386,7 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum of l and an independent jump on the grid of l. An upper
-// distribution sets only q.
+// beside returns the distribution of the sum of l and an independent jump on the grid of l.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

@@ -3,17 +3,17 @@ package pld
 import "math"
 
 // A sumLaw bounds the distribution of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2
-// sigma^2)} with z ~ N(0,1). A record in one uniformly random step of t has the pair Q = N(0, sigma^2 I), P =
-// mean over i of N(e_i, sigma^2 I), with P/Q = (r_1 + .. + r_t)/t.
+// sigma^2)} with z ~ N(0,1). If one of t steps, chosen at random, has the record, the pair is Q = N(0,
+// sigma^2 I) and P = the mean over i of N(e_i, sigma^2 I). So P/Q = (r_1 + .. + r_t)/t.
 //
-// The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. They are means
-// of convex functions of the sum. The same holds for compositions with any other pair. So a distribution that
-// is larger in the convex order dominates, and a smaller distribution is dominated. Splitting mass between
-// two points with the same mean makes it larger. Merging points into their mean makes it smaller. Sums of
-// independent terms keep the order.
+// The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. Both are means
+// of convex functions of the sum, also in a composition with other pairs. So a distribution that is larger in
+// the convex order dominates, and a smaller distribution is dominated. Splitting mass between two points with
+// the same mean makes a distribution larger. Merging points into their mean makes it smaller. Sums of
+// independent terms keep the convex order.
 //
-// Grid point i is e^{h (lo+i)}. Masses of an upper sumLaw are on grid points. In a lower sumLaw they are at m
-// p/q.
+// Grid point i is e^{h (lo+i)}. The masses of an upper sumLaw are on grid points, and those of a lower sumLaw
+// at m p/q.
 type sumLaw struct {
 	m    float64
 	h    float64
@@ -29,7 +29,8 @@ type sumLaw struct {
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one ratio. On either side it cuts a tail of at most this probability.
+// ratioLaw returns the distribution of one ratio. It cuts a tail of at most the given probability on either
+// side.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -90,8 +91,8 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus returns the distribution of the sum of two independent terms, on a grid of step h. Both steps must be
-// h times powers of two. It cuts a tail on either side. It adds the number of products to *work.
+// plus returns the distribution of the sum of two independent terms, on a grid of step h. The steps of both
+// terms must be h times powers of two. plus adds the number of products to *work.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -138,11 +139,11 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds the sums of a point of big and a point of small that is lower by "from" or more steps. If same is
-// set, small equals big. Then each pair of points is visited once and counts twice. A sum of points d steps
-// apart is log1p(e^{-hd}) above the upper point. So its place on the grid and the weights of the two points
-// around it depend only on d. Weights keep the mean. In an upper distribution the mass moves to the points.
-// In a lower distribution it is merged with the mass near the same point.
+// add adds to l the sums of a point of big and a point of small that is at least "from" steps lower. If same
+// is set, small equals big, and each pair of points is visited once and counts twice. The sum of two points
+// that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its weights on the two
+// grid points around it, depend only on d. The weights keep the mean. In an upper distribution the mass moves
+// to these grid points. In a lower distribution it is merged with other mass near the same grid point.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
@@ -194,7 +195,7 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 }
 
 // addFar is add for points so far apart that their sum is less than half a step above the upper point. The
-// weight of the right point is e^{-hd}/(e^fine - 1), a geometric series in d.
+// weight of the right grid point is e^{-hd}/(e^fine - 1), a geometric series in d.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
@@ -234,9 +235,9 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 }
 
 // cut shortens the grid by tails of at most the given probability, under Q at the lower end and under P at
-// the upper end. In an upper distribution the mass below the first point is split between this point and 0.
-// The mass above the last point is split between this point and infinity. In a lower distribution the mass is
-// merged.
+// the upper end. An upper distribution splits the lower tail between the first point and 0, and the upper
+// tail between the last point and infinity. A lower distribution merges each tail with the first or last
+// point.
 func (l *sumLaw) cut(tail float64) {
 	first, last := 0, len(l.q)-1
 	for sum := l.q[0]; first < last && sum <= tail; sum += l.q[first] {

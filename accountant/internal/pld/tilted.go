@@ -10,17 +10,16 @@ import (
 // distribution proportional to e^{lambda*loss} times the measure. Point k has mass p[k-lo] * e^{logM -
 // lambda*loss(k)}.
 //
-// All distributions of a composition share lambda. Near its mean a tilted distribution is accurate to
-// rounding, for probabilities of any size (exponential tilting; Chernoff's change of measure).
+// All distributions of a composition share lambda. A tilted distribution is accurate to rounding near its
+// mean, where original probabilities may be tiny (exponential tilting; Chernoff's change of measure).
 type tilted struct {
 	h, off float64
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds the sum of |p - truth| over the lattice. truth is the result of exact arithmetic.
+	// err bounds the sum of |p - truth| over the lattice, where truth is the result of exact arithmetic.
 	err float64
-	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error. This part is the noise of
-	// transforms, which is spread over the whole window.
+	// noise bounds sqrt(sum (p - truth)^2 / h) of another error: the noise of transforms in the whole window.
 	noise float64
 	// most bounds the noise |p - truth| at each point, after the last convolution.
 	most   float64
@@ -34,14 +33,12 @@ type tilted struct {
 	mean, variance float64
 }
 
-// sound reports whether all values are finite. Parameters beyond the range of float64 make them infinite.
 func (t *tilted) sound() bool {
 	return mathx.IsFinite(t.logM + t.mean + t.variance + t.err + t.noise + t.lossError + t.h)
 }
 
 func (t *tilted) loss(i int) float64 { return t.off + t.h*float64(t.lo+i) }
 
-// normalise scales p to sum 1, trims zeros at the ends and sets the moments.
 func (t *tilted) normalise() {
 	first, last := 0, len(t.p)
 	for first < last-1 && t.p[first] == 0 {
@@ -81,7 +78,6 @@ func (t *tilted) normalise() {
 	t.err += 0x1p-51
 }
 
-// trim removes points of at most the given total mass from each end.
 func (t *tilted) trim(mass float64) {
 	first, last, sum := 0, len(t.p), 0.0
 	for ; first < last-1 && sum+t.p[first] <= mass; first++ {
@@ -95,7 +91,6 @@ func (t *tilted) trim(mass float64) {
 	t.err += sum + up
 }
 
-// cumulant returns the log of the mean of e^{s (loss - mean)}, or +Inf if it overflows.
 func (t *tilted) cumulant(s float64) float64 {
 	ratio := math.Exp(s * t.h)
 	at := int(math.Round((t.mean - t.loss(0)) / t.h))
@@ -116,8 +111,8 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin returns an approximate distribution of the distance from the mean. It merges points that are close
-// relative to their distance from the mean. No bound depends on the result.
+// thin returns an approximate distribution of the distance from the mean. It merges runs of points, the
+// longer the farther from the mean. No bound depends on the result.
 func (t *tilted) thin() roughLaw {
 	const fine = 16 // a run is as long as this fraction of its distance from the mean
 	var s roughLaw
@@ -144,7 +139,7 @@ func (t *tilted) thin() roughLaw {
 
 // upper returns a distribution on the grid that dominates the cells. It splits the mass of a cell between its
 // two ends so that P and Q keep their masses (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
-// 2022). The mass outside the cells moves to a larger loss, possibly to infinity. Every mass is rounded up.
+// 2022). The mass outside the cells moves to a larger loss, perhaps +Inf. Every mass is rounded up.
 func (c *cells) upper(lambda float64) *tilted {
 	t := c.empty()
 	base := c.unit(lambda)
@@ -193,13 +188,11 @@ func (c *cells) empty() *tilted {
 	return &tilted{h: c.h, off: c.off, lo: c.grid[0], p: make([]float64, c.grid[n-1]-c.grid[0]+1), pieces: c.pieces}
 }
 
-// tiltError bounds the rounding of the exponent that tilts a mass.
 func (c *cells) tiltError(lambda, base float64) float64 {
 	far := math.Max(math.Abs(c.at(0)), math.Abs(c.at(len(c.grid)-1)))
 	return 0x1p-51 * (math.Abs(base) + lambda*far)
 }
 
-// unit returns the log of the largest tilted unit of all half cells. It bounds the tilted masses roughly.
 func (c *cells) unit(lambda float64) float64 {
 	base := math.Inf(-1)
 	for j := range c.halfs {
@@ -210,8 +203,8 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a distribution on the grid that the cells dominate. Outputs whose loss is nearest the same
-// grid point are merged. Then the merged points are mixed until each has exactly a grid loss. Both steps are
+// lower returns a distribution on the grid that the cells dominate. It merges outputs near the same grid
+// point. Then it mixes the merged outputs, so that each has exactly a grid loss. Both steps are
 // post-processing. The mass outside the grid is dropped.
 func (c *cells) lower(lambda float64) *tilted {
 	t := c.empty()
