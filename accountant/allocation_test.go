@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// intervalOf returns the answer of privacy loss distributions and the one of Rényi divergences.
 func intervalOf(t *testing.T, delta float64, e Event) (Bound, Bound) {
 	t.Helper()
 	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, RDPConfig{})
@@ -60,7 +59,6 @@ func TestAllocationAtExtremes(t *testing.T) {
 	assert.ErrorIs(t, newRDP(t, RDPConfig{}).Compose(RandomAllocation{3, math.MaxInt64, Gaussian{1}}, math.MaxInt64), ErrInvalidEvent)
 }
 
-// More steps, more noise and fewer shares cost less; more epochs cost more.
 func TestAllocationIsMonotone(t *testing.T) {
 	t.Parallel()
 	const delta = 1e-5
@@ -87,7 +85,6 @@ func TestAllocationIsMonotone(t *testing.T) {
 	}
 }
 
-// The moments that have a closed form: order 2, and both orders of one step of two by quadrature.
 func TestAllocationMoments(t *testing.T) {
 	for _, sigma := range []float64{0.3, 20} {
 		for _, steps := range []float64{7, 1e9} {
@@ -113,7 +110,6 @@ func TestAllocationMoments(t *testing.T) {
 	}
 }
 
-// What is not known is refused, and says why.
 func TestAllocationRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		relation Relation
@@ -166,8 +162,6 @@ func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 	}
 }
 
-// Noise for a target is what an account then says: never above the target, and within what the loss
-// distributions leave open below it.
 func TestAllocationCalibrates(t *testing.T) {
 	t.Parallel()
 	const gap = 0.05
@@ -201,7 +195,6 @@ func TestAllocationCalibrates(t *testing.T) {
 	}
 }
 
-// Where nothing of a law is left on a float64, the answer is wide, and there is one.
 func TestAllocationAtTinyDelta(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -234,7 +227,6 @@ type world struct {
 	matrix [][]float64
 }
 
-// subsets calls f for every set of k of n.
 func subsets(n, k int, f func(in []bool)) {
 	for bits := range 1 << n {
 		in, size := make([]bool, n), 0
@@ -253,7 +245,6 @@ func (w *world) may(weight float64, in []bool) {
 	w.patterns, w.weights = append(w.patterns, in), append(w.weights, weight)
 }
 
-// allocationWorlds are runs small enough to enumerate.
 func allocationWorlds() []*world {
 	var all []*world
 	for _, sigma := range []float64{0.8} {
@@ -294,7 +285,6 @@ func allocationWorlds() []*world {
 	return all
 }
 
-// laws enumerates the transcripts of a random analyst, with the record and without.
 func (w *world) laws(rnd *rand.Rand) (with, without []float64) {
 	cuts := make([]float64, 1+rnd.IntN(2))
 	for i := range cuts {

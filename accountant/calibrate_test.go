@@ -34,7 +34,6 @@ func TestTightestClaimsByLossDistributions(t *testing.T) {
 	assert.Equal(t, Claim{Bound: want, By: ByRDP}, rdp)
 }
 
-// Every method gives a bound, the tightest the least of them, of every list that the others hold.
 func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string][]Event{
@@ -74,7 +73,6 @@ func TestTightestIsTheLeastOfItsAccountants(t *testing.T) {
 	}
 }
 
-// What would take long is left to Rényi divergences, by what it is and not by a clock.
 func TestTightestDoesNotTakeLong(t *testing.T) {
 	t.Parallel()
 	many := newAuto(t, AutoConfig{Relation: AddRemove})
@@ -102,7 +100,6 @@ func TestTightestDoesNotTakeLong(t *testing.T) {
 	require.ErrorIs(t, err, pld.ErrTooMuchWork, "PLD that was asked for by name is not replaced")
 }
 
-// A refused event leaves nothing behind.
 func TestTightComposesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	a := newAuto(t, AutoConfig{Relation: AddRemove, Method: ByPLD}, gnmaxVotes(40, 100))
@@ -117,8 +114,6 @@ func TestTightComposesAllOrNothing(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Calibration by the tightest account begins at the Rényi answer and ends below it, and what it returns
-// meets the target.
 func TestCalibrationBeginsRoughly(t *testing.T) {
 	t.Parallel()
 	tight := AutoConfig{Relation: AddRemove}.NewAccount
@@ -197,7 +192,6 @@ func TestCalibrateRiskRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoBracket)
 }
 
-// Costs of every shape have their least noise found, in few trials where they are smooth.
 func TestLeastNoiseOfAnyCost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -237,7 +231,6 @@ func TestLeastNoiseOfAnyCost(t *testing.T) {
 	}
 }
 
-// A count is the largest that meets the target, and the next does not, wherever the search begins.
 func TestMostCountOfAnyCost(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int64{1, 2, 3, 10, 999, 123456, 1 << 40, maxCount - 1} {
@@ -270,8 +263,6 @@ func TestMostCountOfAnyCost(t *testing.T) {
 	}
 }
 
-// What a calibration returns is what the account it was asked for says of that noise, whatever was tried on
-// the way; and that account is asked few times.
 func TestCalibrationsAreCertified(t *testing.T) {
 	t.Parallel()
 	event := func(noise float64) (Event, error) {

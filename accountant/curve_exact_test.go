@@ -13,26 +13,21 @@ import (
 
 var exactCases = flag.Int("curves", 300, "random curves and conversions that the tests against 96-digit arithmetic evaluate")
 
-// divergence returns log(moment)/(a-1).
 func divergence(moment exact, a float64) float64 {
 	return moment.log().div(num(a).sub(num(1))).float()
 }
 
-// exactPure is randomised response of losses +-eps.
 func exactPure(eps exact, a float64) exact {
 	x := num(a).mul(eps)
 	return x.exp().add(eps.sub(x).exp()).div(num(1).add(eps.exp()))
 }
 
-// exactLaplace is the integral over the three pieces of the line.
 func exactLaplace(eps exact, a float64) exact {
 	x, b := num(a), num(2).mul(num(a)).sub(num(1))
 	first := x.div(b).mul(x.sub(num(1)).mul(eps).exp())
 	return first.add(x.sub(num(1)).div(b).mul(x.mul(eps).neg().exp()))
 }
 
-// exactDiscreteLaplace adds up the masses r^|k| (1-r)/(1+r) of a small shift one by one, and those of a
-// large one as the geometric series between 0 and the shift.
 func exactDiscreteLaplace(scale float64, s int64, a float64) exact {
 	t := num(1).div(num(scale))
 	r, shift, x := t.neg().exp(), num(float64(s)), num(a)
@@ -54,7 +49,6 @@ func exactDiscreteLaplace(scale float64, s int64, a float64) exact {
 	return ends.add(weight.mul(middle))
 }
 
-// exactKary has the losses +-eps and, if neither of two replaced answers is given, 0.
 func exactKary(eps float64, categories int64, a float64) exact {
 	e, x, k := num(eps), num(a), num(float64(categories))
 	sum := x.mul(e).exp().add(e.sub(x.mul(e)).exp()).add(k.sub(num(2)))
@@ -70,7 +64,6 @@ func exactBoundedRange(eps, a float64) float64 {
 	return e.add(whole).sub(phi(less.mul(e))).add(whole.sub(phi(e)).div(less)).float()
 }
 
-// exactSampledPure has two outcomes of ratios 1+u and 1-v.
 func exactSampledPure(q, eps, a float64) exact {
 	e, p, x := num(eps), num(q), num(a)
 	high := num(1).div(num(1).add(e.exp()))
@@ -79,7 +72,6 @@ func exactSampledPure(q, eps, a float64) exact {
 	return high.mul(up.pow(x)).add(num(1).sub(high).mul(down.pow(x)))
 }
 
-// exactGNSS returns the divergence of two normal laws; see GNSS.
 func exactGNSS(e GNSS, a float64) float64 {
 	x, beta, sigma := num(a), num(e.Beta), num(e.Sigma)
 	small := beta.neg().exp()
@@ -92,7 +84,6 @@ func exactGNSS(e GNSS, a float64) float64 {
 	return far.sub(x.mul(beta).add(c.log().div(num(2))).div(x.sub(num(1)))).float()
 }
 
-// exactSampledGaussian is the moment at an integer order, a binomial sum.
 func exactSampledGaussian(q, sigma float64, a int) exact {
 	sum, p, s := num(0), num(q), num(sigma)
 	choose, base := num(1), num(1)
@@ -108,8 +99,6 @@ func exactSampledGaussian(q, sigma float64, a int) exact {
 	return sum
 }
 
-// exactSampledGaussianAt is the moment at a real order by the trapezoid rule at half the step and twice the
-// reach that sampledGaussian uses.
 func exactSampledGaussianAt(q, sigma, a float64) exact {
 	step := math.Min(0.25, sigma/5)
 	right := int((math.Max(a, 2)/sigma + 14) / step)
@@ -126,7 +115,6 @@ func exactSampledGaussianAt(q, sigma, a float64) exact {
 	return sum.div(mass)
 }
 
-// drawCurve returns a random leaf, an order and the exact divergence there.
 func drawCurve(rnd *rand.Rand) (leaf Event, a, truth float64) {
 	log := func(lo, hi float64) float64 { return math.Exp(math.Log(lo) + rnd.Float64()*math.Log(hi/lo)) }
 	a = 1 + log(1e-6, 1e6)
@@ -234,7 +222,6 @@ func (x exact) float() float64 {
 	return f
 }
 
-// exp returns e^x for |x| below 1e8, by halving the argument and a Taylor sum.
 func (x exact) exp() exact {
 	const halvings = 32
 	if x.v.Sign() == 0 {
@@ -261,7 +248,6 @@ func (x exact) exp() exact {
 	return z.add(num(1))
 }
 
-// ln2 is the root of e^x = 2.
 var ln2 = func() exact {
 	x := num(math.Ln2)
 	for range 3 {
@@ -271,7 +257,6 @@ var ln2 = func() exact {
 	return x
 }()
 
-// log returns the logarithm of x > 0, by Halley's method on its mantissa.
 func (x exact) log() exact {
 	m := fresh()
 	exponent := x.v.MantExp(m)
@@ -285,7 +270,6 @@ func (x exact) log() exact {
 	return y.add(ln2.mul(num(float64(exponent))))
 }
 
-// pow returns x^y for x > 0.
 func (x exact) pow(y exact) exact { return x.log().mul(y).exp() }
 
 func TestReferenceArithmetic(t *testing.T) {
@@ -300,8 +284,6 @@ func TestReferenceArithmetic(t *testing.T) {
 	}
 }
 
-// The event of a stable sparse vector costs 1/B1 + 2 Failures/B2, and fails with the tail of the threshold
-// noise above the threshold.
 func TestStableSVTIsItsFormula(t *testing.T) {
 	for _, e := range []StableSVT{{4, 8, 40, 1}, {1, 2, 0, 7}, {100, 3, 999, 50}} {
 		epsilon := 1/e.B1 + 2*float64(e.Failures)/e.B2
@@ -314,8 +296,6 @@ func TestStableSVTIsItsFormula(t *testing.T) {
 	}
 }
 
-// At a real order the log moment of sampled integer noise is taken on the chord between whole orders, which
-// it lies below.
 func TestSampledIntegerNoiseIsOnTheChord(t *testing.T) {
 	for _, e := range []PoissonSampled{{0.1, DiscreteGaussian{2, 1}}, {0.5, DiscreteGaussian{1, 1}}, {0.01, GNMax{Sigma: 3, Discrete: true}}} {
 		for _, order := range []float64{2, 3, 10} {
@@ -328,8 +308,6 @@ func TestSampledIntegerNoiseIsOnTheChord(t *testing.T) {
 	}
 }
 
-// A moved vote has norm sqrt(2) among noisy counts, 1 in a test of the largest, and changes two counts with
-// Laplace noise.
 func TestRhoOfVotes(t *testing.T) {
 	for _, discrete := range []bool{false, true} {
 		require.InEpsilon(t, 1.0/9, PropertiesOf(GNMax{Sigma: 3, Discrete: discrete}).Rho, 1e-12)
@@ -338,7 +316,6 @@ func TestRhoOfVotes(t *testing.T) {
 	}
 }
 
-// Several Gaussian releases from one sample are one of less noise.
 func TestSeveralReleasesFromOneSample(t *testing.T) {
 	several := PoissonSampled{0.1, Composed{[]Event{Repeated{Gaussian{2}, 3}, Gaussian{5}}}}
 	one := PoissonSampled{0.1, Gaussian{1 / math.Sqrt(3.0/4+1.0/25)}}
@@ -349,7 +326,6 @@ func TestSeveralReleasesFromOneSample(t *testing.T) {
 	}
 }
 
-// A sensitivity of the root of 2 is a shift by one on two coordinates.
 func TestShiftsOfIntegerNoiseAreCounted(t *testing.T) {
 	epsilon := func(e Event) Bound {
 		return pldEpsilon(t, PLDConfig{Relation: AddRemove}, 1e-6, e)

@@ -43,7 +43,6 @@ func (w worlds) times(v worlds) worlds {
 	return out
 }
 
-// delta is the larger hockey-stick divergence of the two orders.
 func (w worlds) delta(eps float64) float64 {
 	forward, backward := 0.0, 0.0
 	for i, l := range w.loss {
@@ -57,7 +56,6 @@ func (w worlds) delta(eps float64) float64 {
 	return math.Max(forward, backward)
 }
 
-// sampled is the world in which the record takes part with probability q.
 func (w worlds) sampled(q float64) worlds {
 	var out worlds
 	for i, l := range w.loss {
@@ -68,7 +66,6 @@ func (w worlds) sampled(q float64) worlds {
 	return out
 }
 
-// gaussianWorld is discrete Gaussian noise on a coordinate that moves by one.
 func gaussianWorld(sigma float64) (w worlds) {
 	norm := math.Exp(mathx.LogTheta(sigma))
 	for x := int(9*sigma) + 1; x >= -int(9*sigma); x-- { // the rest has mass below 1e-17
@@ -78,7 +75,6 @@ func gaussianWorld(sigma float64) (w worlds) {
 	return w
 }
 
-// laplaceWorld is discrete Laplace noise.
 func laplaceWorld(e DiscreteLaplace) (w worlds) {
 	r := math.Exp(-1 / e.Scale)
 	for x := -400; x <= 400; x++ {
@@ -88,7 +84,6 @@ func laplaceWorld(e DiscreteLaplace) (w worlds) {
 	return worlds{[]float64{0}, []float64{1}}.times(w)
 }
 
-// randomWorld draws a mechanism and the losses of its worst pair, from the definition of its noise.
 func randomWorld(rnd *rand.Rand) (Event, worlds) {
 	response := func(eps float64) worlds {
 		hi := 1 / (1 + math.Exp(-eps))
@@ -168,7 +163,6 @@ func TestNeverBelowEnumeration(t *testing.T) {
 	}
 }
 
-// enumerate runs one case and returns its fault.
 func enumerate(seed uint64, saw func(accountant string, ratio float64)) string {
 	rnd := rand.New(rand.NewPCG(7, seed))
 	var events []Event
@@ -298,8 +292,6 @@ func randomRuns(rnd *rand.Rand) (events []Event, counts []int64) {
 	return events, counts
 }
 
-// No accountant answers less than the largest lower end that any of them certifies, for noise to 1e9 and
-// counts to 9e15.
 func TestNoAccountantIsBelowALowerEnd(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(11, *seed))

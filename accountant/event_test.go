@@ -66,7 +66,6 @@ func knownEvents() []knowledge {
 	}
 }
 
-// holds lists what an event in fact knows. Its answers are checked elsewhere.
 func holds(t *testing.T, e Event) string {
 	var out []string
 	note := func(what string, known bool) {
@@ -107,11 +106,9 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 		seen[name] = true
 		require.NoError(t, Validate(k.event), name)
 		assert.Equal(t, k.claims, holds(t, k.event), "%#v", k.event)
-		// JSON and back
 		data := testkit.Must(MarshalEvent(k.event))
 		assert.Contains(t, string(data), `{"type":"`+name+`"`)
 		assert.Equal(t, k.event, testkit.Must(UnmarshalEvent(data)))
-		// words
 		show := func(float64) string { return "#" }
 		for _, p := range Describe(Repeated{k.event, 3}, show, show) {
 			assert.NotEmpty(t, p.Mechanism, name)
@@ -122,7 +119,6 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 		_, composed := k.event.(Composed)
 		_, repeated := k.event.(Repeated)
 		assert.Equal(t, composed || repeated, mechanism == "", "words of %s", name)
-		// every accountant answers or refuses with a reason
 		for _, rel := range []Relation{AddRemove, ReplaceOne} {
 			p := newPLD(t, PLDConfig{Relation: rel})
 			for _, a := range []Accountant{newRDP(t, RDPConfig{Relation: rel}), p} {
@@ -143,7 +139,6 @@ func TestEventsKnowWhatTheyClaim(t *testing.T) {
 	assert.Len(t, seen, len(allEvents()))
 }
 
-// Every exported event type of the package is one that JSON knows.
 func TestEveryEventIsRegistered(t *testing.T) {
 	known := make(map[string]bool)
 	for _, e := range allEvents() {
@@ -169,8 +164,6 @@ func TestEveryEventIsRegistered(t *testing.T) {
 	assert.Equal(t, len(known), found)
 }
 
-// TestEveryEventIsDocumented checks the table of the documentation, and the list of types that the help of
-// the command prints.
 func TestEveryEventIsDocumented(t *testing.T) {
 	page := testkit.Must(os.ReadFile(filepath.Join("..", "docs", "accounting.md")))
 	types := EventTypes()
@@ -182,14 +175,11 @@ func TestEveryEventIsDocumented(t *testing.T) {
 	assert.Contains(t, types, "non_private")
 }
 
-// news is an event of which only a dominating pair is known.
 type news struct{}
 
 func (news) row() row                { return row{name: "news", mechanism: "news"} }
 func (news) pair() (pld.Pair, error) { return pld.Response(1), nil }
 
-// Nobody said that the pair is attained, so its cost is an upper bound only; and what the event does not
-// know is refused.
 func TestUnsaidIsRefused(t *testing.T) {
 	p := newPLD(t, PLDConfig{Relation: AddRemove}, Repeated{news{}, 20})
 	b := epsAt(t, p, 1e-5)
@@ -208,7 +198,6 @@ func TestUnsaidIsRefused(t *testing.T) {
 	}
 }
 
-// A selection costs what its runs cost under the relation of the account.
 func TestASelectionHasTheRelationOfItsAccount(t *testing.T) {
 	e := SampledWithoutReplacement{10, 1000, Gaussian{2}}
 	for _, s := range []Event{Selection{1, 0.01, e}, PoissonSelection{20, e}} {
@@ -235,7 +224,6 @@ func TestAGroupOfASampleBelowOrderTwo(t *testing.T) {
 	require.Greater(t, at(2.5), at(2))
 }
 
-// normalDivergence is the divergence of order a of N(0, 1) from N(mean, sd^2), by quadrature.
 func normalDivergence(a, mean, sd float64) float64 {
 	log := func(x float64) float64 { // of p^a q^(1-a)
 		z := (x - mean) / sd
@@ -248,8 +236,6 @@ func normalDivergence(a, mean, sd float64) float64 {
 	return (math.Log(simpson(func(x float64) float64 { return math.Exp(log(x) - top) }, peak-width, peak+width)) + top) / (a - 1)
 }
 
-// The curve is never below the divergence of two releases that smooth sensitivity allows, whichever of the
-// two bounds is the larger, and reached by the worst.
 func TestGNSSAgainstQuadrature(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(23, 1))
@@ -301,7 +287,6 @@ func TestARewrittenEventHasNoLowerBound(t *testing.T) {
 	for _, e := range []Event{Group{2, PureDP{1}}, Group{2, MStab{1, 20}}, Group{2, ExponentialMechanism{1}}} {
 		assert.Zero(t, lower(.01, e).Lower, "%+v", e)
 	}
-	// What is exact keeps its lower bound.
 	for _, e := range []Event{PoissonSampled{.1, Repeated{Gaussian{1}, 2}}, PoissonSampled{.1, RandomizedResponse{1}}, Group{2, Laplace{3}}, Group{3, Gaussian{9}}} {
 		b := lower(1e-3, e)
 		assert.InDelta(t, b.Upper, b.Lower, 1e-3, "%+v", e)
@@ -309,7 +294,6 @@ func TestARewrittenEventHasNoLowerBound(t *testing.T) {
 	}
 }
 
-// A sample never costs more than all records, by any accountant.
 func TestASampleCostsNoMoreThanAll(t *testing.T) {
 	t.Parallel()
 	for i, e := range []Event{ExponentialMechanism{1}, LNMax{Scale: 2}, LNMax{Scale: 2, Discrete: true}, Laplace{1}, DiscreteLaplace{2, 3},
@@ -345,8 +329,6 @@ func TestAGroupInsideASampleIsRefused(t *testing.T) {
 	}
 }
 
-// Counts that overflow somewhere inside an accountant are refused when they are composed, not forgotten
-// later.
 func TestCountsThatOverflowInside(t *testing.T) {
 	for _, events := range [][]Event{
 		{Repeated{LNMax{Scale: 2e9}, 5e18}},
@@ -400,7 +382,6 @@ func TestNoiseTooSmallForAFloat64(t *testing.T) {
 	}
 }
 
-// A sensitivity is typed with a few digits.
 func TestASensitivityNearARoot(t *testing.T) {
 	exact := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{DiscreteGaussian{5, math.Sqrt2}, 10})
 	typed := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{DiscreteGaussian{5, 1.4142}, 10})

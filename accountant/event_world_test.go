@@ -252,7 +252,6 @@ func mustJSON(t *testing.T, e Event) []byte {
 	return testkit.Must(MarshalEvent(e))
 }
 
-// Groups: the rewritten event against what the definition says at a distance.
 func TestGroup(t *testing.T) {
 	a := []float64{1.5, 2, 7, 40}
 	for name, c := range map[string]struct{ got, want Event }{

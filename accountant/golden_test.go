@@ -170,7 +170,6 @@ func TestCompositionConversionGolden(t *testing.T) {
 		b := epsilonOf(t, RDPConfig{Orders: orders}, r.Delta, events...)
 		assert.LessOrEqual(t, relErr(b.Upper, r.Eps), 1e-9, "%+v", r)
 		assert.InDelta(t, r.Alpha, b.Order, 1e-9)
-		// a vote moves under either relation
 		assert.Equal(t, b, epsilonOf(t, RDPConfig{Orders: orders, Relation: ReplaceOne}, r.Delta, events...))
 	}
 }
@@ -178,8 +177,6 @@ func TestCompositionConversionGolden(t *testing.T) {
 var everyTarget = flag.Bool("targets", false,
 	"TestCalibrationGolden calibrates noise by PLD for every target of the reference, not for one of each run")
 
-// What is calibrated is the reference's: to a few millionths by Rényi divergences, and up to the width of
-// our interval by loss distributions.
 func TestCalibrationGolden(t *testing.T) {
 	t.Parallel()
 	file := testkit.Golden[struct {
@@ -295,7 +292,6 @@ func TestWithoutReplacementGolden(t *testing.T) {
 	}
 }
 
-// The even moments against their alternating sums, which are exact while they do not cancel.
 func TestRatioMoments(t *testing.T) {
 	for _, sigma := range []float64{0.3, 0.5, 1, 2, 3} {
 		m := newRatioMoments(sigma)
@@ -334,7 +330,6 @@ func TestTruncatedPoissonGolden(t *testing.T) {
 	}
 }
 
-// selectionGamma returns the gamma whose expected number of runs is mean.
 func selectionGamma(eta, mean float64) float64 {
 	return mathx.Bisect(func(g float64) bool { return Selection{Eta: eta, Gamma: g}.logMean() <= math.Log(mean) }, 1e-9, 1-1e-9)
 }
@@ -386,7 +381,6 @@ func TestSelectionGolden(t *testing.T) {
 		}
 		s := Selection{r.Eta, r.Gamma, ZCDP{r.Rho}}
 		assert.InEpsilon(t, r.Mean, math.Exp(s.logMean()), 1e-12)
-		// the theorem itself, without what larger orders improve
 		base := linearCurve(r.Rho)
 		var values []float64
 		for _, a := range DefaultOrders() {

@@ -38,7 +38,6 @@ var (
 	NewZCDP                          func(Relation, Conversion) (Accountant, error)
 )
 
-// composed returns an account with events in it.
 func composed[A Accountant](t require.TestingT, a A, events ...Event) A {
 	for _, e := range events {
 		require.NoError(t, a.Compose(e, 1), "%+v", e)
@@ -70,7 +69,6 @@ func deltaAt(t require.TestingT, a Accountant, epsilon float64) Bound {
 	return testkit.Must(a.Delta(context.Background(), epsilon))
 }
 
-// rdpAt returns the divergence of events at one order, and the failure probability.
 func rdpAt(t require.TestingT, order float64, events ...Event) (divergence, failure float64) {
 	d, failure, err := newRDP(t, RDPConfig{}, events...).RDP([]float64{order})
 	require.NoError(t, err)
@@ -93,7 +91,6 @@ func sgd(q, sigma float64, steps int64) Event {
 	return Repeated{PoissonSampled{q, Gaussian{sigma}}, steps}
 }
 
-// newAccounts starts one of every accountant.
 func newAccounts(t require.TestingT, rel Relation) map[string]Accountant {
 	out := map[string]Accountant{}
 	out["rdp"], out["rdp classic"] = newRDP(t, RDPConfig{Relation: rel}), newRDP(t, RDPConfig{Relation: rel, Conversion: Classic})
@@ -115,7 +112,6 @@ func relErr(got, want float64) float64 {
 	return math.Abs(got-want) / math.Abs(want)
 }
 
-// relative asserts a relative tolerance.
 type relative struct {
 	t       *testing.T
 	tol     float64
@@ -128,7 +124,6 @@ func (w *relative) check(column string, got, want float64, record any) {
 	w.checked++
 }
 
-// simpson integrates f over [a, b].
 func simpson(f func(x float64) float64, a, b float64) float64 {
 	const n = 8000
 	h := (b - a) / n
@@ -189,8 +184,6 @@ func TestVeryManySteps(t *testing.T) {
 	}
 }
 
-// The lower end is useful where few steps of many are taken, with each kind of noise, and never less than
-// what the sum of the outputs shows.
 func TestSeveralIsNear(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -285,7 +278,6 @@ func TestShiftsOnSeveralCoordinates(t *testing.T) {
 	}
 }
 
-// Closed forms of propose-test-release and of the sparse vector's pure epsilon.
 func TestStabilityGolden(t *testing.T) {
 	file := testkit.Golden[struct {
 		Classical []struct {

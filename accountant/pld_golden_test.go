@@ -17,7 +17,6 @@ import (
 // rounding.
 const bracketTolerance = 1e-9
 
-// requireBracket checks that two intervals for one truth overlap as they must: the truth lies in both.
 func requireBracket(t *testing.T, b Bound, lower, upper, gap float64, name string) {
 	t.Helper()
 	assert.LessOrEqual(t, b.Lower, b.Upper, name)
@@ -186,7 +185,6 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 	}
 }
 
-// base is noise whose pair (P, Q) is symmetric, with its hockey-stick divergence at e^x.
 type base struct {
 	inner      Event
 	divergence func(x float64) float64
@@ -211,7 +209,6 @@ func gaussianBase(noise float64) base {
 	}}
 }
 
-// worldBase sums over the outcomes of integer noise.
 func worldBase(inner Event, w worlds) base {
 	return base{inner, func(x float64) (sum float64) {
 		for i, l := range w.loss {
@@ -256,7 +253,6 @@ func (b base) onSample(q, x float64, reverse bool) float64 {
 	return 0
 }
 
-// One run on a sample, against the closed form or the sum over all outcomes.
 func TestOneRunOnASample(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(31, 1))
@@ -291,8 +287,6 @@ func TestOneRunOnASample(t *testing.T) {
 	require.Greater(t, tight, checked*2/3)
 }
 
-// Two runs, each with its own noise, against a sum over the outcomes of the one of the exact delta of the
-// other.
 func TestTwoRunsOnASample(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -357,8 +351,6 @@ func TestSampledNoiseAgainstPeer(t *testing.T) {
 	}
 }
 
-// Nothing is asked for too much: rare samples, noise from next to none to absurd, very many runs. The
-// answer is an interval that Rényi divergences do not undercut.
 func TestSampledNoiseExtremes(t *testing.T) {
 	t.Parallel()
 	i := 0
@@ -395,8 +387,6 @@ func TestTinyNoiseOnASample(t *testing.T) {
 	assert.Greater(t, b.Upper, 5e8)
 }
 
-// What a sample without replacement costs when a record is added: Gaussian noise, whose sum moves twice as
-// far when one record takes the place of another.
 func TestWithoutReplacementUnderAddRemove(t *testing.T) {
 	t.Parallel()
 	drawn, sampled := newPLD(t, PLDConfig{}), newPLD(t, PLDConfig{})

@@ -58,8 +58,6 @@ func drawPLDEvent(t *rapid.T) Event {
 	return PoissonSampled{f("q", 1e-4, 0.9), Gaussian{f("sigma", 0.6, 20)}}
 }
 
-// TestPLDProperties: below RDP, lower below upper, monotone in delta and in the events, Repeated(n)
-// equal to n single compositions.
 func TestPLDProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -148,10 +146,8 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	assert.InEpsilon(t, math.Tanh(0.25), d.Upper, 1e-3)
 	assert.LessOrEqual(t, d.Lower, math.Tanh(0.25)*(1+1e-12))
 	assert.GreaterOrEqual(t, d.Upper, math.Tanh(0.25))
-	// A repeated one is cheaper than pure privacy says.
 	exp := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{ExponentialMechanism{0.1}, 100})
 	assert.Less(t, exp.Upper, 0.62*pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{PureDP{0.1}, 100}).Lower)
-	// GNMax: the claim is the Gaussian's, the lower bound is honest.
 	g := pldEpsilon(t, PLDConfig{}, 1e-5, Repeated{GNMax{Sigma: 40}, 100})
 	want := testkit.Must(GaussianEpsilon(40/math.Sqrt(200), 1e-5))
 	assert.InDelta(t, want, g.Upper, 1e-9)
@@ -160,8 +156,6 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	assert.Greater(t, g.Lower, 0.5*want)
 }
 
-// sampledGaussianDelta is the exact delta of one Poisson-sampled Gaussian step, the larger of both
-// directions, by quadrature of positive integrands from where the loss equals epsilon.
 func sampledGaussianDelta(q, sigma, epsilon float64) float64 {
 	density := func(x float64) float64 {
 		return math.Exp(-x*x/(2*sigma*sigma)) / (sigma * math.Sqrt(2*math.Pi))
@@ -180,8 +174,6 @@ func sampledGaussianDelta(q, sigma, epsilon float64) float64 {
 	return math.Max(remove, add)
 }
 
-// TestPLDContainsOneStep compares with a computation that shares nothing with the accountant: no cells, no
-// transform.
 func TestPLDContainsOneStep(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(9, 9))
@@ -212,8 +204,6 @@ func TestPLDContainsOneStep(t *testing.T) {
 	require.Greater(t, checked, 33)
 }
 
-// TestPLDIntervalsMeet: intervals of different widths hold one truth, so any two of them meet, and none
-// lies above the Rényi bound.
 func TestPLDIntervalsMeet(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(19, 9))
@@ -250,8 +240,6 @@ func TestPLDIntervalsMeet(t *testing.T) {
 	}
 }
 
-// Where a few rare steps make up all of the loss, the answer is far above the tilted mean: grids follow the
-// answer, so windows stay short and the interval is narrow beside it.
 func TestPLDGridsFollowRareLosses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -264,8 +252,6 @@ func TestPLDGridsFollowRareLosses(t *testing.T) {
 	}
 }
 
-// BenchmarkPLDEpsilon asks for both ends at delta 1e-5: few steps and many, of windows of very many points and
-// of what rounds for every step, 100 separate compositions of one step, and 100 phases with noise of their own.
 func BenchmarkPLDEpsilon(b *testing.B) {
 	var phases, separate []Event
 	for i := range 100 {
@@ -295,7 +281,6 @@ func BenchmarkPLDEpsilon(b *testing.B) {
 	}
 }
 
-// The noise for epsilon 2 in 1000 steps.
 func BenchmarkPLDCalibrate(b *testing.B) {
 	var noise float64
 	for b.Loop() {
@@ -307,7 +292,6 @@ func BenchmarkPLDCalibrate(b *testing.B) {
 	b.ReportMetric(noise, "noise")
 }
 
-// Parameters at the edge of the valid ones: an answer that is in order, or a wide one, within seconds.
 func TestPLDExtremes(t *testing.T) {
 	t.Parallel()
 	for i, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
@@ -333,7 +317,6 @@ func TestPLDExtremes(t *testing.T) {
 	}
 }
 
-// Parameters that exhaust float64: no panic, and the interval is in order.
 func TestPLDAbsurdParameters(t *testing.T) {
 	t.Parallel()
 	for i, e := range []Event{
@@ -372,9 +355,6 @@ func TestPLDStopsWithItsContext(t *testing.T) {
 	assert.Positive(t, epsAt(t, p, 1e-5).Upper)
 }
 
-// Losses so small beside others, or beside where their grid begins, that a grid for them has more points
-// than memory or than a float64 tells apart: an interval in order, of a few megabytes, and neither a hang
-// nor a panic.
 func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -403,7 +383,6 @@ func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
 	}
 }
 
-// More noise than an allocation is computed for costs no more than that.
 func TestAllocationOfTooMuchNoise(t *testing.T) {
 	t.Parallel()
 	const steps = 1 << 30

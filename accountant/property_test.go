@@ -23,7 +23,6 @@ func logUniform(lo, hi float64) *rapid.Generator[float64] {
 	})
 }
 
-// leaves draws one of every single mechanism.
 func leaves() *rapid.Generator[Event] {
 	return rapid.Custom(func(t *rapid.T) Event {
 		x := logUniform(0.05, 500).Draw(t, "x")
@@ -39,7 +38,6 @@ func leaves() *rapid.Generator[Event] {
 	})
 }
 
-// trees draws nested events.
 func trees(depth int) *rapid.Generator[Event] {
 	if depth == 0 {
 		return leaves()
@@ -81,7 +79,6 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
-// Epsilon and Delta are each other's inverse, and composing adds cost.
 func TestDeltaInvertsEpsilon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRDP(t, RDPConfig{Orders: DefaultOrders()}, trees(2).Draw(t, "event"))
@@ -134,8 +131,6 @@ func TestEveryCurveGrowsWithItsOrder(t *testing.T) {
 	})
 }
 
-// Two unrelated methods for the same moment, up to large orders, where the integrand has two bumps far
-// apart.
 func TestQuadratureAgainstBinomialSum(t *testing.T) {
 	worst := 0.0
 	for _, q := range []float64{1e-7, 1e-4, 0.004, 0.05, 0.3, 0.9, 0.999} {
@@ -152,8 +147,6 @@ func TestQuadratureAgainstBinomialSum(t *testing.T) {
 	t.Logf("worst relative error %.2g", worst)
 }
 
-// TestSubnormalDelta: a smaller delta never costs less epsilon, also where floating-point numbers lose
-// their leading bit.
 func TestSubnormalDelta(t *testing.T) {
 	account := newRDP(t, RDPConfig{Relation: AddRemove}, Gaussian{1})
 	last := 0.0
@@ -164,7 +157,6 @@ func TestSubnormalDelta(t *testing.T) {
 	}
 }
 
-// oneOfEach is one of each type, the composite ones around several.
 func oneOfEach() []Event {
 	return []Event{
 		Gaussian{3}, Laplace{8}, DiscreteGaussian{20, 2}, DiscreteLaplace{9, 2}, ExponentialMechanism{0.2}, PureDP{0.1},
@@ -183,9 +175,6 @@ func oneOfEach() []Event {
 	}
 }
 
-// Every event by every accountant under both relations: n separate composes, one compose of n, and one
-// Repeated are the same account; asking in between changes nothing; a refusal is typed, gives a reason and
-// charges nothing.
 func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 	t.Parallel()
 	const n = 3
@@ -224,8 +213,6 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 	t.Logf("events held, over both relations, of %d: %v", 2*len(oneOfEach()), held)
 }
 
-// What is bought by n is at least what is bought by one, at any delta, and an answer at delta is confirmed
-// by the answer at that epsilon.
 func TestAccountantsAreConsistent(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 1))
@@ -271,7 +258,6 @@ func TestInvalidEvents(t *testing.T) {
 	}
 }
 
-// The cost of asking does not depend on how a history was written down.
 func BenchmarkRunLength(b *testing.B) {
 	step := PoissonSampled{0.01, Gaussian{1}}
 	for _, name := range []string{"rdp", "basic", "advanced", "optimal", "moments"} {
@@ -312,7 +298,6 @@ func BenchmarkOneStepComposes(b *testing.B) {
 	}
 }
 
-// everyEvent is the example of the command line's contract, with all types.
 const everyEvent = `{"relation":"add_remove","events":[
   {"type":"repeated","count":10000,"event":{"type":"poisson_sampled","probability":0.01,"event":{"type":"gaussian","noise_multiplier":4}}},
   {"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}},

@@ -114,8 +114,6 @@ func TestGridEdge(t *testing.T) {
 	assert.False(t, epsilonOf(t, RDPConfig{}, 1e-5, sgd(1e-4, 5, 1)).AtGridEdge)
 }
 
-// Every order gives a bound, so the best one must be found in spite of refinement; a dense scan finds
-// nothing better by more than its tolerance.
 func TestRefinementAgainstDenseScan(t *testing.T) {
 	var dense []float64
 	for a := 1.005; a < 3000; a *= 1.002 {
@@ -173,8 +171,6 @@ func TestCalibrateProbability(t *testing.T) {
 	assert.Greater(t, testkit.Must(epsilonOfEvent(t.Context(), account, event(q*(1+1e-6)), 1e-5)).Upper, 2.0)
 }
 
-// TestAnEventThatCannotBeMadeEndsACalibration checks that the search returns its error, at the first value
-// and at later ones.
 func TestAnEventThatCannotBeMadeEndsACalibration(t *testing.T) {
 	wrong := errors.New("no such event")
 	for tries := range 3 {
@@ -239,7 +235,6 @@ func exactEpsilon(c Conversion, a, r, delta float64) float64 {
 	return math.Max(0, eps.float())
 }
 
-// exactLogDelta is the same rule, solved for delta.
 func exactLogDelta(c Conversion, a, r, eps float64) float64 {
 	x := num(a)
 	less := x.sub(num(1))
@@ -250,7 +245,6 @@ func exactLogDelta(c Conversion, a, r, eps float64) float64 {
 	return math.Min(0, log.float())
 }
 
-// Whatever the order, a conversion is never below the rule in 96 digits.
 func TestConversionsNeverBelowExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(8, *seed))
@@ -315,8 +309,6 @@ var sqrtTwoPi = func() exact {
 	return num(2).mul(pi).log().div(num(2)).exp()
 }()
 
-// The closed form of Gaussian noise brackets the exact answer: n releases of any noise to 1e9 and any count
-// to 9e15.
 func TestGaussianIntervalContainsExact(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(9, *seed))

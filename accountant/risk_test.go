@@ -45,8 +45,6 @@ func TestRiskOfAGaussian(t *testing.T) {
 	}
 }
 
-// By Rényi divergences, delta is known at some epsilons, and between two of them counts as at the lesser:
-// nowhere less than the account itself gives.
 func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Event{Gaussian{0.7}, sgd(0.05, 1, 200), WithFailure{PureDP{0.4}, 1e-4}} {
@@ -68,8 +66,6 @@ func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
 	}
 }
 
-// Delta is nowhere above that of the normal laws of a certified mu, between the epsilons that mu was chosen
-// at either, and a failure is no part of mu.
 func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
 	t.Parallel()
 	for _, events := range [][]Event{
@@ -111,7 +107,6 @@ func TestRiskOfVotesAtEpsilonTwo(t *testing.T) {
 	assert.Less(t, gdp.Regret, 5e-3)
 }
 
-// The curve is never above what one point of it allows, nor a sampled run above the whole.
 func TestRiskIsWithinOnePoint(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string][]Event{
@@ -156,8 +151,6 @@ func TestRiskIsWithinOnePoint(t *testing.T) {
 	}
 }
 
-// Small worlds: a few responses, sampled or not, of which every outcome is listed. The best test of each
-// size, the best guess at every prior and the total variation are never outside the interval.
 func TestRiskSmallWorlds(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(16, 2))

@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// product is the law of two independent draws.
 func product(p, q []float64) []float64 {
 	var out []float64
 	for _, x := range p {
@@ -21,7 +20,6 @@ func product(p, q []float64) []float64 {
 	return out
 }
 
-// law tabulates a mass function on [-n, n], normalised there.
 func law(n int, mass func(k float64) float64) []float64 {
 	p, sum := make([]float64, 2*n+1), 0.0
 	for k := -n; k <= n; k++ {
@@ -34,7 +32,6 @@ func law(n int, mass func(k float64) float64) []float64 {
 	return p
 }
 
-// shift moves a law s places; what leaves the table has no weight to speak of.
 func shift(p []float64, s int) []float64 {
 	q := make([]float64, len(p))
 	for i := range q {
@@ -91,7 +88,6 @@ func TestSmallWorldCurves(t *testing.T) {
 	}
 }
 
-// Exact composition by enumeration: the delta of the account covers it.
 func TestSmallWorldComposition(t *testing.T) {
 	p, q := []float64{0.25, 0.75}, []float64{0.75, 0.25} // epsilon log 3
 	lap := law(60, func(k float64) float64 { return math.Exp(-math.Abs(k) / 1.5) })
@@ -107,7 +103,6 @@ func TestSmallWorldComposition(t *testing.T) {
 		assert.Less(t, b.Upper, 20*exact+1e-9, "epsilon %v: not useless either", eps)
 		assert.Greater(t, b.Upper, 0.0)
 	}
-	// beyond the pure bound nothing is left
 	assert.Zero(t, deltaAt(t, account, 3*math.Log(3)+1/1.5+1e-9).Upper)
 }
 
@@ -137,7 +132,6 @@ func TestSmallWorldMStab(t *testing.T) {
 	}
 }
 
-// The stable sparse vector by enumeration of all transcripts of three queries.
 func TestSmallWorldStableSVT(t *testing.T) {
 	e := StableSVT{B1: 2, B2: 3, Threshold: 4, Failures: 1}
 	// transcript i < 3: query i fails after i releases; 3: all released. Where the answers differ (distance
@@ -149,7 +143,6 @@ func TestSmallWorldStableSVT(t *testing.T) {
 			p := (1 - r1) * math.Pow(r1, float64(rho))
 			seen := 0
 			for i, di := range d {
-				// release iff nu < d - w + rho
 				room := di - int(e.Threshold) + rho
 				pass := 0.0
 				if room > 0 {
@@ -183,7 +176,6 @@ func TestSmallWorldStableSVT(t *testing.T) {
 	}
 }
 
-// Broken variants: each must be caught by the tests that pass for ours.
 func TestNegativeControls(t *testing.T) {
 	t.Run("integer orders alone are loose when epsilon is large", func(t *testing.T) {
 		var integers []float64

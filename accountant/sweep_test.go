@@ -18,10 +18,8 @@ import (
 
 var swept = flag.Int("sweep", 6, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
 
-// scales draws parameters of any size.
 type scales struct{ *rand.Rand }
 
-// number returns one of 60 decades, or a probability near either end.
 func (s scales) number() float64 {
 	switch s.IntN(5) {
 	case 0:
@@ -36,7 +34,6 @@ func (s scales) number() float64 {
 
 func (s scales) count() int64 { return int64(math.Pow(10, 18.9*s.Float64())) }
 
-// event draws one of the type of zero, whatever its fields are.
 func (s scales) event(zero Event, depth int) Event {
 	for {
 		e := reflect.New(reflect.TypeOf(zero)).Elem()
@@ -153,12 +150,10 @@ func TestNextToNoNoiseIsAnsweredOrRefused(t *testing.T) {
 		}
 	}
 	questions(t, AddRemove, 1e-5, Repeated{Gaussian{1}, 1e16}, Laplace{1})
-	// losses far from 0 for the step of their grid
 	questions(t, AddRemove, 1e-5, sgd(2.805697253404547e-08, 35.40465924722593, 26128950125), sgd(0.25968845904414317, 5.1328466354037875e19, 423658588910))
 	questions(t, ReplaceOne, 1e-5, SampledWithoutReplacement{1, 100, Gaussian{1e-8}}, Laplace{1})
 }
 
-// Absurd but valid parameters, by every accountant: a bound or +Inf, never NaN, never a hang.
 func TestAccountantsAtExtremes(t *testing.T) {
 	t.Parallel()
 	for _, x := range []float64{5e-324, 30, math.MaxFloat64} {
@@ -195,7 +190,6 @@ func TestAccountantsAtExtremes(t *testing.T) {
 	}
 }
 
-// The exact composition of very many runs against the Gaussian it tends to.
 func TestOptimalOfVeryMany(t *testing.T) {
 	for _, n := range []int64{1e4, 1e6, 1e9} {
 		eps := 1 / math.Sqrt(float64(n))
@@ -204,8 +198,6 @@ func TestOptimalOfVeryMany(t *testing.T) {
 	}
 }
 
-// TestGaussianEpsilonWithoutNoise: noise that no float64 of epsilon describes ends in infinity, and the
-// search ends.
 func TestGaussianEpsilonWithoutNoise(t *testing.T) {
 	for _, sigma := range []float64{5e-324, 1e-308, 1e-200} {
 		epsilon := testkit.Must(GaussianEpsilon(sigma, 1e-5))

@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// argmaxLaw is the law of the noisy argmax of counts, ties to the first.
 func argmaxLaw(counts []int, noise []float64) []float64 {
 	reach := len(noise) / 2
 	below := func(x int) (sum float64) { // P[Z <= x]
@@ -39,18 +38,14 @@ func argmaxLaw(counts []int, noise []float64) []float64 {
 	return law
 }
 
-// lawPair is two laws on one space.
 type lawPair struct{ p, q []float64 }
 
 func (w lawPair) times(v lawPair) lawPair {
 	return lawPair{product(w.p, v.p), product(w.q, v.q)}
 }
 
-// delta is the hockey-stick divergence at epsilon, the worse of both orders.
 func (w lawPair) delta(eps float64) float64 { return testkit.EitherHockeyStick(w.p, w.q, eps) }
 
-// votePairs are the laws of one query for every histogram of 4 teachers and 3 classes and every vote that
-// moves.
 func votePairs(law func(counts []int) []float64) (pairs []lawPair) {
 	for a := 0; a <= 4; a++ {
 		for b := 0; a+b <= 4; b++ {
@@ -71,8 +66,6 @@ func votePairs(law func(counts []int) []float64) (pairs []lawPair) {
 	return pairs
 }
 
-// Integer noise on votes: what PLD and RDP claim is never below exact enumeration, one query and three, and
-// the attained side never above it.
 func TestDiscreteVotesAgainstEnumeration(t *testing.T) {
 	const reach = 60
 	gaussian := func(sigma float64) []float64 {
@@ -147,7 +140,6 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	}
 	assert.Less(t, claim(Threshold{Sigma: 0.5}), p0, "the control is broken")
 	assert.GreaterOrEqual(t, claim(Threshold{Sigma: 0.5, Discrete: true}), p0-1e-8)
-	// Nor does the closed form of Gaussian noise that the theorems may use for continuous noise.
 	o := testkit.Must(NewOptimal(ReplaceOne))
 	require.NoError(t, o.Compose(Threshold{Sigma: 0.5, Discrete: true}, 1))
 	for _, delta := range []float64{0.1, 0.5, 0.7} {
@@ -157,8 +149,6 @@ func TestContinuousNoiseSoldAsDiscrete(t *testing.T) {
 	}
 }
 
-// A pure mechanism on a Poisson sample, against the two outcomes of a sampled randomised response, composed
-// exactly.
 func TestSampledPureAgainstEnumeration(t *testing.T) {
 	for _, c := range []struct{ q, eps float64 }{{0.01, 1}, {0.5, 0.1}, {0.3, 3}, {0.001, 8}, {0.9, 20}, {1e-9, 0.5}} {
 		hi, lo := 1/(1+math.Exp(-c.eps)), 1/(1+math.Exp(c.eps))
@@ -238,8 +228,6 @@ func firstAbove(e AboveThreshold, queries []float64) []float64 {
 	return law
 }
 
-// One account of everything: a step of DP-SGD, a noisy argmax, a Laplace release, a stability release and a
-// sparse vector, all on the same two neighbours, against the product of their output laws.
 func TestCompositionOfEverything(t *testing.T) {
 	t.Parallel()
 	const q, sigma, votes, multiplier = 0.2, 1.5, 3.0, 2.0

@@ -43,8 +43,6 @@ type mstabReference struct {
 	}
 }
 
-// worstDelta returns the largest hockey-stick divergence over all neighbours: equal answers
-// at distances d and d+1, and different answers at distance 0.
 func worstDelta(law func(d int64) (float64, float64), upTo int64, eps float64) float64 {
 	at := func(d int64) []float64 {
 		released, failed := law(d)
@@ -110,8 +108,6 @@ func TestMStabReference(t *testing.T) {
 	}
 }
 
-// TestOneShotIsPrivateAndOptimal checks that both inequalities hold for the table of integers, in exact
-// arithmetic as far as 2^-64 goes. No distance could be released more often by the same rule.
 func TestOneShotIsPrivateAndOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		eps := math.Exp2(rapid.Float64Range(-6, 5).Draw(t, "log2 epsilon"))
@@ -134,7 +130,6 @@ func TestOneShotIsPrivateAndOptimal(t *testing.T) {
 	})
 }
 
-// TestThresholds checks that the thresholds are the least that keep Delta, and that the tail is charged.
 func TestThresholds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		delta := math.Exp2(rapid.Float64Range(-45, -2).Draw(t, "log2 delta"))
@@ -241,8 +236,6 @@ func TestNewMStabRefuses(t *testing.T) {
 	}
 }
 
-// TestSessionsRepeat checks that the same key gives the same answers in any order and from
-// many goroutines, and that other parameters give other noise.
 func TestSessionsRepeat(t *testing.T) {
 	answers := func(key rng.Key, cfg MStabConfig, order func(i int) int) string {
 		m := newMStab(t, cfg)
@@ -267,7 +260,6 @@ func TestSessionsRepeat(t *testing.T) {
 	require.NotEqual(t, first, answers(rng.SeedKey(1), cfg, forward))
 }
 
-// The scale is never below 1/Epsilon, to the last bit: narrower noise costs more than Epsilon.
 func TestLaplaceScaleIsNotBelowTheInverse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	above := 0
@@ -296,7 +288,6 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.ReplaceOne, e)
 }
 
-// deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
 	return testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps)).Upper
 }

@@ -18,13 +18,11 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// graph lists, for each histogram of at most n votes, the histograms that one change leads to.
 func graph(n, classes int, change Change) (nodes, edges [][]int) {
 	nodes = testkit.Histograms(n, classes)
 	return nodes, testkit.Neighbours(nodes, change == VoteMoves)
 }
 
-// winners lists who can win.
 func winners(h []int, ties Ties) (set []int) {
 	for j, n := range h {
 		if n == slices.Max(h) {
@@ -37,8 +35,6 @@ func winners(h []int, ties Ties) (set []int) {
 	return set
 }
 
-// radii returns, for every node, the number of changes that certainly leave the same winner. It searches from
-// all unstable nodes at once. A node is at radius 0 if it is tied or next to a node with another winner.
 func radii(nodes, edges [][]int, ties Ties) []int64 {
 	radius := make([]int64, len(nodes))
 	var queue []int
@@ -68,8 +64,6 @@ func radii(nodes, edges [][]int, ties Ties) []int64 {
 	return radius
 }
 
-// TestPluralityIsBreadthFirstSearch tries every histogram of eight teachers, of whom some
-// may abstain, and up to four classes. The closed form is what breadth-first search finds.
 func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 	for _, change := range []Change{VoteMoves, VoteAppears} {
 		for _, ties := range []Ties{LowestIndex, AnyTies} {
@@ -99,8 +93,6 @@ func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 	}
 }
 
-// TestOtherStatisticsAreNotAdmissible tries statistics that look like a distance and are not. The same
-// graph finds a sensitivity above 1, or a positive value next to another winner.
 func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 	type verdict struct{ sensitivity, atChange float64 }
 	lead := func(h []int) float64 { _, lead := margin(h); return float64(lead) }
@@ -149,7 +141,6 @@ func TestPluralityRefuses(t *testing.T) {
 	require.ErrorContains(t, testkit.Err2(Plurality([]int{1, 2}, VoteMoves, 3)), "Ties")
 }
 
-// mstabWorld enumerates every pair of neighbouring histograms under a statistic.
 func mstabWorld(t *testing.T, m *MStab, statistic func(h []int) (int, int64)) (worst func(eps float64) float64) {
 	var pairs [][2][]float64
 	for _, classes := range []int{2, 3} {
@@ -182,8 +173,6 @@ func exactDistance(t *testing.T) func(h []int) (int, int64) {
 	}
 }
 
-// TestSmallWorldMStab tries every histogram of at most six votes and every neighbour. What
-// an adversary can gain is at most what is charged.
 func TestSmallWorldMStab(t *testing.T) {
 	for _, cfg := range []MStabConfig{
 		{Noise: Laplace, Epsilon: 0.5, Delta: 0.1},
@@ -251,8 +240,6 @@ func margin(h []int) (int, int64) {
 	return winner, int64(h[winner] - second)
 }
 
-// TestComposition enumerates five questions on both kinds of neighbours at once, and an
-// exponential mechanism beside them. The account covers it.
 func TestComposition(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.02, Questions: 5})
 	claim := accountant.Composed{Events: []accountant.Event{m.Event(), accountant.ExponentialMechanism{Epsilon: 0.8}}}

@@ -20,7 +20,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestSplits checks that every record is in as many models as it should be, and nowhere twice.
 func TestSplits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.IntRange(1, 200).Draw(t, "records")
@@ -51,7 +50,6 @@ func TestSplits(t *testing.T) {
 	require.Error(t, testkit.Err(ByUnit([]string{"a"}, 0, rng.SeedKey(1))))
 }
 
-// TestByUnitIgnoresOthers checks that where a unit's records go does not depend on the other units.
 func TestByUnitIgnoresOthers(t *testing.T) {
 	var units []string
 	for i := range 300 {
@@ -90,8 +88,6 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	require.Greater(t, moved, 50)
 }
 
-// TestSubsampleDistance checks that one record changes the tested distance by at most 1,
-// and that it is 0 where winners differ, whatever the function answers.
 func TestSubsampleDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.IntRange(4, 40).Draw(t, "records")
@@ -180,7 +176,6 @@ func TestSubsampleMedian(t *testing.T) {
 	}
 }
 
-// It is noticed if one change of a vote is charged for a record that is in r models.
 func TestOverlapMustBeCharged(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
 	const models, overlap = 20, 3
@@ -285,7 +280,6 @@ func TestSmallWorldGate(t *testing.T) {
 	require.Greater(t, share(func(n int) int64 { return 6 * distance(n, true) }), 1.5, "a distance in other units")
 }
 
-// What a Rényi bound calls good says nothing of privacy loss distributions.
 func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
 	for _, dominated := range []bool{false, true} {
 		g := testkit.Must(NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated}))
@@ -326,8 +320,6 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestReleasesFitTheirLedger checks that every release is refused, with no data touched, under a relation
-// it does not hold for, and under a seed where the ledger says that noise is secret.
 func TestReleasesFitTheirLedger(t *testing.T) {
 	median := testkit.Must(NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 1e-6}))
 	mean := testkit.Must(NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1}))

@@ -29,7 +29,6 @@ func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 	})
 }
 
-// samples lists all data of the given number of records on {0..top}, sorted.
 func samples(records, top int) (all [][]float64) {
 	if records == 0 {
 		return [][]float64{nil}
@@ -44,7 +43,6 @@ func samples(records, top int) (all [][]float64) {
 	return all
 }
 
-// replaced calls f for all ordered pairs of data that differ in one record.
 func replaced(all [][]float64, f func(i, j int)) {
 	for i, a := range all {
 		for j, b := range all {
@@ -55,8 +53,6 @@ func replaced(all [][]float64, f func(i, j int)) {
 	}
 }
 
-// TestSmallWorldPTR tries Dwork and Lei's test on the median of every small data set. The distance is the
-// one that a search finds, and the exact hockey-stick divergence is within the claim.
 func TestSmallWorldPTR(t *testing.T) {
 	all := samples(5, 4)
 	f := Median(0, 4)
@@ -107,7 +103,6 @@ func TestSmallWorldPTR(t *testing.T) {
 	}
 }
 
-// changes returns the number of records in which two multisets differ.
 func changes(a, b []float64) int64 {
 	left := slices.Clone(b)
 	for _, x := range a {
@@ -156,8 +151,6 @@ func TestProposeMedian(t *testing.T) {
 	}
 }
 
-// TestSmallWorldSmoothMedian tries the median with smooth sensitivity on every small data set. The broken
-// variant has noise for the local sensitivity, which changes abruptly between neighbours.
 func TestSmallWorldSmoothMedian(t *testing.T) {
 	all := samples(5, 4)
 	for _, cfg := range []SmoothMedianConfig{
@@ -227,7 +220,6 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(m.Release(reserve(t, m.Event()), rng.Key{}, data)), "zero Key")
 }
 
-// norms returns those of the difference of two sums.
 func norms(a, b []int64) (l1, l2 float64) {
 	for i := range a {
 		diff := float64(a[i] - b[i])
@@ -237,7 +229,6 @@ func norms(a, b []int64) (l1, l2 float64) {
 	return l1, l2
 }
 
-// TestMeanSensitivity checks that the integers that one record adds never differ by more than is charged for.
 func TestMeanSensitivity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 6).Draw(t, "dimension")
@@ -347,9 +338,6 @@ func TestNewMeanRefuses(t *testing.T) {
 	require.Error(t, testkit.Err(m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), rng.SeedKey(1), []float64{1, 2})))
 }
 
-// TestSubsampleAggregateReleasesByRecords checks that the probability of a release is the one that the
-// law has at the distance in records: votes that one record holds in several parts count once. Every part
-// here is one record, in three parts, so that k records vote 3k times.
 func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	const records, repetitions, sessions, questions = 20, 3, 80, 50
 	split := testkit.Must(Repeated(records, records, repetitions, rng.SeedKey(1).Derive("split")))
@@ -381,8 +369,6 @@ func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	}
 }
 
-// TestMeanChargesTheRoundingOfEveryCoordinate uses two records whose integers differ by nearly all that
-// the rounding is charged: every coordinate of one is rounded up, and of the other down.
 func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 	const d = 6
 	spread := func(x float64) []float64 { return slices.Repeat([]float64{x}, d) }
@@ -414,8 +400,6 @@ func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 	}
 }
 
-// TestPTRChargesItsRounding uses two values that differ by the proposed bound. When they
-// are rounded they may differ by a unit more, and that is charged.
 func TestPTRChargesItsRounding(t *testing.T) {
 	p := testkit.Must(NewPTR(PTRConfig{Bound: 1<<20 + 0.75, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6}))
 	unit := p.grid.unit

@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// reserve opens a budget in memory and charges one event to it.
 func reserve(e accountant.Event) *ledger.Reservation {
 	budget := must(ledger.New(ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,

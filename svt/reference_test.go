@@ -36,7 +36,6 @@ func TestFalseReleases(t *testing.T) {
 		failure := m.Event().(accountant.WithFailure).Delta
 		require.InEpsilon(t, float64(q)*single, failure, 1e-8)
 
-		// This tries every sequence of seven queries from three distances.
 		worst, worstM := 0.0, 0.0
 		var walk func(d []int64)
 		walk = func(d []int64) {
@@ -119,8 +118,6 @@ func TestStableReference(t *testing.T) {
 	require.Positive(t, laws)
 }
 
-// TestStretchReference checks exact divergences of one stretch of M_svec in continuous
-// noise, and of exponential noise on both.
 func TestStretchReference(t *testing.T) {
 	var ref struct {
 		Check struct {
@@ -150,7 +147,6 @@ func TestStretchReference(t *testing.T) {
 	}
 }
 
-// The calibration is what its formula says, close to the best, and never above target.
 func TestCalibrateStableSVT(t *testing.T) {
 	for _, c := range []struct {
 		eps, delta float64

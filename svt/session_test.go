@@ -28,7 +28,6 @@ func runs() (n int, wider float64) {
 	return 10_000, 1.3
 }
 
-// fits returns the p-value of a chi-square test of observed transcripts against a law.
 func fits(t *testing.T, observed map[string]float64, l Law, values []float64) float64 {
 	expected, n := transcripts(t, l, values), 0.0
 	for _, times := range observed {
@@ -153,8 +152,6 @@ func TestSessions(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(session.Ask(2, "secret", math.MaxInt64)), ErrExhausted)
 }
 
-// TestSessionsAreSafe lets many goroutines use one run. There must never be more refusals
-// than were charged for, and all goroutines must see the same stored answers.
 func TestSessionsAreSafe(t *testing.T) {
 	m := testkit.Must(NewStableSVT(StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30}))
 	s := testkit.Must(Start[uint64](m, reserve(t, m.Event()), rng.SeedKey(1)))
@@ -221,12 +218,10 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.ReplaceOne, e)
 }
 
-// deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
 	return testkit.Must(testledger.Account(t, accountant.ReplaceOne, e).Delta(context.Background(), eps)).Upper
 }
 
-// What is charged is what runs: every field of a configuration is in its event.
 func TestEventsAreTheConfigurations(t *testing.T) {
 	for _, cfg := range []StableSVTConfig{
 		{B1: 4, B2: 8, Threshold: 40, Failures: 1}, {B1: 1, B2: 2, Threshold: 0, Failures: 7}, {B1: 100, B2: 3, Threshold: 999, Failures: 50},
@@ -349,7 +344,6 @@ func TestAccountingReference(t *testing.T) {
 	}
 }
 
-// A false release is never charged as impossible, however small its probability.
 func TestMSvecFailureIsNeverZero(t *testing.T) {
 	for _, threshold := range []int64{1 << 12, 1 << 40, 1 << 50} {
 		m := testkit.Must(NewMSvec(MSvecConfig{Lambda: 1, Threshold: threshold, Failures: 3}))
@@ -357,8 +351,6 @@ func TestMSvecFailureIsNeverZero(t *testing.T) {
 	}
 }
 
-// A seed is refused where the ledger says that noise is secret. The relation is that of the distances, and
-// the caller provides those. Each of several charges under one key meets other noise.
 func TestRunsFitTheirLedger(t *testing.T) {
 	m := testkit.Must(NewStableSVT(StableSVTConfig{B1: 4, B2: 4, Threshold: 40, Failures: 1}))
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {

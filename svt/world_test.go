@@ -20,7 +20,6 @@ type world struct {
 	other []bool
 }
 
-// worlds lists all sequences of the given number of queries from a few kinds of each sort.
 func worlds(queries int, distances ...int64) (all []world) {
 	type kind struct {
 		d, e  int64
@@ -44,7 +43,6 @@ func worlds(queries int, distances ...int64) (all []world) {
 	return all
 }
 
-// once returns a function that keeps what f said of a sequence. Worlds are pairs of few sequences.
 func once[N, V any](f func(sequence []N) V) func(sequence []N) V {
 	kept := map[string]V{}
 	return func(sequence []N) V {
@@ -58,7 +56,6 @@ func once[N, V any](f func(sequence []N) V) func(sequence []N) V {
 	}
 }
 
-// outcomesAt returns the outcomes of l on queries at distances.
 func outcomesAt(t *testing.T, l Law) func(distances []int64) []Outcome {
 	return once(func(distances []int64) []Outcome {
 		values := testkit.Series(len(distances), func(i int) float64 { return -float64(distances[i]) })
@@ -66,8 +63,6 @@ func outcomesAt(t *testing.T, l Law) func(distances []int64) []Outcome {
 	})
 }
 
-// stableLaw returns the law of released labels. The label is A, or B on the other side for
-// answers that differ. A refusal is x.
 func stableLaw(outcomes []Outcome, other []bool) map[string]float64 {
 	law := map[string]float64{}
 	for _, o := range outcomes {
@@ -87,12 +82,10 @@ func stableLaw(outcomes []Outcome, other []bool) map[string]float64 {
 	return law
 }
 
-// laws returns the laws of both neighbours, given the outcomes of either.
 func (w world) laws(outcomes func(distances []int64) []Outcome) (p, q []float64) {
 	return aligned(stableLaw(outcomes(w.d), nil), stableLaw(outcomes(w.e), w.other))
 }
 
-// All transcripts of all sequences of up to four queries are within what is charged.
 func TestSmallWorldStable(t *testing.T) {
 	for _, m := range []StableMechanism{
 		testkit.Must(NewStableSVT(StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 1})),
@@ -148,8 +141,6 @@ func TestLawAtIsTheLaw(t *testing.T) {
 	}
 }
 
-// TestSmallWorldSparseVector tries a sparse vector on every small pair of neighbours, moved by the
-// sensitivity in every direction. It checks pure epsilon, and how much of it is used.
 func TestSmallWorldSparseVector(t *testing.T) {
 	worst := func(l Law, queries int, sensitivity float64, monotone bool) (ratio float64) {
 		law := once(func(values []float64) map[string]float64 { return transcripts(t, l, values) })
@@ -192,7 +183,6 @@ func TestSmallWorldSparseVector(t *testing.T) {
 		require.LessOrEqual(t, got, cfg.Epsilon*(1+1e-9))
 		require.Greater(t, got, cfg.Epsilon/4)
 	}
-	// Controls: the noise of monotone queries on others, sensitivity 1 noise for 2, and no stop.
 	m := testkit.Must(NewSparseVector(SparseVectorConfig{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true}))
 	require.Greater(t, worst(m.Law(), queries, 1, false), 2.0*1.01, "monotone")
 	m = testkit.Must(NewSparseVector(SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1}))
@@ -247,7 +237,6 @@ func TestSmallWorldControls(t *testing.T) {
 	require.Greater(t, worst(l, all, 0.25), 0.05, "lambda multiplied by epsilon")
 }
 
-// name returns the name of a transcript, with 1 for above.
 func name(above []bool) string {
 	var b strings.Builder
 	for _, a := range above {
@@ -265,7 +254,6 @@ func transcripts(t require.TestingT, l Law, values []float64) map[string]float64
 	return out
 }
 
-// aligned lists the probabilities of two laws over all their outcomes.
 func aligned(p, q map[string]float64) (a, b []float64) {
 	for k := range p {
 		a, b = append(a, p[k]), append(b, q[k])

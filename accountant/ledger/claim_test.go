@@ -93,7 +93,6 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	}
 }
 
-// One by one, as a batch, in one go: the same events fit, and a refused batch leaves nothing behind.
 func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	t.Parallel()
 	events := make([]accountant.Event, 31)
@@ -128,7 +127,6 @@ func TestBatchesFitWhatTheirSumFits(t *testing.T) {
 	require.Equal(t, batch.Epsilon, shown[len(shown)-1])
 }
 
-// A ledger keeps the accountant that it was made with.
 func TestALedgerKeepsItsAccountant(t *testing.T) {
 	t.Parallel()
 	l, m := fileOf(t, testConfig)
@@ -149,7 +147,6 @@ func TestALedgerKeepsItsAccountant(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(openStore(m, rdp, VerifyOptions{})), ErrOtherConfig)
 }
 
-// A filter adds Rényi divergences, whatever is asked for.
 func TestAFilterIsRenyi(t *testing.T) {
 	t.Parallel()
 	cfg := filterConfig()
@@ -164,7 +161,6 @@ func TestAFilterIsRenyi(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(verify(relink(t, []byte(forged)))), ErrCorrupt)
 }
 
-// An event that bounds Rényi divergences alone has no place where privacy loss distributions claim.
 func TestRenyiBoundsWantARenyiLedger(t *testing.T) {
 	t.Parallel()
 	e := accountant.Gaussian{NoiseMultiplier: 10}
@@ -218,8 +214,6 @@ func bestGame(left []float64, p, ratio float64) float64 {
 	return best
 }
 
-// sealedFile is a ledger of 310 answers before and after its seal, with the claim that it gives and what
-// the claim was found from.
 func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accountant.Claim) {
 	t.Helper()
 	l, m := fileOf(t, tightConfig())
@@ -231,7 +225,6 @@ func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accou
 	return unsealed, string(m.data), given, found
 }
 
-// relink makes the lines of a file follow from each other again.
 func relink(t testing.TB, file []byte) []byte {
 	t.Helper()
 	c := newChain()
@@ -250,8 +243,6 @@ func relink(t testing.TB, file []byte) []byte {
 	return out
 }
 
-// A file that was rewritten, hashes and all, cannot claim less than its events cost, nor hold more than its
-// budget.
 func TestForgedClaimsAreFound(t *testing.T) {
 	t.Parallel()
 	unsealed, sealed, claim, best := sealedFile(t)
@@ -305,7 +296,6 @@ func TestForgedClaimsAreFound(t *testing.T) {
 	require.Nil(t, testkit.Must(verify([]byte(sealed))).Claimed.Again)
 }
 
-// claims checks that a file is read, and that epsilon is what is reported of it everywhere.
 func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
 	t.Helper()
 	s := testkit.Must(verify(data))
@@ -395,7 +385,6 @@ func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
 	require.Equal(t, within, kept.Sealed)
 }
 
-// Where the floor is far off, a claim may lack half a percent, and no more.
 func TestForgedClaimsOfWideIntervals(t *testing.T) {
 	wide, narrow := accountant.Bound{Lower: 0.5, Upper: 2}, accountant.Bound{Lower: 1.9995, Upper: 2}
 	small := accountant.Bound{Lower: 0.01, Upper: 0.02}
@@ -412,7 +401,6 @@ func TestForgedClaimsOfWideIntervals(t *testing.T) {
 	}
 }
 
-// reprice makes the first reservation say what the balance makes of its event.
 func reprice(t testing.TB, file []byte, near float64) []byte {
 	t.Helper()
 	b := testkit.Must(New(tightConfig()))

@@ -17,14 +17,12 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// program is what the crash test runs: one use of a ledger.
 type program struct {
 	cfg     Config
 	run     string // a named run, or ""
 	queries int
 	batch   int
 
-	// What the controls do wrong.
 	hasty bool // labels leave before the commit
 	fresh bool // a resumable run answers differently in every life
 	moody bool // and asks for other events
@@ -48,19 +46,16 @@ func (p program) label(i, life int) []byte {
 	return sum[:4]
 }
 
-// released is what has left the process, in all its lives.
 type released struct {
 	labels map[int]string
 	events []accountant.Event // one for each entry that something left under
 	seen   map[string]bool    // by outcome and entry
 }
 
-// reserver is a Ledger or a Run.
 type reserver interface {
 	ReserveBatch([]accountant.Event) ([]*Reservation, error)
 }
 
-// live is one process: it goes on where the last one stopped, as far as it can.
 func (p program) live(d *faultyDisk, out *released, life int) error {
 	l, err := openStore(d, p.cfg, VerifyOptions{})
 	if err != nil {
@@ -133,7 +128,6 @@ func (p program) live(d *faultyDisk, out *released, life int) error {
 	return nil
 }
 
-// check is what must hold whenever nobody runs.
 func (p program) check(d *faultyDisk, out *released) error {
 	var s Summary
 	committed := map[string]bool{}
@@ -173,12 +167,10 @@ func (p program) check(d *faultyDisk, out *released) error {
 	return nil
 }
 
-// story counts what happened in a number of schedules.
 type story struct {
 	lives, kills, failures, torn, exhausted, finished int
 }
 
-// play runs one schedule to its end, and checks after every life.
 func (st *story) play(seed int, change func(*program, *faultyDisk)) error {
 	rnd := rand.New(rand.NewPCG(uint64(seed), 5))
 	p := program{cfg: testConfig, queries: 1 + rnd.IntN(6), batch: 1 + rnd.IntN(3)}
@@ -256,7 +248,6 @@ func (st *story) life(p program, d *faultyDisk, out *released, life int) (err er
 	return p.live(d, out, life)
 }
 
-// TestCrashes kills, and cuts off from disk and power, at every boundary.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	schedules := sampled(2500, 500)
@@ -270,7 +261,6 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestCrashesFindWhatIsBroken: the controls, each of which breaks one promise.
 func TestCrashesFindWhatIsBroken(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*program, *faultyDisk)
@@ -292,10 +282,8 @@ func TestCrashesFindWhatIsBroken(t *testing.T) {
 	}
 }
 
-// killed is what a faulty disk panics with.
 type killed struct{ power bool }
 
-// operation changed the file since it was synced.
 type operation struct {
 	data []byte // written at off, or nil
 	off  int64  // of the write, or the size it was cut to
@@ -328,7 +316,6 @@ type faultyDisk struct {
 	lies  bool // syncs do nothing
 }
 
-// fault says whether this call goes wrong, and kills the process if it is to go that way.
 func (d *faultyDisk) fault() bool {
 	d.calls--
 	if d.calls != -1 {
@@ -343,7 +330,6 @@ func (d *faultyDisk) fault() bool {
 	return true
 }
 
-// after is fault, once the call has done what it does.
 func (d *faultyDisk) after() error {
 	if d.fault() {
 		return syscall.EIO
@@ -409,7 +395,6 @@ func (d *faultyDisk) SyncFolder() error {
 
 func (d *faultyDisk) Close() error { return nil }
 
-// losePower drops what was not synced, but for parts of it.
 func (d *faultyDisk) losePower() {
 	if !d.named && d.rnd.IntN(2) == 0 {
 		d.now, d.synced, d.pending = nil, nil, nil

@@ -114,7 +114,6 @@ func TestAClosedLedgerChargesNothing(t *testing.T) {
 	}
 }
 
-// TestAFullDevice: on the device that is always full nothing is reserved.
 func TestAFullDevice(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
@@ -127,7 +126,6 @@ func TestAFullDevice(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOSPC)
 }
 
-// device is a store on a file that has no size.
 type device struct{ *os.File }
 
 func (d device) Size() (int64, error)                     { return 0, nil }
@@ -182,7 +180,6 @@ func TestWhatALedgerSaysOfItself(t *testing.T) {
 	require.Zero(t, l.Head())
 }
 
-// TestManyDifferentEvents: only some keep their curve, all are counted.
 func TestManyDifferentEvents(t *testing.T) {
 	m := &memory{}
 	cfg := roomy(Filter)
@@ -204,7 +201,6 @@ func TestManyDifferentEvents(t *testing.T) {
 	require.InEpsilon(t, want, s.balance.divergence(0, 0), 1e-9)
 }
 
-// TestATornLastLine cuts a ledger everywhere in its last line.
 func TestATornLastLine(t *testing.T) {
 	filter, run := filterConfig(), filterConfig()
 	run.Run = "r"
@@ -266,7 +262,6 @@ func TestATornLastLine(t *testing.T) {
 	}
 }
 
-// TestATornCommitLeavesTheReservation, and a torn header no ledger at all.
 func TestATornCommitLeavesTheReservation(t *testing.T) {
 	l, m := fileOf(t, filterConfig())
 	header := len(m.data)

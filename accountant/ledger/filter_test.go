@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// law is a mechanism on one pair of neighbours.
 type law struct {
 	P    []float64
 	Q    []float64
@@ -77,7 +76,6 @@ func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 	}](t, "testdata/filters.json")
 	require.Len(t, file.Filter.Examples, 4)
 	for _, c := range file.Filter.Examples {
-		// The negative control: some order in budget, at the whole delta.
 		anyOrder := func(spent, more []float64) bool {
 			for i, a := range c.Orders {
 				require.InDelta(t, c.Budget[i], c.Epsilon-testkit.Must(penalty(a, c.Delta)), 1e-8)
@@ -110,7 +108,6 @@ func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 	}
 }
 
-// TestAFilterAdmitsWhatItsOrderHolds checks how many equal queries fit.
 func TestAFilterAdmitsWhatItsOrderHolds(t *testing.T) {
 	file := testkit.Golden[struct {
 		Queries []struct {
@@ -192,7 +189,6 @@ func TestFailuresHaveTheirOwnPartOfDelta(t *testing.T) {
 	cfg.FailureDelta, cfg.Mode = 1e-6, Reserved
 	require.ErrorContains(t, testkit.Err(New(cfg)), "FailureDelta")
 
-	// In mode Reserved failures take of delta what they need.
 	l = testkit.Must(New(testConfig))
 	for range 20 {
 		testkit.Must(l.Reserve(event))
@@ -217,7 +213,6 @@ func TestOrdersAreChecked(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(New(cfg)), "Orders")
 }
 
-// A filter holds costs at the rest of delta after failures.
 func TestCostsGetTheRestOfDelta(t *testing.T) {
 	const order, delta, failure = 20.0, 1e-5, 9e-6
 	l := testkit.Must(New(Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,
@@ -228,7 +223,6 @@ func TestCostsGetTheRestOfDelta(t *testing.T) {
 	require.Greater(t, got, renyi(accountant.ZCDP{Rho: 0.01}, 1, delta, order)+0.05)
 }
 
-// A batch that is refused gives back the failures of its first events too.
 func TestARefusedBatchLeavesNoFailure(t *testing.T) {
 	cfg := filterConfig()
 	cfg.FailureDelta = 1e-6
@@ -240,7 +234,6 @@ func TestARefusedBatchLeavesNoFailure(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(l.Reserve(event)), ErrBudgetExceeded, "two are beyond the part of delta")
 }
 
-// Against accounts of one order, which convert by themselves.
 func TestPenaltyIsTheAccountants(t *testing.T) {
 	for _, a := range []float64{1.01, 1.5, 2, 8, 64, 1 << 20} {
 		for _, delta := range []float64{0.9, 0.5, 1e-3, 1e-5, 1e-12, 1e-300} {
@@ -258,7 +251,6 @@ func TestPenaltyIsTheAccountants(t *testing.T) {
 // default.
 var Long = flag.Bool("long", false, "play all of what tests take a sample of")
 
-// sampled returns all, or without -long a part of it.
 func sampled(all, part int) int {
 	if *Long {
 		return all
@@ -278,7 +270,6 @@ func votes(n int64) accountant.Event {
 	return accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: n}
 }
 
-// memory is a store that keeps everything.
 type memory struct{ data []byte }
 
 func (m *memory) ReadAt(p []byte, off int64) (int, error) {
@@ -303,7 +294,6 @@ func (m *memory) Sync() error       { return nil }
 func (m *memory) SyncFolder() error { return nil }
 func (m *memory) Close() error      { return nil }
 
-// sample is the file of a ledger with a bit of everything in it.
 func sample(t testing.TB, cfg Config) []byte {
 	t.Helper()
 	var m memory
@@ -317,14 +307,12 @@ func sample(t testing.TB, cfg Config) []byte {
 	return m.data
 }
 
-// fileOf is a ledger in a file, and the file.
 func fileOf(t testing.TB, cfg Config) (*Ledger, *memory) {
 	t.Helper()
 	m := &memory{}
 	return testkit.Must(openStore(m, cfg, VerifyOptions{})), m
 }
 
-// renyi returns the Rényi epsilon of count runs of e in an account of their own.
 func renyi(e accountant.Event, count int64, delta float64, orders ...float64) float64 {
 	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove, Orders: orders}))
 	if err := account.Compose(e, count); err != nil {

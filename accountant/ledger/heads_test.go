@@ -21,7 +21,6 @@ func knowing(heads ...Head) VerifyOptions {
 	return VerifyOptions{Heads: func(string) ([]Head, error) { return heads, nil }}
 }
 
-// A ledger is compared with the heads that were kept of it before anything is written.
 func TestHeadsThatWereKept(t *testing.T) {
 	m := &memory{data: sample(t, filterConfig())}
 	lines := bytes.SplitAfter(m.data, []byte("\n"))
@@ -74,7 +73,6 @@ func TestHeadsThatWereKept(t *testing.T) {
 	require.Equal(t, string(m.data), string(file.data))
 }
 
-// A header is taken in one form only: each field once, in its own case.
 func TestHeadersHaveOneForm(t *testing.T) {
 	m := &memory{}
 	l, err := openStore(m, filterConfig(), VerifyOptions{})
@@ -100,8 +98,6 @@ func TestHeadersHaveOneForm(t *testing.T) {
 	}
 }
 
-// On a file system whose locks hold nobody out, what somebody else has written is found before and after
-// every append, and nothing is built on it.
 func TestAppendsOfOthersAreFound(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
 		m := &memory{}
@@ -121,7 +117,6 @@ func TestAppendsOfOthersAreFound(t *testing.T) {
 	})
 }
 
-// overwritten is a store to which somebody else writes between a write and its sync.
 type overwritten struct {
 	memory
 	with []byte
@@ -134,7 +129,6 @@ func (o *overwritten) Sync() error {
 	return nil
 }
 
-// Try says what Reserve would, and changes nothing.
 func TestTry(t *testing.T) {
 	for _, cfg := range []Config{testConfig, filterConfig()} {
 		l := testkit.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ledger.jsonl"), cfg, VerifyOptions{}))
@@ -153,7 +147,6 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// The file is compared with heads while the file is locked.
 func TestHeadsAreReadUnderTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	l := testkit.Must(Open(t.Context(), path, filterConfig(), VerifyOptions{}))
@@ -170,7 +163,6 @@ func TestHeadsAreReadUnderTheLock(t *testing.T) {
 	<-asked
 }
 
-// signer is a key that a test knows; no two letters have the same.
 func signer(letter byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{letter}, ed25519.SeedSize))
 }
@@ -268,7 +260,6 @@ func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {
 		_, err := verifySigned(bytes.Join(lines[:keep], nil), s, publicOf(key))
 		require.ErrorIs(t, err, ErrCorrupt, "%d lines", keep)
 	}
-	// The same ledger with another end: an older copy that went on elsewhere.
 	m := &memory{data: bytes.Join(lines[:3], nil)}
 	l := testkit.Must(openStore(m, filterConfig(), VerifyOptions{}))
 	for range s.Lines {
@@ -280,7 +271,6 @@ func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "differs from the hash of the head")
 }
 
-// Heads that were kept are compared as without a signature.
 func TestASignedLedgerIsComparedWithKeptHeadsToo(t *testing.T) {
 	file, key := sample(t, filterConfig()), signer('a')
 	s := signed(t, file, key)
@@ -292,8 +282,6 @@ func TestASignedLedgerIsComparedWithKeptHeadsToo(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(Verify(bytes.NewReader(file), opt)), ErrBroken)
 }
 
-// What was waived stands in the first line, is read back, and is opened by those alone who waive the same.
-// Nothing of such a ledger may leave.
 func TestWhatWasWaivedStandsInTheLedger(t *testing.T) {
 	cfg := testConfig
 	cfg.Noise = SecretNoise
@@ -331,7 +319,6 @@ func TestWhatWasWaivedStandsInTheLedger(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 
-// A seed and an unknown source of noise withhold as before.
 func TestWhyOutcomesAreWithheld(t *testing.T) {
 	for _, c := range []struct {
 		noise      Noise

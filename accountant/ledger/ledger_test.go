@@ -183,7 +183,6 @@ func TestOpenStopsWaiting(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestAnEventCannotBeChangedAfterItWasCharged: its list is the caller's.
 func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	l := testkit.Must(ledger.New(config))
 	list := []accountant.Event{queries(1)}
@@ -205,8 +204,6 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	require.NoError(t, none.Begin(accountant.Composed{}, ledger.Use{Secret: true}))
 }
 
-// A charge is for one relation and one kind of noise: what is of another kind does not begin, seals nothing
-// and leaves the reservation to what fits.
 func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
 	event := accountant.GNMax{Sigma: 40}
 	for name, c := range map[string]struct {
@@ -241,7 +238,6 @@ func TestBeginRefusesWhatTheLedgerDoesNotStandFor(t *testing.T) {
 	}
 }
 
-// A file that its name no longer means charges nothing, and nothing leaves under it.
 func TestAFileThatLostItsName(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, path string){
 		"removed": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },

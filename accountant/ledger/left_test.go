@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// spend reserves the GNMax queries that cost epsilon alone.
 func spend(t *testing.T, l *Ledger, epsilon float64) {
 	t.Helper()
 	sigma, _, err := accountant.CalibrateNoise(t.Context(), accountant.RDPConfig{Relation: accountant.AddRemove}.NewAccount,
@@ -26,7 +25,6 @@ func spend(t *testing.T, l *Ledger, epsilon float64) {
 	testkit.Must(l.Reserve(accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: 500}))
 }
 
-// TestABudgetSharedByPATEAndDPSGD: after 1.2 of 2, composition leaves DP-SGD much more than the difference.
 func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		cfg := testConfig
@@ -38,7 +36,6 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 		require.Greater(t, left.Epsilon, 1.5)
 		require.Less(t, left.Epsilon, 1.7)
 
-		// What is left fits, and hardly more does.
 		fits := func(rho float64) bool {
 			return testkit.Must(l.Fits(t.Context(), accountant.ZCDP{Rho: rho})) == 1
 		}
@@ -56,7 +53,6 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 	}
 }
 
-// TestWhatFitsCanBeReserved, and one more cannot, in any state of a ledger.
 func TestWhatFitsCanBeReserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testConfig
@@ -91,7 +87,6 @@ func TestWhatFitsCanBeReserved(t *testing.T) {
 	})
 }
 
-// TestTheTotalIsThatOfAnAccountOfItsOwn: the running sums against package accountant on the whole schedule.
 func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testConfig
@@ -123,7 +118,6 @@ func TestTheTotalIsThatOfAnAccountOfItsOwn(t *testing.T) {
 	})
 }
 
-// TestManySmallChargesAreNotLostToRounding: a million terms, each far below the sum.
 func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
 	b := testkit.Must(newBalance(testkit.Must(newHeader(filterConfig()))))
 	e := accountant.Gaussian{NoiseMultiplier: 1e5 / 3}
@@ -149,7 +143,6 @@ func TestClaims(t *testing.T) {
 	require.Less(t, reserved, 1.2)
 	require.Greater(t, claim(testConfig, some, 1e-8), reserved)
 
-	// What a filter let through is no claim.
 	for _, orders := range [][]float64{nil, {6, 12, math.Inf(1)}} {
 		cfg := filterConfig()
 		cfg.Orders = orders
@@ -168,15 +161,12 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// roomy has room for any benchmark.
 func roomy(mode Mode) Config {
 	c := testConfig
 	c.Mode, c.Epsilon = mode, 1e5
 	return c
 }
 
-// BenchmarkPairs writes reserve+commit pairs to a file, with one sync for the reservations of a batch and
-// one for its commits.
 func BenchmarkPairs(b *testing.B) {
 	for _, mode := range []Mode{Reserved, Filter} {
 		for _, batch := range []int{1, 100, 1000, 10000} {
@@ -210,7 +200,6 @@ func BenchmarkPairs(b *testing.B) {
 	}
 }
 
-// long is the file of a filter with so many entries, each committed.
 func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 	m := &memory{data: make([]byte, 0, 520*entries)}
 	l := testkit.Must(openStore(m, roomy(mode), VerifyOptions{}))
@@ -232,7 +221,6 @@ func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 	return m.data
 }
 
-// BenchmarkVerify reads ledgers of a million entries, each committed.
 func BenchmarkVerify(b *testing.B) {
 	events := map[string]accountant.Event{
 		"gnmax": accountant.GNMax{Sigma: 40},
@@ -254,7 +242,6 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// TestMemoryDoesNotGrowWithLength: neither of a ledger that is written nor of one that is verified.
 func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 	heap := func(keep any) float64 {
 		runtime.GC()

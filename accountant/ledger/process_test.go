@@ -24,7 +24,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// processes are the programs that the test binary is started again as.
 func processes() map[string]func(path string) error {
 	return map[string]func(path string) error{"resumable": resumable, "greedy": greedy, "cramped": cramped}
 }
@@ -60,14 +59,12 @@ var (
 
 const resumableQueries = 40
 
-// label is what a resumable run answers: a function of its key and the query.
 func label(query int) string {
 	h := fnv.New32a()
 	fmt.Fprint(h, "key ", query)
 	return fmt.Sprintf("%d,%d\n", query, h.Sum32()%10)
 }
 
-// resumable releases its labels on stdout, one after the other, from the first.
 func resumable(path string) error {
 	cfg := shared
 	cfg.Run = "key and votes"
@@ -94,7 +91,6 @@ func resumable(path string) error {
 	return nil
 }
 
-// greedy releases one answer at a time, opening the ledger anew for each, until nothing more fits.
 func greedy(path string) error {
 	for {
 		l, err := ledger.Open(context.Background(), path, shared, ledger.VerifyOptions{})
@@ -123,7 +119,6 @@ func greedy(path string) error {
 	}
 }
 
-// TestKilledProcesses kills a real process, at a moment of chance, again and again, and lets it go on.
 func TestKilledProcesses(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -143,7 +138,6 @@ func TestKilledProcesses(t *testing.T) {
 			out := testkit.Must(cmd.StdoutPipe())
 			require.NoError(t, cmd.Start())
 			lines := bufio.NewReader(out)
-			// Some labels of this life, then a little while, then the end.
 			for n := rnd.IntN(resumableQueries + 5); n > 0; n-- {
 				text, err := lines.ReadString('\n')
 				if err != nil {
@@ -202,7 +196,6 @@ func TestKilledProcesses(t *testing.T) {
 	require.Greater(t, runs, 3)
 }
 
-// TestSixteenProcessesShareABudget of exactly a hundred answers.
 func TestSixteenProcessesShareABudget(t *testing.T) {
 	t.Parallel()
 	l := testkit.Must(ledger.New(shared))

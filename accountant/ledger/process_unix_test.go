@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// cramped is greedy on a disk that fills up in the middle of a line.
 func cramped(path string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := syscall.Rlimit{Cur: 4321, Max: 4321}

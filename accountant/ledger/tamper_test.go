@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// corruptAt asserts that both readers name the line.
 func corruptAt(t *testing.T, data []byte, cfg Config, lines ...int64) {
 	t.Helper()
 	_, verifyErr := verify(data)
@@ -80,7 +79,6 @@ func TestMovedLinesAreFound(t *testing.T) {
 	}
 }
 
-// TestACutAtALineEnd: a file with fewer lines is a whole ledger, which only who knows its head can tell.
 func TestACutAtALineEnd(t *testing.T) {
 	whole := sample(t, filterConfig())
 	full := testkit.Must(verify(whole))
@@ -210,7 +208,6 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(verify(nil)), ErrCorrupt)
 }
 
-// TestAForeignFileIsNotOverwritten: what never was a ledger stays as it is.
 func TestAForeignFileIsNotOverwritten(t *testing.T) {
 	for _, data := range []string{"secret", "a,b\n1,2\n", "{}", "\n", `{"line":1,"schema":"other/1"`, `{"line":2,`} {
 		m := &memory{data: []byte(data)}
@@ -238,8 +235,6 @@ func FuzzVerify(f *testing.F) {
 				}
 				continue
 			}
-			// What passes can be opened with the configuration it names, says the same, and stays what it
-			// was but for a mended last line.
 			m := &memory{data: bytes.Clone(data)}
 			l, err := openStore(m, s.Config, VerifyOptions{})
 			if err != nil {
@@ -258,8 +253,6 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// resealed gives the lines of data the hashes and checks of their neighbours, so that what they say is
-// looked at.
 func resealed(data []byte) []byte {
 	var out []byte
 	c := newChain()
@@ -289,8 +282,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A reservation of no named run is nobody's to repeat, also on a ledger that only named runs have charged
-// before.
 func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
 	l, m := fileOf(t, filterConfig())
 	testkit.Must(testkit.Must(l.Run("a")).Reserve(votes(5)))
@@ -333,7 +324,6 @@ func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
 	}
 }
 
-// The head that Verify tells is one that VerifyHead finds, in the same file and after it was mended.
 func TestTheHeadOfATornLedger(t *testing.T) {
 	l, m := fileOf(t, filterConfig())
 	for range 2 {
@@ -352,7 +342,6 @@ func TestTheHeadOfATornLedger(t *testing.T) {
 	require.Zero(t, testkit.Must(verify(m.data[:header])).Head)
 }
 
-// counted counts what is read.
 type counted struct {
 	memory
 	bytes int
@@ -364,7 +353,6 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Outcomes may be committed again in any order without reading the file over and over.
 func TestCommittingAgainBackwards(t *testing.T) {
 	const entries = 2000
 	cfg := filterConfig()
@@ -391,7 +379,6 @@ func TestCommittingAgainBackwards(t *testing.T) {
 	require.Equal(t, sha256.Sum256([]byte("0")), l.recorded[1])
 }
 
-// What is left of a filter that is nearly used up is next to nothing, not the penalty of its one order.
 func TestLeftOfANearlySpentFilter(t *testing.T) {
 	l := testkit.Must(New(filterConfig()))
 	whole := l.Left()
@@ -402,7 +389,6 @@ func TestLeftOfANearlySpentFilter(t *testing.T) {
 	require.Positive(t, left.Rho)
 	require.Less(t, left.Epsilon, 0.01)
 
-	// What is said to fit does, and not much more.
 	l = testkit.Must(New(filterConfig()))
 	testkit.Must(l.Reserve(votes(60)))
 	left = l.Left()

@@ -24,7 +24,6 @@ import (
 
 var config = ledger.Config{Unit: "<record> & co", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Noise: ledger.SecretNoise}
 
-// state makes a ledger, charges it, and states it.
 func state(t *testing.T, cfg ledger.Config, use func(l *ledger.Ledger)) *statement.Statement {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
@@ -59,7 +58,6 @@ func markdown(t *testing.T, s *statement.Statement) string {
 	return b.String()
 }
 
-// TestPATEAndDPSGDTakeTheSameWay and the claim is the accountant's.
 func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 	s := state(t, config, charge(t, true, votes, sgd))
 	account := testkit.Must(accountant.NewRDP(accountant.RDPConfig{Relation: accountant.AddRemove}))
@@ -167,8 +165,6 @@ func TestACorruptLedgerHasNoStatement(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(statement.FromReader("x", strings.NewReader("{}\n"))), ledger.ErrCorrupt)
 }
 
-// TestTheAttackerIsTheBestThereIs: against randomised response every bound is attained, and no test on
-// small laws exceeds them.
 func TestTheAttackerIsTheBestThereIs(t *testing.T) {
 	require.InDelta(t, 0.5, statement.Right(0, 0), 1e-12)
 	require.Equal(t, 1.0, statement.Right(math.Inf(1), 0))
@@ -187,7 +183,6 @@ func TestTheAttackerIsTheBestThereIs(t *testing.T) {
 				right += math.Max(in[i], out[i]) / 2
 			}
 			require.InDelta(t, right, statement.Right(eps, delta), 1e-12)
-			// Neyman and Pearson: outcomes in order of their ratio.
 			fpr, tpr := 0.0, in[0]
 			for _, i := range []int{2, 3, 1} {
 				require.InDelta(t, tpr, statement.TPR(eps, delta, fpr), 1e-12+1e-16*math.Exp(eps), "%v %v %v", eps, delta, fpr)
@@ -222,8 +217,6 @@ func TestEveryEventHasWords(t *testing.T) {
 	require.Zero(t, statement.Parts(accountant.Repeated{Event: g})[0].Count)
 }
 
-// TestAStatementNamesTheLargerOfSealAndProof: a page claims what this version proves where the seal is
-// less, and the seal where that is more; the words are about the number that is there.
 func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	cfg := config
@@ -250,7 +243,6 @@ func TestAStatementNamesTheLargerOfSealAndProof(t *testing.T) {
 	}
 }
 
-// sealedAt changes the epsilon of a seal in the last line of a file.
 func sealedAt(t *testing.T, file []byte, from, to float64) []byte {
 	t.Helper()
 	text := strings.Replace(string(file), fmt.Sprintf(`"epsilon":%v,"accountant":"pld"`, from), fmt.Sprintf(`"epsilon":%v,"accountant":"pld"`, to), 1)

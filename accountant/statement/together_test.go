@@ -29,8 +29,6 @@ func reserved(unit string) ledger.Config {
 	return ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: 4, Delta: 1e-5, Noise: ledger.SecretNoise}
 }
 
-// What ledgers cost together is at least what an accountant says of all charges, at the sum of the deltas,
-// and at most what adding up says.
 func TestLedgersTogether(t *testing.T) {
 	events := []accountant.Event{accountant.GNMax{Sigma: 5, Discrete: true}, accountant.GNMax{Sigma: 7, Discrete: true}, accountant.GNMax{Sigma: 6, Discrete: true}}
 	filter := reserved("patient")
@@ -61,7 +59,6 @@ func TestLedgersTogether(t *testing.T) {
 	require.Equal(t, 4, strings.Count(page, "\npate ledger verify "))
 	require.Contains(t, page, "at most "+percent(Right(s.epsilon(), 4e-5)))
 
-	// Two filters add up, to numbers that a reader can add up.
 	other := filter
 	other.Epsilon = 1.5
 	s = testkit.Must(New(Options{}, source("a", filterFile), source("b", ledgerFile(t, other, events[1]))))
@@ -82,7 +79,6 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 		require.ErrorContains(t, testkit.Err(New(Options{}, source("a", file), source("b", other))), why)
 	}
 	require.Error(t, testkit.Err(New(Options{})))
-	// One that must not be released makes the page one that must not be.
 	seeded := reserved("patient")
 	seeded.Noise = ledger.SeededNoise
 	s := testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, seeded, e))))
@@ -108,8 +104,6 @@ func TestSumsAreRoundedUp(t *testing.T) {
 	require.True(t, math.IsInf(sumUp([]float64{1, math.Inf(1)}), 1))
 }
 
-// A page is recognised in every form; any changed byte, another ledger, and another text with a digest of
-// its own are not.
 func TestPagesAreChecked(t *testing.T) {
 	file := ledgerFile(t, reserved("patient"), accountant.GNMax{Sigma: 50})
 	more := reserved("patient")
@@ -146,7 +140,6 @@ func TestPagesAreChecked(t *testing.T) {
 		forged = seal(bytes.ReplaceAll(forged, []byte("secret"), []byte("public")))
 		_, err = Check(bytes.NewReader(forged), of(file))
 		require.ErrorContains(t, err, "differs from the statement that this program writes", name)
-		// Another version's words may differ; its numbers may not.
 		elsewhere := bytes.ReplaceAll(page, []byte(`"version":"`+s.Program.Version), []byte(`"version":"v9`))
 		elsewhere = bytes.ReplaceAll(elsewhere, []byte(`"version": "`+s.Program.Version), []byte(`"version": "v9`))
 		found, err = Check(bytes.NewReader(seal(bytes.Clone(elsewhere))), of(file))
@@ -223,7 +216,6 @@ func TestPartsOfAClaimAreRoundedUp(t *testing.T) {
 	})
 }
 
-// ledgerFile is a ledger of one entry, as written.
 func ledgerFile(t *testing.T, cfg ledger.Config, e accountant.Event) []byte {
 	path := filepath.Join(t.TempDir(), "l")
 	l := testkit.Must(ledger.Open(t.Context(), path, cfg, ledger.VerifyOptions{}))
@@ -239,7 +231,6 @@ func markdown(t *testing.T, name string, file []byte) string {
 	return b.String()
 }
 
-// A delta and a budget are what a claim is about: all of their digits are shown.
 func TestDeltaAndBudgetAreExact(t *testing.T) {
 	page := markdown(t, "l", ledgerFile(t, ledger.Config{
 		Unit: "record", Relation: accountant.AddRemove, Epsilon: 1.23454, Delta: 1.00004e-5, Mode: ledger.Filter,
@@ -270,7 +261,6 @@ func TestWordsOfOthersAreMadePlain(t *testing.T) {
 	require.Contains(t, b.String(), "pate ledger verify ./-x --head")
 }
 
-// A torn header has no line whose head could be kept, and the command does not ask for it.
 func TestAStatementOfATornHeader(t *testing.T) {
 	file := ledgerFile(t, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}, accountant.GNMax{Sigma: 400})
 	page := markdown(t, "l", file[:bytes.IndexByte(file, '\n')])

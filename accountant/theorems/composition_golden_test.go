@@ -210,7 +210,6 @@ func TestZCDPAccountantGolden(t *testing.T) {
 	}
 }
 
-// The published comparison: the moments accountant against strong composition.
 func TestPublishedComparison(t *testing.T) {
 	file := testkit.Golden[struct {
 		Abadi struct {
@@ -269,7 +268,6 @@ func TestMomentsAndCentralLimitGolden(t *testing.T) {
 	}
 }
 
-// What rdp accounts and the theorems do not says so, and where to go.
 func TestARefusalNamesWhatAccountsIt(t *testing.T) {
 	e := SampledWithoutReplacement{Size: 1, Population: 9, Event: Gaussian{NoiseMultiplier: 2}}
 	g := new(guarantees)
@@ -287,7 +285,6 @@ func relErr(got, want float64) float64 {
 	return math.Abs(got-want) / math.Abs(want)
 }
 
-// within asserts a relative tolerance.
 type within struct {
 	t         *testing.T
 	tolerance float64
@@ -298,7 +295,6 @@ func (w within) check(column string, got, want float64, record any) {
 	require.LessOrEqual(w.t, relErr(got, want), w.tolerance, "%s: got %v, want %v: %+v", column, got, want, record)
 }
 
-// upperOf composes events and asks for epsilon.
 func upperOf(t *testing.T, a Accountant, delta float64, events ...Event) float64 {
 	t.Helper()
 	for _, e := range events {

@@ -21,8 +21,6 @@ func failing(epsilon, delta float64) (p, q []float64) {
 	return []float64{delta, (1 - delta) * r, (1 - delta) * s, 0}, []float64{0, (1 - delta) * s, (1 - delta) * r, delta}
 }
 
-// TestPairEpsilonIsThatOfTheWorst: at what it says the worst mechanism of a pair just keeps the other
-// delta.
 func TestPairEpsilonIsThatOfTheWorst(t *testing.T) {
 	for _, epsilon := range []float64{1e-3, 0.5, 2, 8, 40} {
 		for _, delta := range []float64{0, 1e-9, 1e-3, 0.2} {
@@ -53,9 +51,6 @@ func concentrated(t *testing.T, rho float64) *Concentrated {
 	return z
 }
 
-// TestTPROfConcentration: no test of a Gaussian release of that rho, nor of any of 600 random small worlds
-// within it, finds more; and it is below what the best (epsilon, delta) of rho says, to the grid of orders:
-// nothing is lost by not going there first.
 func TestTPROfConcentration(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 0))
 	for _, rho := range []float64{1e-4, 0.01, 0.1, 0.5, 2, 10} {
@@ -81,7 +76,6 @@ func TestTPROfConcentration(t *testing.T) {
 					p[i] = 0.7*p[i] + 0.3*q[i]
 				}
 			}
-			// Most powerful tests take outcomes by their ratio.
 			order := []int{0, 1, 2}
 			slices.SortFunc(order, func(i, j int) int {
 				if p[i]*q[j] > p[j]*q[i] {
@@ -98,7 +92,6 @@ func TestTPROfConcentration(t *testing.T) {
 	}
 }
 
-// law is a random law of three outcomes.
 func law(rnd *rand.Rand) []float64 {
 	p, sum := make([]float64, 3), 0.0
 	for i := range p {
@@ -111,7 +104,6 @@ func law(rnd *rand.Rand) []float64 {
 	return p
 }
 
-// within1 reports whether two laws are within rho at all of many orders, both ways.
 func within1(p, q []float64, rho float64) bool {
 	for a := 1.0005; a < 4000; a = 1 + (a-1)*1.1 {
 		for _, x := range [2][2][]float64{{p, q}, {q, p}} {

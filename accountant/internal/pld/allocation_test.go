@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// masses returns all mass of a law under Q and under P, with what lies at 0 and at infinity.
 func (l *sumLaw) masses() (q, p float64) {
 	q, p = l.zero, l.inf
 	for i := range l.q {
@@ -29,8 +28,6 @@ func splitOf(t *testing.T, a *allocation, tail float64) *splitLaw {
 	return l
 }
 
-// Tails are cut at probabilities from where one sees them: what is cut is at 0 or at infinity, or merged,
-// and no mass is lost.
 func TestAllocationLosesNoMass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ steps, sigma float64 }{{2, 3}, {7, 2}, {100, 1.5}, {1000, 1.2}} {
@@ -61,7 +58,6 @@ func TestAllocationLosesNoMass(t *testing.T) {
 	}
 }
 
-// One ratio, a sum and a shorter grid, each with tails that are far from nothing.
 func TestSumsOfRatiosKeepTheirMasses(t *testing.T) {
 	t.Parallel()
 	for _, up := range []bool{true, false} {
@@ -89,7 +85,6 @@ func TestSumsOfRatiosKeepTheirMasses(t *testing.T) {
 	}
 }
 
-// What transforms may lack is left out above, and below it is taken from the law that is to be less.
 func TestSplitLawsAllowForTheNoiseOfTransforms(t *testing.T) {
 	t.Parallel()
 	a := newAllocation(1000, 1.2)
@@ -132,8 +127,6 @@ func TestSplitLawsAllowForTheNoiseOfTransforms(t *testing.T) {
 	require.InEpsilon(t, p-l.mean*q, lessP, 1e-9)
 }
 
-// The lattice of the sum and the geometric grid are two ways to one law, out to where one large ratio is
-// most of the sum.
 func TestAllocationTwoWays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ steps, sigma, far float64 }{{2, 3, 3}, {7, 2, 3}, {100, 1.5, 3}, {1000, 1.2, 5}, {12345, 4, 3}, {50, 0.6, 6}} {
@@ -171,7 +164,6 @@ func TestAllocationTwoWays(t *testing.T) {
 	}
 }
 
-// LowerOf returns what the sum over the steps shows, in one order, computed as for a delta of e^depth.
 func LowerOf(t *testing.T, steps, count int64, sigma float64, reverse bool, delta, depth float64) float64 {
 	below := sumOf(1, Several(steps, count, sigma))
 	below.about = depth
@@ -179,8 +171,6 @@ func LowerOf(t *testing.T, steps, count int64, sigma float64, reverse bool, delt
 	return v.Lower
 }
 
-// The masses of a sum on a small lattice, each within the bounds that a tilt gives, against sums of
-// positive products. Where outcomes are rarer than the rounding of a transform the bounds are what counts.
 func TestSeveralBoundsEveryMass(t *testing.T) {
 	t.Parallel()
 	for _, s := range []several{{4, 1, 1}, {5, 2, 0.5}, {9, 3, 2}} {
@@ -245,7 +235,6 @@ func TestSeveralBoundsEveryMass(t *testing.T) {
 	}
 }
 
-// Each order of the pair has the first law rounded down and the second up.
 func TestSeveralRoundsBothLaws(t *testing.T) {
 	t.Parallel()
 	for _, s := range []several{{4, 2, 1}, {50, 3, 0.7}, {1000, 40, 2}} {
@@ -270,10 +259,8 @@ func TestSeveralRoundsBothLaws(t *testing.T) {
 	}
 }
 
-// Little memory leaves hardly a lattice, and next to nothing that is shown.
 func TestSeveralInLittleMemory(t *testing.T) {
 	require.Less(t, several{7, 3, 1}.outcomes(t.Context(), false, -20, 16).loss[0], 1e-9)
 }
 
-// normalCDF is the law of standard normal noise.
 func normalCDF(x float64) float64 { return math.Exp(mathx.LogNormalCDF(x)) }

@@ -190,8 +190,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of drawnMixture for a symmetric pair (P, Q). Above 0 the losses are those of the
-// pair on a Poisson sample. Below 0 they are the mirror image. The rest of the mass is at 0.
+// drawn returns the pair of drawnMixture for a symmetric pair (P, Q). The result equals the pair on a Poisson
+// sample at losses above 0, and its mirror image at losses below 0. The rest of the mass has loss 0.
 func (a *atoms) drawn(q float64) *outcomes {
 	o := a.sampled(q)
 	first := sort.Search(len(o.loss), func(i int) bool { return a.loss(i) > 0 })

@@ -13,9 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestManyStepsAreConvolvedAsFewAre: frequencies from the definition and from a transform give one law, but
-// for what both say that rounding did. As one block of very many, the law is certified to be several times
-// nearer.
 func TestManyStepsAreConvolvedAsFewAre(t *testing.T) {
 	for _, q := range []float64{1e-3, 0.01} {
 		for _, reverse := range []bool{false, true} {
@@ -44,8 +41,6 @@ func TestManyStepsAreConvolvedAsFewAre(t *testing.T) {
 	}
 }
 
-// TestWindowsHoldTheirLaw: what lies outside a window, summed up by a transform three times as long, is
-// less than was allowed.
 func TestWindowsHoldTheirLaw(t *testing.T) {
 	for _, q := range []float64{1e-3, 0.1} {
 		for _, power := range []int64{2, 25, 300} {
@@ -76,7 +71,6 @@ func TestWindowsHoldTheirLaw(t *testing.T) {
 	}
 }
 
-// Errors of a law are those of all it is made of.
 func TestErrorsOfLawsAddUp(t *testing.T) {
 	t.Parallel()
 	law := func() *tilted {
@@ -103,7 +97,6 @@ func TestErrorsOfLawsAddUp(t *testing.T) {
 	}
 }
 
-// TestWrapAndUnwrap compares them with remainders, one by one.
 func TestWrapAndUnwrap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -143,8 +136,6 @@ func TestWrapAndUnwrap(t *testing.T) {
 	}
 }
 
-// TestSharesAreSettled: what outputs keep and what their neighbours take makes up all of them, and what an
-// output takes belongs to what it keeps.
 func TestSharesAreSettled(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -173,8 +164,6 @@ func TestSharesAreSettled(t *testing.T) {
 	}
 }
 
-// TestNestedLatticesAreVisitedAsAnyAre: sums over the cells of a coarser lattice are those of single points
-// placed by their losses.
 func TestNestedLatticesAreVisitedAsAnyAre(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -211,8 +200,6 @@ func TestNestedLatticesAreVisitedAsAnyAre(t *testing.T) {
 	}
 }
 
-// TestSidesAtTheSameTime: composing both sides at once changes neither, nor the work that is counted,
-// wherever both fit.
 func TestSidesAtTheSameTime(t *testing.T) {
 	for name, s := range map[string]*Sum{
 		"one mechanism": sumOf(3000, sgd(0.01, 1)),
@@ -249,8 +236,6 @@ func TestSidesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestSidesShareTheMemory: windows that would not fit beside each other are made one after the other, each
-// as long as memory allows.
 func TestSidesShareTheMemory(t *testing.T) {
 	s := sumOf(3000, sgd(0.01, 1))
 	q := &query{parts: componentsOf(t, s, false)}
@@ -272,10 +257,8 @@ func TestSidesShareTheMemory(t *testing.T) {
 // sgd is a step of Gaussian noise on a Poisson sample.
 func sgd(q, sigma float64) Pair { return Gaussian(sigma, 1).OnPoissonSample(q) }
 
-// composer returns one with the limits of an account.
 func composer() *Composer { return &Composer{Gap: 1e-3, MaxMemory: 100 << 20} }
 
-// sumOf returns n of each pair.
 func sumOf(n int64, pairs ...Pair) *Sum {
 	s := &Sum{}
 	for _, p := range pairs {
@@ -284,14 +267,11 @@ func sumOf(n int64, pairs ...Pair) *Sum {
 	return s
 }
 
-// componentsOf returns the pairs of a sum in one order.
 func componentsOf(t testing.TB, s *Sum, reverse bool) []component {
 	t.Helper()
 	return testkit.Must(composer().components(t.Context(), s, reverse))
 }
 
-// The Gaussian, discretised like any other pair by composing it with next to nothing, still contains the
-// closed form, down to delta 1e-250.
 func TestPLDContainsTheExactGaussian(t *testing.T) {
 	i := 0
 	for _, mu := range []float64{0.01, 5} {
@@ -348,7 +328,6 @@ func direct(step []float64, n, zero, size int) (law []float64, inf float64) {
 	return law, inf
 }
 
-// coarse is the upper law of one step on the grid of step h through 0.
 func coarse(m mixture, h, lambda float64) *tilted {
 	one := func(float64, float64) int { return 1 }
 	return m.cells(h, 0, -11, 12.5, false, one).upper(lambda)
@@ -404,7 +383,6 @@ func TestTiltedFFTEqualsDirectConvolution(t *testing.T) {
 	})
 }
 
-// Broken variants must give wrong answers, or the tests above show nothing.
 func TestPLDNegativeControls(t *testing.T) {
 	s := &Sum{}
 	s.Add(Pair{pairSampled, 1e-4, 0.7, 0}, 20000)

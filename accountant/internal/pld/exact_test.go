@@ -26,7 +26,6 @@ func allocation(k, steps int64, sigma float64) accountant.Event {
 	return accountant.RandomAllocation{K: k, Steps: steps, Event: accountant.Gaussian{NoiseMultiplier: sigma}}
 }
 
-// choose returns the number of subsets.
 func choose(n, k int) float64 {
 	out := 1.0
 	for i := range k {
@@ -35,7 +34,6 @@ func choose(n, k int) float64 {
 	return out
 }
 
-// symmetric returns the elementary symmetric polynomials of degree 0 to k.
 func symmetric(x []float64, k int) []float64 {
 	e := make([]float64, k+1)
 	e[0] = 1
@@ -102,8 +100,6 @@ func severalDelta(t, k, nodes int, sigma, epsilon float64) (forward, reverse flo
 	return forward, reverse
 }
 
-// k steps of t, for t to 6, against the exact law: both orders, computed both ways, are below it and near.
-// So is the interval as a whole.
 func TestSeveralIsBelowTheExactLaw(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -184,7 +180,6 @@ func TestSeveralHoldsWhatIsSampled(t *testing.T) {
 	}
 }
 
-// One step of t for t to 6, and balls in bins, against their exact law.
 func TestAllocationContainsTheExactLaw(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

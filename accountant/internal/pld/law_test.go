@@ -32,8 +32,6 @@ func oneStepDelta(m mixture, z float64, reverse bool) float64 {
 	return sum
 }
 
-// TestLawsAtAnyTilt: the laws of one step, and what coarser lattices make of them, aligned and not, lie on
-// their side of the exact delta whatever the tilt and however coarse the grid.
 func TestLawsAtAnyTilt(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -92,7 +90,6 @@ func TestLawsAtAnyTilt(t *testing.T) {
 	require.Greater(t, tight, checked/10)
 }
 
-// The same for the pairs with an exponential density, in closed form.
 func TestExponentialLawsAtAnyTilt(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 9))
 	for range 300 {
@@ -131,8 +128,6 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 	}
 }
 
-// Every law is exact in what discretisation must keep: an upper law holds all of P and of Q, a lower one
-// all of Q and no more than P.
 func TestCellsKeepTheirMasses(t *testing.T) {
 	t.Parallel()
 	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {
@@ -176,7 +171,6 @@ func TestCellsKeepTheirMasses(t *testing.T) {
 	}
 }
 
-// exactSampledDelta is P[loss > eps] - e^eps Q[loss > eps] in closed form.
 func exactSampledDelta(m mixture, eps float64, reverse bool) float64 {
 	if reverse {
 		z := m.at(-eps)
@@ -189,7 +183,6 @@ func exactSampledDelta(m mixture, eps float64, reverse bool) float64 {
 	return math.Exp(m.logTailP(z)) - math.Exp(eps+mathx.LogNormalCDF(-z))
 }
 
-// TestDrawnLawSumsToOne: the mirrored halves and what lies between them are a law.
 func TestDrawnLawSumsToOne(t *testing.T) {
 	for _, m := range []mixture{{0.01, 1}, {0.3, 0.4}, {0.9, 3}} {
 		law := drawnMixture{m}.roughLaw(1/m.sigma + 42)
@@ -201,7 +194,6 @@ func TestDrawnLawSumsToOne(t *testing.T) {
 	}
 }
 
-// No loss of an order of the pairs is above what pure gives for it.
 func TestPureIsTheLargestLossOfAnOrder(t *testing.T) {
 	t.Parallel()
 	for _, k := range []Pair{
@@ -222,7 +214,6 @@ func TestPureIsTheLargestLossOfAnOrder(t *testing.T) {
 	}
 }
 
-// base is a symmetric pair (P, Q) with its hockey-stick divergence at e^x.
 type base struct {
 	pair       Pair
 	divergence func(x float64) float64
@@ -247,7 +238,6 @@ func gaussianBase(noise float64) base {
 	}}
 }
 
-// atomsBase sums over the outcomes of integer noise.
 func atomsBase(p Pair, a *atoms) base {
 	return base{p, func(x float64) (sum float64) {
 		for i, logp := range a.logp {
@@ -291,8 +281,6 @@ func (b base) onSample(q, x float64, reverse bool) float64 {
 	return 0
 }
 
-// The laws of one step on either side of the exact delta, whatever the tilt and however coarse the grid, as
-// TestLawsAtAnyTilt has it for Gaussian noise.
 func TestSampledLawsAtAnyTilt(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(12, 6))

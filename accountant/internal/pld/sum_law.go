@@ -12,7 +12,7 @@ import "math"
 // the same mean makes a distribution larger. Merging points into their mean makes it smaller. Sums of
 // independent terms keep the convex order.
 //
-// Grid point i is e^{h (lo+i)}. The masses of an upper sumLaw are on grid points, and those of a lower sumLaw
+// Grid point i is e^{h (lo+i)}. An upper sumLaw has its masses on grid points. A lower sumLaw has its masses
 // at m p/q.
 type sumLaw struct {
 	m    float64

@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// response is randomised response of the given loss, with k answers.
 func response(rnd *rand.Rand, truth, k int, epsilon float64) audit.Run[int] {
 	return func(uint64) (int, error) {
 		if rnd.Float64() < math.Exp(epsilon)/(math.Exp(epsilon)+float64(k)-1) {
@@ -93,8 +92,6 @@ func TestFalseAlarmsAreAsRareAsStated(t *testing.T) {
 	t.Logf("%d alarms of 1000 at alpha 0.2", alarms)
 }
 
-// TestLimitsCover: the chance that a limit is on the wrong side is at most alpha/2, at every probability,
-// by summing the binomial law.
 func TestLimitsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "n")
@@ -130,8 +127,6 @@ func one(p, q []float64) func(yield func(p, q []float64) bool) {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// TestExactIsTheHockeyStick: the bound exceeds a claim exactly where the hockey-stick divergence exceeds
-// its delta.
 func TestExactIsTheHockeyStick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		law := func(name string) []float64 {
@@ -309,7 +304,6 @@ func TestOneRunPValues(t *testing.T) {
 	}
 }
 
-// TestPowerOfKnownEvents: at counts as expected, the number of runs decides what is refuted as it should.
 func TestPowerOfKnownEvents(t *testing.T) {
 	for _, v := range readGolden(t).Power {
 		for text, want := range v.Lower {

@@ -82,7 +82,6 @@ func TestNeverAboveTheWorstCase(t *testing.T) {
 	}
 }
 
-// A step whose distances are all small, of many, costs less than the worst case where T K is small.
 func TestBernsteinGains(t *testing.T) {
 	a := testkit.Must(New(Config{Steps: 100, Delta: 1e-5, Bound: 1, Orders: []int{4, 8}}))
 	require.NoError(t, a.Add(Step{SamplingProbability: 0.01, Noise: 4}, repeat(0.1, 100_000)))

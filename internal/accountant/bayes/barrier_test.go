@@ -25,11 +25,9 @@ func figure(t *testing.T) bayes.Figure {
 	return a.Figure()
 }
 
-// TestAFigureIsNoEpsilon tries what the types of Go and JSON allow.
 func TestAFigureIsNoEpsilon(t *testing.T) {
 	f := figure(t)
 	for _, hidden := range []reflect.Type{reflect.TypeFor[bayes.Figure](), reflect.TypeFor[*bayes.Figure](), reflect.TypeFor[opaque.Number](), reflect.TypeFor[*bayes.Account]()} {
-		// No conversion, written out or not, to any number or text, to what is charged, or to an answer.
 		for _, to := range []reflect.Type{reflect.TypeFor[float64](), reflect.TypeFor[float32](), reflect.TypeFor[int](), reflect.TypeFor[string](),
 			reflect.TypeFor[accountant.Event](), reflect.TypeFor[accountant.Bound](), reflect.TypeFor[accountant.Accountant](),
 			reflect.TypeFor[accountant.Repeated](), reflect.TypeFor[accountant.PureDP](), reflect.TypeFor[ledger.Config]()} {
@@ -37,7 +35,6 @@ func TestAFigureIsNoEpsilon(t *testing.T) {
 			require.False(t, hidden.AssignableTo(to), "%v to %v", hidden, to)
 		}
 	}
-	// No exported field or method gives the number away outside this module.
 	typ := reflect.TypeFor[bayes.Figure]()
 	for i := range typ.NumField() {
 		if field := typ.Field(i); field.IsExported() && field.Type.Kind() == reflect.Float64 {
@@ -60,7 +57,6 @@ func TestAFigureIsNoEpsilon(t *testing.T) {
 	require.Contains(t, f.String(), "private")
 }
 
-// TestTheJSONOfAFigureIsNoEpsilon decodes it as what stands for a cost elsewhere.
 func TestTheJSONOfAFigureIsNoEpsilon(t *testing.T) {
 	f := figure(t)
 	data := testkit.Must(json.Marshal(f))

@@ -15,10 +15,8 @@ import (
 
 var repetitions = flag.Int("repetitions", 1000, "of the simulation of coverage; 10000 for the numbers of docs/lecture")
 
-// population is a law of distances with equally likely values.
 type population []float64
 
-// weibull returns 4096 quantiles of the Weibull law, of which none exceeds clip.
 func weibull(shape, scale, clip float64) population {
 	p := make(population, 4096)
 	for i := range p {
@@ -28,7 +26,6 @@ func weibull(shape, scale, clip float64) population {
 	return p
 }
 
-// cost returns the true cost of a step.
 func (p population) cost(q float64, steps, lambda int) float64 {
 	xs := make([]float64, len(p))
 	top := 0.0
@@ -43,7 +40,6 @@ func (p population) cost(q float64, steps, lambda int) float64 {
 	return (top + math.Log(sum/float64(len(p)))) / float64(steps)
 }
 
-// misses returns the share of repetitions in which the estimate is below the true cost.
 func (p population) misses(t *testing.T, cfg Config, q float64, m int) float64 {
 	truth := p.cost(q, cfg.Steps, cfg.Orders[0])
 	random := rand.New(rand.NewPCG(17, uint64(m)))
@@ -91,8 +87,6 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestCoverageOfTheReference repeats the case of which the failure is known exactly: a sample without the
-// outlier underestimates.
 func TestCoverageOfTheReference(t *testing.T) {
 	var g mechanisms
 	read(t, "mechanisms.json", &g)
@@ -108,21 +102,17 @@ func TestCoverageOfTheReference(t *testing.T) {
 	}
 }
 
-// read decodes a reference file.
 func read(t *testing.T, name string, into any) {
 	require.NoError(t, json.Unmarshal(testkit.Must(os.ReadFile("testdata/"+name)), into))
 }
 
-// off is the relative difference.
 func off(want, got float64) float64 { return math.Abs(got-want) / math.Abs(want) }
 
-// near requires a relative error of at most 1e-9.
 func near(t *testing.T, want, got float64, about ...any) {
 	t.Helper()
 	require.LessOrEqual(t, off(want, got), 1e-9, append([]any{"want %v, got %v, of %v", want, got}, about...)...)
 }
 
-// costOf is the cost of one step at one order, of distances over the noise.
 func costOf(t *testing.T, distances []float64, sigma, q float64, steps, lambda int, failure float64) float64 {
 	a := testkit.Must(New(Config{Steps: steps, Delta: 0.5, Failure: failure, Orders: []int{lambda}, Estimator: StudentT}))
 	require.NoError(t, a.Add(Step{SamplingProbability: q, Noise: sigma}, distances))
@@ -261,7 +251,6 @@ func TestCostsAgreeWithTheRepositoryInDoublePrecision(t *testing.T) {
 	}
 }
 
-// digits are costs in fifty digits, of the distances of the repository.
 type digits struct {
 	Moments []struct {
 		Q, Distance float64

@@ -26,7 +26,6 @@ func dpAccounting(text string) (accountant.Schedule, error) {
 
 func opacus(text string) (accountant.Schedule, error) { return Opacus(strings.NewReader(text)) }
 
-// TestSameNumbers: what was imported is the schedule that our JSON writes.
 func TestSameNumbers(t *testing.T) {
 	for name, c := range map[string]struct {
 		read func(string) (accountant.Schedule, error)
@@ -74,8 +73,6 @@ func epsilon(t *testing.T, s accountant.Schedule) accountant.Bound {
 	return testkit.Must(a.Epsilon(context.Background(), 1e-5))
 }
 
-// TestResponseIsNotCheaperThanItsLaw: the epsilon computed bounds the log-ratio in exact arithmetic, up to
-// the rounding of the logarithm here.
 func TestResponseIsNotCheaperThanItsLaw(t *testing.T) {
 	for _, k := range []int64{2, 3, 4, 1000, 1 << 40} {
 		for _, p := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-9, 0.1, 0.25, 0.5, 0.9, 1 - 1e-16} {
@@ -96,7 +93,6 @@ func TestResponseIsNotCheaperThanItsLaw(t *testing.T) {
 	assert.InEpsilon(t, math.Log(13), s.Events[0].(accountant.KaryResponse).Epsilon, 1e-14)
 }
 
-// logRat returns log(r) for r > 1, also where r is no float64.
 func logRat(r *big.Rat) float64 {
 	excess := new(big.Rat).Sub(r, big.NewRat(1, 1))
 	if x, _ := excess.Float64(); !math.IsInf(x, 0) {
