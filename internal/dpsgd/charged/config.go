@@ -24,17 +24,17 @@ type Config struct {
 	SecondNoise float64 `json:"second_noise,omitzero"`
 	// SecondClip bounds the Frobenius norm of an image's second moments, whose trace is at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
-	// Ridge is added to every eigenvalue for the whitening, as a fraction of the largest eigenvalue.
+	// Ridge is added to every eigenvalue before whitening, as a fraction of the largest eigenvalue.
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise and HOGMeanNoise are the noise multipliers for the mean of scattering features and the mean
-	// of oriented gradients. For a mean, a row of d features is clipped to norm sqrt(d).
+	// MeanNoise and HOGMeanNoise are the noise multipliers of two means: of the scattering features and of
+	// the oriented gradients. For a mean, a row of d features is clipped to norm sqrt(d).
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
 	Records int             `json:"-"` // public number of training records; divides sums
 	Workers int             `json:"-"` // at least 1
 	Cache   *features.Cache `json:"-"` // nil for no cache
-	// Progress, if not nil, is called with the name of each stage when the stage begins.
+	// Progress, if not nil, is called at the beginning of each stage.
 	Progress func(stage string) `json:"-"`
 }
 
@@ -48,7 +48,7 @@ func Default(records int) Config {
 	}
 }
 
-// groups is the number of channel groups that are normalised together. A group has three channels.
+// groups is the number of groups of three channels. Each group is normalised separately.
 const groups = features.Channels / 3
 
 var errNeither = errors.New("charged: Config has neither Scattering nor HOG")
@@ -82,7 +82,6 @@ func (c Config) Validate() error {
 	if c.SecondNoise > 0 && (!(c.Ridge > 0) || math.IsInf(c.Ridge, 0)) {
 		return fmt.Errorf("charged: Config.Ridge is %g, must be positive", c.Ridge)
 	}
-	// The configurations of the releases check all other requirements.
 	for _, m := range c.releases() {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("charged: %w", err)
@@ -91,7 +90,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events returns the events of the statistics, in the order in which Prepare takes their reservations.
+// Events returns the events of the statistics, in the order of the reservations of [Prepare].
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
 	for _, m := range c.releases() {
@@ -100,7 +99,8 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the statistics' configurations, in order. A clip norm that depends on images is set to 1.
+// releases returns the configurations of the statistics, in the order of Events. Events do not depend on the
+// clip norm, which is set to 1 if it depends on the images.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -143,15 +143,13 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// These limits are far above useful values for the sides of images, the parameters of oriented gradients and
-// the number of columns. They bound the memory that reading a transform file can take.
+// These limits are far above useful values. They bound the memory that reading a transform file can take.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10
 	maxColumns = 1 << 24
 )
 
-// extractors returns the extractors of the selected features. One of the two may be nil.
 func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extractor, err error) {
 	g := c.gradients()
 	switch {

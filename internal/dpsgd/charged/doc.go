@@ -3,13 +3,13 @@
 //
 // A row of features has two blocks:
 //
-//   - The scattering transform of the image, normalised by itself. A released second moment whitens its 81
-//     channels, and a released mean is subtracted.
-//   - A histogram of oriented gradients, standardised by itself. A released mean is subtracted.
+//   - The scattering transform of the image, normalised within the image. A released second moment whitens
+//     its 81 channels, and a released mean is subtracted.
+//   - A histogram of oriented gradients, standardised within the image. A released mean is subtracted.
 //
-// Both blocks are scaled to the same norm, so a row of d features has norm sqrt(d), up to rounding. Rows are
-// stored with 16 bits per number ([features.Packed]). Each row is rounded by itself, after extraction, after
-// whitening and at the end. Statistics are computed from the stored rows.
+// Both blocks are scaled to the same norm, such that a row of d features has norm sqrt(d), up to rounding.
+// Rows are stored with 16 bits per number ([features.Packed]). Each row is rounded after extraction, after
+// whitening and at the end, independently of other rows. Statistics are computed from the stored rows.
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training
@@ -18,13 +18,13 @@
 //
 // # Guarantee
 //
-// A row of Features.Train or Features.Test depends on its own image and on statistics. The events of the
-// configuration cover the statistics, for one added or removed record. A record is a row of the training set,
-// or all rows of a unit if [Prepare] gets the ends of units. A mechanism that uses the rows composes with
-// these events. Statistics may be released, but rows are as private as the images.
+// A row of Features.Train or Features.Test depends only on its own image and on the released statistics. The
+// events of the configuration cover the statistics, for one added or removed record. A record is a row of the
+// training set, or all rows of a unit if [Prepare] gets the ends of units. A mechanism that uses the rows
+// composes with these events. Statistics may be released, but rows are as private as the images.
 //
 // # Caveats
 //
 // Noise, clip norm and ridge of [Default] were chosen on public images. If a unit owns several rows,
-// [Prepare] must get the ends of units to protect it.
+// [Prepare] must get the ends of units to protect the unit.
 package charged

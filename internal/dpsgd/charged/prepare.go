@@ -22,16 +22,15 @@ type Features struct {
 	// Train is packed (see [dpsgd.Data.Packed]): scattering features, then oriented gradients.
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform computes the features of other images like the features of Test. Transform holds the released
-	// statistics and nothing private.
+	// Transform computes the features of further images. It contains no private values.
 	Transform *Transform
 }
 
 // Prepare computes the features of train and test. Both must have images of the same shape, but test may be
-// empty. A record is a row of train, or all rows of a unit if ends is set, as in [dpsgd.Data]. The
-// contribution of a record to a statistic is the mean over its rows, clipped as a whole. Config.Records is
-// the number of records. Prepare consumes one unused reservation for every event of cfg.Events(), in order.
-// Equal keys, data and configurations give equal features.
+// empty. A record is a row of train, or all rows of a unit if ends is set, as in [dpsgd.Data]. A record
+// contributes to a statistic the mean over the record's rows, clipped as a whole. Config.Records is the
+// number of records. Prepare consumes one unused reservation for every event of cfg.Events(), in order. Equal
+// keys, data and configurations give equal features.
 func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {
@@ -82,7 +81,6 @@ type preparation struct {
 	transform    *Transform
 }
 
-// learn computes one kind of features of the training rows, and releases their statistics.
 func (p *preparation) learn(part *part, train dataset.Set) (*features.Packed, error) {
 	p.cfg.Progress(part.stage)
 	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
@@ -114,7 +112,6 @@ func (p *preparation) next() *ledger.Reservation {
 	return r
 }
 
-// whiten releases the second moment of the channels, and then whitens the rows with it.
 func (p *preparation) whiten(part *part, x *features.Packed) error {
 	p.cfg.Progress("second moment")
 	data, release := dpsgd.Data{Packed: x, Ends: p.ends}, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip)

@@ -21,7 +21,7 @@ import (
 )
 
 // Transform computes features of images with released statistics. A model trained on [Features.Train] needs
-// the Transform for new images. A Transform contains nothing private and is immutable.
+// the Transform for new images. A Transform is immutable and contains no private values.
 type Transform struct {
 	made  Config // only the parts and their settings
 	image dataset.Shape
@@ -37,7 +37,7 @@ type part struct {
 	mean      *moments.Mean      // nil for no mean
 }
 
-// ShapeError reports images of another size than the transform needs.
+// ShapeError reports images that do not have the size of the training images.
 type ShapeError struct{ Got, Want dataset.Shape }
 
 func (e *ShapeError) Error() string {
@@ -73,9 +73,10 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply computes the features of every row of set with at least one worker. The number of workers does not
-// affect the result. Rows equal the rows of [Prepare], to the last bit on machines of one kind. A row depends
-// only on its own image. Errors: [*ShapeError] for images of another size, and pixels that are not finite.
+// Apply computes the features of every row of set, with at least one worker. The number of workers does not
+// affect the result. A row depends only on its own image. The rows equal the rows of [Prepare], to the last
+// bit on machines of one kind. Errors: [*ShapeError] for images of another size, and pixels that are not
+// finite.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -84,8 +85,7 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo writes the features of set to out. It uses only how.Workers and how.Cache. It rounds after the same
-// steps as Prepare, so that results are equal.
+// applyTo writes the features of set to out. It rounds rows after the same steps as Prepare.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -128,8 +128,8 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the released mean of a part, if any, and scales the rows. All parts get the same norm, so
-// that a whole row of d features has norm sqrt(d).
+// finish subtracts the released mean of a part, if any, and scales the rows. All parts get the same norm, and
+// a whole row of d features gets norm sqrt(d).
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)
@@ -153,14 +153,14 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 	return nil
 }
 
-// Extraction computes the features of a model. It uses either a transform with statistics or an extractor.
+// Extraction computes the features of a model, with a transform or with an extractor without statistics.
 type Extraction struct {
 	Transform *Transform
 	Fixed     features.Extractor // used if Transform is nil
 }
 
-// RestoreExtraction parses the result of Transform.MarshalBinary. If transform is nil, it returns the
-// extractor with this name. It returns an error if this version's extractor has other settings.
+// RestoreExtraction parses the result of Transform.MarshalBinary. If transform is nil, it uses the extractor
+// with the given name. If this version of the extractor has other settings, it returns an error.
 func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
 	if transform == nil {
 		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {
@@ -198,14 +198,14 @@ func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General,
 }
 
 // transformMagic starts a transform. Then come the length of a JSON object in 4 bytes, the object, the
-// numbers of the statistics, and SHA-256 of everything before. The statistics follow the order of the object.
-// Numbers are float64. A symmetric matrix is stored as its upper triangle, row by row.
+// numbers of the statistics, and a SHA-256 of everything before. The statistics have the order of the
+// object's parts. Numbers are float64. A symmetric matrix is stored as its upper triangle, row by row.
 const transformMagic = "pate private transform 1\n"
 
-// ErrTransform matches every error about bytes that are not a transform in this format.
+// ErrTransform matches every error about bytes that are not a valid transform.
 var ErrTransform = errors.New("charged: not a transform")
 
-// transformHeader is the JSON object of a transform: everything but the statistics' numbers.
+// transformHeader is the JSON object of a transform.
 type transformHeader struct {
 	Image      dataset.Shape
 	Scattering bool
@@ -248,7 +248,6 @@ func (t *Transform) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(sealed.Append(b, numbers)), nil
 }
 
-// triangleOf returns the upper triangle of a whitening, row by row.
 func triangleOf(w *moments.Whitening) (numbers []float64) {
 	n := w.Matrix.SymmetricDim()
 	for i := range n {
@@ -259,9 +258,9 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 	return numbers
 }
 
-// UnmarshalBinary reads the bytes of MarshalBinary. Other bytes give an error that matches [ErrTransform],
-// and t does not change. The same holds for a transform whose extractors have other names in this version.
-// The memory is bounded by a small multiple of len(b), plus tables for images of 128 x 128.
+// UnmarshalBinary reads the bytes of MarshalBinary. If b is not a transform, or if its extractors have other
+// names in this version, the error matches [ErrTransform], and t does not change. The memory is bounded by a
+// small multiple of len(b), plus tables for images of 128 x 128 pixels.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {

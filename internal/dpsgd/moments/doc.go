@@ -1,5 +1,5 @@
-// Package moments releases private means and second moments of rows. Features centred or whitened with them
-// cost nothing more.
+// Package moments releases private means and second moments of rows. Centring or whitening features with a
+// release costs no further privacy.
 //
 // Each release is one [dpsgd.Sum]. A record contributes its row, or the outer products of its positions,
 // clipped to a norm. The sum gets Gaussian noise and is divided by a public number of records. A release
@@ -18,5 +18,5 @@
 // # Caveats
 //
 // [Mean.Subtract] and [Whitening.Apply] add no noise to rows, so private rows stay private. Choosing clip
-// norms, noise or ridge on private rows costs privacy that is not charged.
+// norms, noise or ridge on private rows has a privacy cost that this package does not charge.
 package moments

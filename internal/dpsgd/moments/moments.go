@@ -23,7 +23,7 @@ type Config struct {
 	ClipNorm float64
 	// NoiseMultiplier is the standard deviation of the noise divided by ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records, by which the sum is divided. It is not read from the data,
+	// Records is the public number of records, by which the sum is divided. It must not depend on the data,
 	// because neighbouring data have different numbers of records.
 	Records int
 	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change the result.
@@ -64,7 +64,7 @@ func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// release returns the noisy sum of contributions divided by cfg.Records, and completes the source s.
+// release returns the noisy sum of contributions divided by cfg.Records, and the completed source.
 func release(
 	ctx context.Context, m dpsgd.Model, data dpsgd.Data, cfg Config, s Source, reservation *ledger.Reservation, key rng.Key,
 ) ([]float64, Source, error) {
@@ -85,7 +85,6 @@ func release(
 	return result.Sum, s, nil
 }
 
-// matrixError returns an error for a matrix that is malformed or has another number of columns.
 func matrixError(x blas32.General, cols int) error {
 	if err := dense.Check(x); err != nil {
 		return fmt.Errorf("moments: %w", err)
@@ -104,8 +103,8 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean clips the rows of data to cfg.ClipNorm and releases their mean. A row that is not finite
-// counts as zero. A record of several rows contributes their mean, clipped as a whole.
+// EstimateMean clips the rows of data to cfg.ClipNorm and releases the mean of the rows. A row that is not
+// finite counts as zero. A record of several rows contributes the mean of its rows, clipped as a whole.
 func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	_, cols := data.Dims()
 	vector, source, err := release(ctx, meanModel(cols), data, cfg, Source{Moment: "mean", Channels: cols, Positions: 1}, reservation, key)
@@ -135,7 +134,8 @@ func (m Mean) Subtract(x blas32.General) error {
 	return nil
 }
 
-// ScaleRows scales every row of x to norm length, in place. A row of norm 0 stays 0. Rows must be finite.
+// ScaleRows scales every row of x to the norm "length", in place. A row of norm 0 stays 0. Rows must be
+// finite.
 func ScaleRows(x blas32.General, length float64) error {
 	if !(length > 0) || math.IsInf(length, 0) {
 		return fmt.Errorf("moments: rows of norm %g", length)
@@ -156,7 +156,6 @@ func ScaleRows(x blas32.General, length float64) error {
 	return nil
 }
 
-// contributor computes the contribution of a row, before clipping, and writes it to dst.
 type contributor func(dst, row []float32)
 
 // model is a [dpsgd.Model] whose contributions do not depend on parameters.
@@ -178,8 +177,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is the number of contributions in a partial sum, which is then added to the total. A call has at
-// most 256 rows, so a term passes through at most 32 + 8 additions.
+// runRows is the number of contributions in a partial sum. A call has at most 256 rows, so a term passes
+// through at most 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -190,7 +189,8 @@ type worker struct {
 func (w *worker) Start() {}
 
 // AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. Norms are computed in double
-// precision, and scaled entries are rounded once. So a clipped norm is at most 1 + 2^-23 clip norms.
+// precision, and scaled entries are rounded once. So the norm of a contribution is at most the clip norm
+// times 1 + 2^-23.
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

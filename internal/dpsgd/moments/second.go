@@ -23,13 +23,13 @@ type SecondMoment struct {
 	Source Source
 }
 
-// maxChannels bounds the channels, because a contribution has channels (channels+1)/2 entries.
+// maxChannels bounds the channels, because n channels need n (n+1)/2 parameters.
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one after
-// another. All channels have the same number of positions. A row contributes the outer product of the
-// channels' values at a position, averaged over positions. This symmetric matrix is clipped to Frobenius norm
-// cfg.ClipNorm. A row that is not finite counts as zero.
+// another, with the same number of positions each. A row contributes the outer product of the channel values
+// at a position, averaged over positions. This symmetric matrix is clipped to Frobenius norm cfg.ClipNorm. A
+// row that is not finite counts as zero.
 func EstimateSecondMoment(
 	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {
@@ -59,8 +59,9 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix times factor, row by row. Entries off the
-// diagonal are multiplied by sqrt 2, so the norm of dst is the Frobenius norm of the matrix times factor.
+// toTriangle sets dst to factor times the upper triangle of a symmetric matrix, row by row. Entries off the
+// diagonal are also multiplied by sqrt 2, so that the norm of dst is factor times the Frobenius norm of the
+// matrix.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {
@@ -95,8 +96,8 @@ type Whitening struct {
 	Source Source // of the second moment
 }
 
-// Whitening returns the map (S + ridge lambda I)^(-1/2). S is the matrix without its negative eigenvalues,
-// which are noise. lambda is the largest eigenvalue. Whitening costs no privacy.
+// Whitening returns the map (S + ridge lambda I)^(-1/2). S is the released matrix without its negative
+// eigenvalues, which are noise. lambda is the largest eigenvalue. Whitening costs no privacy.
 func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	if !(ridge > 0) || math.IsInf(ridge, 0) {
 		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
@@ -130,7 +131,6 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
 }
 
-// squareError returns an error unless m is square with s.Channels rows.
 func squareError(m *mat.SymDense, s Source) error {
 	if m == nil || m.SymmetricDim() != s.Channels {
 		return fmt.Errorf("moments: the matrix is missing or not of %d channels", s.Channels)
@@ -138,7 +138,8 @@ func squareError(m *mat.SymDense, s Source) error {
 	return nil
 }
 
-// Apply whitens the channels of every row of x at each position, in place. Results must be finite.
+// Apply whitens the channels of every row of x at each position, in place. If a result is not finite, Apply
+// returns an error.
 func (w Whitening) Apply(x blas32.General) error {
 	channels, positions := w.Source.Channels, w.Source.Positions
 	if err := squareError(w.Matrix, w.Source); err != nil {

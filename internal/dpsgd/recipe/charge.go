@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// relation is the neighbouring relation of all accounts: one record is added or removed.
 const relation = accountant.AddRemove
 
 // ErrBudget reports that no noise meets a plan's epsilon, because the statistics alone cost more.
@@ -26,8 +25,8 @@ var ErrBudget = errors.New("recipe: the budget is too small")
 // ErrSpent reports that a shared ledger has no budget left for a plan.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds what determines a certified epsilon: delta and the number of discrete Gaussian values drawn.
-// Privacy loss distributions are for continuous noise, so a fraction of delta is reserved for the difference.
+// claim holds the delta of a certified epsilon and the number of discrete Gaussian values drawn. A fraction
+// of delta is reserved for the difference between discrete and continuous noise (see dpsgd.LatticeDelta).
 type claim struct {
 	delta float64
 	draws int
@@ -35,7 +34,6 @@ type claim struct {
 
 const latticeShare = 1e-3 // of delta
 
-// claim returns the delta and the number of draws for which the plan's epsilon is certified.
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	columns, err := p.Recipe.Columns(s)
 	if err != nil {
@@ -52,7 +50,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// together returns the composition of all runs of all plans, and the claim for it.
+// together returns the composition of all runs of all plans, and the claim for this composition.
 func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
 	together.delta = r.Delta
 	for i, row := range rows {
@@ -74,7 +72,7 @@ func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise for which the composition of the plan's charges meets its epsilon.
+// calibrate returns the least noise for which the composition of the plan's charges meets the plan's epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
@@ -111,7 +109,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns the Rényi epsilon of these charges plus a relative 1e-6, as a ledger's budget.
+// ledgerBudget returns a budget for a ledger: the Rényi epsilon of these charges times 1 + 1e-6.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
@@ -138,7 +136,7 @@ type settings struct {
 	Seed        int  `json:"seed,omitzero"` // index of the run within its plan
 	RowsPerUnit int  `json:"rows_per_unit"`
 	Records     int  `json:"records,omitzero"` // declared number
-	// Noise was chosen for the remaining budget of a shared ledger.
+	// Noise is the noise multiplier that was chosen for the remaining budget of a shared ledger.
 	Noise float64 `json:"noise_multiplier,omitzero"`
 }
 
@@ -146,8 +144,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run on data with this hash, and its settings, or nil. The settings must equal
-// what the function "asked" returns for them.
+// Recorded returns the recorded run on data with the given hash, and its settings, or nil. For the recorded
+// settings s, asked(s) must equal s.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -172,7 +170,6 @@ func (j *job) withNoise(noise float64) settings {
 	return s
 }
 
-// ownFile returns a new ledger for this run alone.
 func (j *job) ownFile(noise float64) (run.File, error) {
 	budget, err := ledgerBudget(j.plan.events(noise), j.Delta)
 	if err != nil {
@@ -185,7 +182,7 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 }
 
 // TryLedger returns the error that Run would return if the plan of a new run does not fit the shared ledger.
-// It writes nothing. The ledger need not exist.
+// TryLedger writes nothing. The ledger need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	try := run.Run{
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
@@ -207,11 +204,11 @@ func wrapped(err error) error {
 	return fmt.Errorf("recipe: %w", err)
 }
 
-// If a ledger's remaining epsilon is below leastLeft, noise would dominate a model.
+// leastLeft is the least remaining epsilon of a ledger for a run. Below it, noise would dominate the model.
 const leastLeft = 1e-3
 
-// chooseNoise returns the noise multiplier of a plan. It is the plan's own, or the least one for the plan's
-// epsilon or for the remaining budget of the ledger shared. Without a shared ledger, shared is nil.
+// chooseNoise returns the plan's noise multiplier, or the least noise multiplier for the plan's epsilon or
+// for the remaining budget of a shared ledger. shared is nil for a run with its own ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {

@@ -18,35 +18,36 @@ import (
 
 // Config configures [Run]. Task, Delta, Key, Dir and Plans are required.
 type Config struct {
-	// Task holds the data. Pool rows are used for testing, like test rows.
+	// Task holds the data. Rows of the pool are test rows (see [dataset.Task.WithoutPool]).
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	Plans []Plan  // one row of the result for each plan
 	Seeds int     // number of independent runs of each plan; default 1
 	Unit  string  // name of the protected unit; default "record"
 	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped. It is public and at most
-	// dpsgd.MaxRows. The default, 1, keeps a unit's first row. A larger bound keeps the rows with the
+	// dpsgd.MaxRows. The default, 1, keeps the first row of a unit. A larger bound keeps the rows with the
 	// smallest hashes under Key. A unit contributes one clipped vector to a step (see [dpsgd.Data]).
 	RowsPerUnit int
 	// Records is the public number of units, which determines sampling, noise and steps. The default is the
 	// actual number of private units, which the run then makes public.
 	Records int
 	// Shared, if not nil, is the ledger to charge. It requires one plan and one seed. If the plan sets
-	// neither epsilon nor noise, the least noise that fits the remaining budget is used.
+	// neither epsilon nor noise, the run uses the least noise that fits the remaining budget.
 	Shared *Shared
 
 	// Typical, if not nil, configures Bayesian figures about a typical record, in addition to epsilon.
 	Typical *typical.Config
 
-	// Rows, if not nil, is the schema of the rows, fitted on public rows. It is saved with the model.
+	// Rows, if not nil, is the schema of the rows, fitted on public rows. The schema is saved with the model.
 	Rows *dataset.Schema
-	// Format, if not nil, replaces the model file format of [OpenModel]. It must be deterministic.
+	// Format, if not nil, returns the bytes of the model file, instead of the format of [OpenModel]. Format
+	// must be deterministic.
 	Format func(m *Model, paid Paid) ([]byte, error)
 
 	Key rng.Key // secret; all randomness derives from it
 	// Dir is an existing folder for ledgers and checkpoints. An interrupted run resumes from it.
 	Dir string
-	// Prefix is the start of the names of ledgers in Dir. Then come the plan's name and the run's index.
+	// Prefix is the start of the names of ledgers in Dir, before the plan's name and the run's index.
 	Prefix string
 
 	Workers  int             // default GOMAXPROCS
@@ -54,21 +55,21 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Paid describes the charge of a model on a ledger, made before the training.
+// Paid describes the charge for a model on a ledger. The charge precedes the training.
 type Paid struct {
 	Entry   int64   // index of the first ledger entry
 	Epsilon float64 // of all releases of the ledger
 	Delta   float64
 }
 
-// Progress describes the state of a run.
 type Progress struct {
 	Stage       string
 	Done, Total int
 	Epsilon     float64 // cost of the training until now; 0 if unknown
 }
 
-// ErrConfig matches every error about a field of a [Config]. Run returns it before it does anything.
+// ErrConfig matches every error about a field of a [Config]. If Run returns such an error, it has done
+// nothing.
 var ErrConfig = errors.New("recipe: bad Config")
 
 // Validate returns an error for a missing or bad field other than Key and Dir. It uses only public numbers.
@@ -141,5 +142,4 @@ func (c Config) Shape() Shape {
 	return s
 }
 
-// units returns the number of privacy units, for checks of delta.
 func units(n int) run.Units { return run.Units{N: n, Noun: "private records"} }

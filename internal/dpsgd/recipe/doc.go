@@ -13,18 +13,19 @@
 //
 // Each [Row] with an epsilon describes an (Epsilon, Delta)-differentially private model. Neighbouring data
 // sets differ by one added or removed unit. Training and statistics are charged in one composition, which is
-// reserved in a ledger before a private row is read. Epsilon is a certified upper bound from privacy loss
-// distributions at 0.999 Delta. Row.Account holds the events from which Epsilon can be recomputed. A
-// thousandth of Delta is reserved for the difference between discrete and continuous noise. Result.EpsilonAll
-// bounds the cost of all rows and seeds together. Training uses at most Config.RowsPerUnit rows of a unit.
+// reserved in a ledger before a private row is read. Training uses at most Config.RowsPerUnit rows of a unit.
+//
+// Epsilon is a certified upper bound from privacy loss distributions at 0.999 Delta. A thousandth of Delta is
+// reserved for the difference between discrete and continuous noise. Row.Account holds the events from which
+// Epsilon can be recomputed. Result.EpsilonAll bounds the cost of all rows and seeds together.
 //
 // A run's own ledger uses Rényi divergences, which compose but are slightly looser. So the ledger's total
-// exceeds Row.Epsilon by some percent, or by a tenth for few large steps. On a shared ledger, the noise is
-// chosen for the remaining budget. The guarantee is then the ledger's whole budget.
+// exceeds Row.Epsilon by some percent, or by a tenth if the training has few large steps. On a shared ledger,
+// the noise is chosen for the remaining budget. The guarantee is then the ledger's whole budget.
 //
 // # Caveats
 //
-// Test rows are public, because models are evaluated on them without protection. The number of private rows
-// is also assumed to be public. Recipes were chosen on public benchmarks (see recipe.go). Epsilon does not
-// cover this choice for these benchmarks.
+// Test rows must be public, because models are evaluated on them without protection. The number of private
+// rows must also be public. Recipes were chosen on public benchmarks (see recipe.go). Epsilon does not cover
+// this choice for these benchmarks.
 package recipe

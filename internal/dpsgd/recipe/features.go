@@ -16,12 +16,12 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// These feature sets learn a few charged statistics from private rows.
+// These feature sets use a few statistics of the private rows, which are charged.
 const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
 	CentredHOG    = "centred-hog"    // only centred histograms of oriented gradients
-	// deskewed is a prefix of these names: images are straightened first.
+	// deskewed is a prefix of these names, for images that are straightened first.
 	deskewed = "deskewed-"
 )
 
@@ -33,7 +33,7 @@ func FeatureSets() []string {
 	}
 }
 
-// learned returns the configuration of the statistics. The second result is false if the features need none.
+// learned returns the configuration of the statistics. The second result is false if the features use none.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)
@@ -82,8 +82,8 @@ type prepared struct {
 }
 
 // prepare computes the features of a run, or reuses the previous features if they are the same. Features with
-// private statistics consume the reservations made for the statistics. The features depend only on the rows,
-// the statistics' noise, and the key and index of the run. So plans with different budgets can share the
+// statistics consume the reservations made for the statistics. The features depend only on the rows, the
+// noise of the statistics, and the key and index of the run. So plans with different budgets can share the
 // features. Each plan is charged for the statistics, and all plans release the same noisy values.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
@@ -154,8 +154,8 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected reserves the statistics of a model without privacy, on a ledger in memory. The features are the
-// same as for a protected model of this run, so that the two models differ only in clipping and noise.
+// unprotected reserves the statistics of a model without privacy, on a ledger in memory. A protected model of
+// this run has the same features, so the two models differ only in clipping and noise.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {

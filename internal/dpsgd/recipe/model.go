@@ -26,7 +26,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// These are the models that are named without layer widths.
+// These models are named without layer widths.
 const (
 	Linear = "linear" // softmax regression
 	CNN    = "cnn"    // the small network of DP-SGD tutorials, on pixels
@@ -34,12 +34,10 @@ const (
 
 const mlp = "mlp"
 
-// Models returns the names of models, for error messages and help.
 func Models() []string { return []string{Linear, mlp + ":WIDTH[,WIDTH...]", CNN} }
 
 const maxWidth, maxDepth = 1 << 14, 16
 
-// newModel returns an untrained model. The initial parameters depend only on key.
 func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	rnd := rand.New(key.Derive("initial").Stream())
 	widths, err := r.widths()
@@ -83,7 +81,7 @@ func (r Recipe) widths() ([]int, error) {
 // shift is the largest shift of a view, in pixels.
 const shift = 2
 
-// trained returns the model to train. If the recipe has views, the model averages gradients over views.
+// trained returns the model to train, which averages gradients over the recipe's views.
 func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
@@ -97,7 +95,6 @@ func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) 
 	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
 }
 
-// score sets the accuracies of row on the rows of x, unless x has no rows.
 func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) error {
 	if x.Rows == 0 {
 		return nil
@@ -111,7 +108,7 @@ func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels
 	return nil
 }
 
-// area returns the area under the receiver operating characteristic. It returns nil unless there are two
+// area returns the area under the receiver operating characteristic. The result is nil unless there are two
 // classes with at least one row each.
 func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
@@ -126,8 +123,8 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 	return scores.AUROC(outputs, labels), nil
 }
 
-// modelMagic starts a model file. The lengths of three parts follow, 8 bytes each, little-endian. Then come
-// the parts, and the SHA-256 of all bytes before it. The parts are a [Card] in JSON, the transform of package
+// modelMagic starts a model file. Then come the lengths of three parts (8 bytes each, little-endian), the
+// three parts, and the SHA-256 of all bytes before. The parts are a [Card] in JSON, the transform of package
 // charged (empty for features without statistics), and the network in the format of package nn.
 const (
 	modelMagic = "pate model 1\n"
@@ -137,7 +134,7 @@ const (
 // maxModelFile is slightly more than the file size of a network with 2^30 parameters.
 const maxModelFile = 1<<32 + 1<<28
 
-// ErrModelFile matches every error about a file that is not a model in this format.
+// ErrModelFile matches every error about a file that is not a valid model file.
 var ErrModelFile = errors.New("recipe: not a valid model file")
 
 func (m *Model) bytes() ([]byte, error) {
@@ -230,7 +227,7 @@ func parseModel(b []byte) (*Model, error) {
 	return m, m.restoreNetwork(parts[2])
 }
 
-// check returns an error if a card has values that no run writes.
+// check returns an error for a card with values that no run writes.
 func (c Card) check() error {
 	const side, classes = 1 << 12, 1 << 16
 	switch {
@@ -291,7 +288,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters returns a lower bound on the number of parameters. It is exact except for [CNN].
+// leastParameters returns a lower bound on the number of parameters. The bound is exact except for [CNN].
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/plain"
 )
 
-// Model is a trained network with the extraction of features. It is safe for concurrent use.
 type Model struct {
 	Card
 	made    charged.Extraction
@@ -34,10 +33,10 @@ type Card struct {
 	Extractor string        `json:"extractor,omitempty"` // name of the extractor; empty for features with statistics
 	// Encoder, fitted on public rows, encodes the columns of a table.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is the schema of the rows, if fitted on public rows. New rows are read with it.
+	// Reading is the schema of the rows, if fitted on public rows. New rows are read with this schema.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is the certified upper bound for this model alone at Delta. Neighbours differ by one added or
-	// removed Unit. Epsilon is absent without privacy.
+	// Epsilon is the certified upper bound for this model alone, at Delta. Neighbours differ by one added or
+	// removed Unit. Epsilon is absent for a model without privacy.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
@@ -46,7 +45,8 @@ type Card struct {
 	Scored     string `json:"scored,omitempty"` // hash of the public test rows
 }
 
-// Prediction is the class with the largest output (the lowest of equals), with its softmax probability.
+// Prediction is the class with the largest output, and its softmax probability. In a tie the lowest index
+// wins.
 type Prediction struct {
 	Class       int
 	Probability float64
@@ -55,9 +55,9 @@ type Prediction struct {
 // ErrRows matches errors about rows that do not fit a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict returns the class of every row of set. It uses X and Image. Rows are pixels in [0, 1] of images of
-// the training size, or rows that [Model.Rows] encoded. Errors about wrong sizes or values that are not
-// finite match [ErrRows]. A class depends only on its own row and equals the class in the run's evaluation.
+// Predict returns the class of every row of set. Rows are pixels in [0, 1] of images of the training size, or
+// rows that [Model.Rows] encoded. A class depends only on its own row, and equals the class in the evaluation
+// of the run. Errors about wrong sizes or values that are not finite match [ErrRows].
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -70,8 +70,9 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	return classes, nil
 }
 
-// Rows encodes a table like the training table. It finds columns by name and ignores other columns. If the
-// model is not for tables, the error matches [ErrRows]. An error about the table is a [*fault.Error].
+// Rows encodes a table that has the columns of the training table. It finds columns by name and ignores other
+// columns. If the model is not for tables, the error matches [ErrRows]. An error about the table is a
+// [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
 		return dataset.Set{}, fmt.Errorf("%w: it is not for tables", ErrRows)
@@ -93,7 +94,7 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 // ScoredOn reports whether set holds the public labelled rows on which the training tested the model.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
-// rowsHash returns a hexadecimal SHA-256 of features, class names and image shape. It omits units and the
+// rowsHash returns a hexadecimal SHA-256 of features, class names and image shape. It omits the units and the
 // order of classes, which do not affect predictions.
 func rowsHash(set dataset.Set) string {
 	named := dataset.Set{X: set.X, Image: set.Image}
@@ -135,7 +136,6 @@ func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction,
 	return predictions, nil
 }
 
-// fit returns an error for rows that do not have the shape of the training rows.
 func (m *Model) fit(set dataset.Set) error {
 	x, is, want := set.X, set.Image, m.Image
 	switch {
@@ -161,7 +161,6 @@ func (m *Model) fit(set dataset.Set) error {
 
 func (m *Model) featureColumns() int { return m.made.Columns(m.Image, m.Columns) }
 
-// predict returns the largest output and its softmax. Exponents are at most 0 and cannot overflow.
 func predict(outputs []float32) (Prediction, error) {
 	best, err := dense.Largest(outputs)
 	if err != nil {
@@ -175,8 +174,8 @@ func predict(outputs []float32) (Prediction, error) {
 }
 
 // Accuracy returns the fraction of rows of set that were predicted correctly. Classes are compared by name. A
-// class that the model does not have counts as wrong. The result known is false if set has no rows or no
-// labels, or if no class of set is a class of the model.
+// class that the model does not have counts as wrong. known is false if set has no rows or no labels, or if
+// no class of set is a class of the model.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
@@ -195,15 +194,16 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the file of a model that was chosen among several models. The argument epsilon
-// includes the cost of the choice. The argument scored holds the rows on which the chosen model was scored.
+// FileOfChosen returns the file of a model that was chosen among several models. epsilon includes the cost of
+// the choice. scored holds the rows on which the chosen model was scored.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
 	return chosen.bytes()
 }
 
-// Plain returns a linear model as data. Its probabilities equal [Model.Predictions] up to rounding.
+// Plain returns a linear model in the format of package plain. Its probabilities equal the probabilities of
+// [Model.Predictions], up to rounding. ok is false if the model is not linear.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {
 		return p, false
@@ -219,5 +219,5 @@ func (m *Model) Plain() (p plain.Model, ok bool) {
 	return plain.Model{Linear: l}, true
 }
 
-// Transform returns the transform with charged statistics, or nil for features without statistics.
+// Transform returns the transform with the charged statistics, or nil for features without statistics.
 func (m *Model) Transform() *charged.Transform { return m.made.Transform }

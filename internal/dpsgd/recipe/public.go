@@ -8,12 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Seen returns the shape of a task together with what public rows of its table show: Directions and Distance.
-// At most 1000 rows are used.
+// Seen adds the fields Directions and Distance to a shape. They are computed from at most 1000 public rows.
 //
-// Directions is the effective number of directions in which rows vary: the squared sum of the covariance's
-// eigenvalues divided by the sum of their squares. Distance is the median distance of two rows. It stays 0
-// for fewer than 100 rows.
+// Directions is the effective number of directions in which rows vary. It is the square of the sum of the
+// covariance matrix's eigenvalues, divided by the sum of their squares. Distance is the median distance of
+// two rows, or 0 for fewer than 100 rows.
 func (s Shape) Seen(public dense.Matrix) Shape {
 	const most, least = 1000, 100
 	picked := make([]int, min(most, public.Rows))
@@ -54,10 +53,10 @@ func (s Shape) Seen(public dense.Matrix) Shape {
 	return s
 }
 
-// cosines returns the name of the features with cosines for a linear model of a table, or the columns alone.
-// A linear model has one direction for each class. If rows vary in no more directions than that, it separates
-// classes badly, and similarity of rows means much. On the tables FIT of experiments/peers/tables.py cosines
-// gained points there and lost points elsewhere. Widths of a quarter to a half of the distance were as good.
+// cosines returns the features for a linear model of a table: cosines, or the columns alone. A linear model
+// has one direction for each class. If rows vary in no more directions than there are classes, a linear model
+// of the columns separates classes badly, and cosines help. Width and limits were fitted on the tables FIT of
+// experiments/peers/tables.py.
 func (s Shape) cosines() string {
 	const width, most, least, memory = 0.35, 512, 64, 1 << 28 // memory for all rows, in numbers
 	count := min(most, memory/max(1, s.Records)/2*2)

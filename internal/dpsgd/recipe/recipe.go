@@ -16,15 +16,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Recipe defines a model and its training except for the noise. It is fixed before the data are read.
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
-	// Statistics configures oriented gradients, and statistics that features learn from private rows.
-	// Features selects which of them are used. Records, Workers, Cache and Progress are ignored.
+	// Statistics configures oriented gradients and statistics of the private rows. Features selects which of
+	// them are used. Records, Workers, Cache and Progress are ignored.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
-	// Views, if above 1, is the number of randomly shifted views per image, whose gradients are averaged.
-	// Views need raw features. They cost time but no privacy.
+	// Views, if above 1, is the number of randomly shifted views per image. Gradients are averaged over the
+	// views. Views need raw features. They cost time but no privacy.
 	Views int `json:"views,omitzero"`
 	// Train configures the training, without noise, Workers, Checkpoint and callbacks.
 	Train dpsgd.Config `json:"train"`
@@ -37,7 +36,7 @@ type Shape struct {
 	Columns int
 	Classes int
 	Image   dataset.Shape // zero if rows are not images
-	// Directions and Distance describe public rows of a table. They are 0 without a call of [Shape.Seen].
+	// Directions and Distance describe public rows of a table (see [Shape.Seen]), and are otherwise 0.
 	Directions, Distance float64
 }
 
@@ -77,11 +76,11 @@ func (r Recipe) Validate(s Shape) error {
 // Plan is a recipe with a target epsilon or a noise multiplier.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is set. On a shared ledger
-	// both may be 0. The remaining budget then determines the noise.
+	// Epsilon is the target for which noise is chosen, or 0 if NoiseMultiplier is set. If both are 0, the
+	// remaining budget of a shared ledger determines the noise.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
-	// NonPrivate trains without noise, and also without clipping if the recipe's ClipNorm is +Inf.
+	// NonPrivate trains without noise. Gradients are clipped unless the recipe's ClipNorm is +Inf.
 	NonPrivate bool `json:"non_private,omitzero"`
 }
 
@@ -155,8 +154,8 @@ func (p Plan) name() string {
 // --split development`), without test rows. docs/comparing.md lists the trials. Epsilon does not cover this
 // choice for these public benchmarks, as everywhere in the literature.
 
-// Default returns the recipe for a task at a target epsilon, or without privacy if epsilon is +Inf. Empty
-// names select the best known features or model.
+// Default returns the recipe for a task at a target epsilon, or without privacy if epsilon is +Inf. An empty
+// featureSet or model selects the best known one.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	model = cmp.Or(model, Linear)
 	switch {
@@ -195,8 +194,8 @@ func defaultFeatures(s Shape) string {
 	}
 }
 
-// statistics returns the noise of the statistics. With 50,000 records, half of this noise does not improve
-// the means. At epsilon 0.5 the statistics take a tenth of the budget.
+// statistics returns the configuration of the statistics. At 50,000 records, halving the noise does not
+// improve the accuracy. At epsilon 0.5 the statistics take a tenth of the budget.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
@@ -208,22 +207,21 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected batch size. At a fixed budget, large batches have the least noise relative to the
-// signal of a step (De et al. 2022). If records are few, a batch holds all records.
+// batch is the expected batch size, unless there are fewer records. At a fixed budget, large batches have the
+// least noise relative to the signal of a step (De et al. 2022).
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
 	return math.Min(1, batch/float64(records))
 }
 
-// protected returns the private training for pixels, or for rows whose norm is the square root of their
-// length. With pixels, the number of steps grows with the number of records.
+// protected returns the settings of private training, for pixels or for rows of norm sqrt(columns).
 //
-// Long rows have long gradients. At this small clip norm almost every record contributes a vector of the clip
-// norm, even if it is classified well. The weights then grow as in a perceptron, the effect of early steps
-// fades, and neither momentum nor a falling rate helps. What matters is the step length in logits: learning
-// rate times clip norm times norm of a row. With more records or a larger epsilon there is less noise, and
-// the step may be longer. If classes overlap, the step must stay shorter, and more steps are needed.
+// A row of large norm has a gradient of large norm. At clip norm 0.1, almost every record contributes a
+// vector of the clip norm, even if the record is classified well. The weights then grow as in a perceptron,
+// and neither momentum nor a falling learning rate helps. The step length in logits determines the accuracy:
+// learning rate x clip norm x norm of a row. With more records or a larger epsilon there is less noise, and
+// steps may be longer. If classes overlap, steps must be shorter, and more steps are needed.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),
@@ -255,11 +253,10 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// tableRate returns the learning rate for a table, at which the noise of a logit has standard deviation 2.
-// The argument norm is the squared norm of a row. A higher rate hides small signals. At a lower rate the
-// weights of a large table stay too small. At a delta near 1e-5 and clip norm 1, the noise of all steps
-// together has a standard deviation of about Steps/(0.27 epsilon^0.87 records). The constants were fitted on
-// the tables FIT of experiments/peers/tables.py.
+// tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2.
+// norm is the squared norm of a row. At a delta near 1e-5 and clip norm 1, the noise of all steps together
+// has a standard deviation of about Steps/(0.27 epsilon^0.87 records). The constants were fitted on the
+// tables FIT of experiments/peers/tables.py.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)
@@ -267,8 +264,8 @@ func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	return math.Min(most, rate)
 }
 
-// unprotected returns the training without privacy for columns of standard deviation 1. Images have long rows
-// and use an eighth of the batch size. Without noise, twice as many steps, each half as long, learn as much.
+// unprotected returns the settings of training without privacy, for columns of standard deviation 1. Linear
+// models of images use an eighth of the batch size, and twice as many steps of half the length.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

@@ -30,8 +30,8 @@ type runner struct {
 }
 
 // Run trains every plan Seeds times, and returns one row for each plan. An interrupted Run may be repeated
-// with the same Config. It then reuses finished results, resumes a training from its checkpoint to the last
-// bit, and charges nothing twice. Every run writes one model file for [OpenModel]. The folder is
+// with the same Config. The repeated Run reuses finished results, resumes a training from its checkpoint to
+// the last bit, and charges nothing twice. Every run writes one model file for [OpenModel]. The folder is
 // Config.Dir/public/models, or Config.Dir/private/results/models if models may not be published. The ledger
 // stores the SHA-256 of each file.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
@@ -92,7 +92,6 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return result, nil
 }
 
-// rowsOfUnits returns the rows to train on, grouped by unit, and the index at which each unit ends.
 func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 	key, err := r.Key.Derive("rows of a unit").MarshalText()
 	if err != nil {
@@ -104,8 +103,8 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// The method plans trains every plan with every seed, and returns one row for each plan. The plans of a seed
-// run consecutively, because they share features.
+// The method plans trains every plan with every seed. The plans of a seed run consecutively, because they
+// share features.
 func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
 	for seed := range r.Seeds {
@@ -129,7 +128,6 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	return rows, nil
 }
 
-// mean averages the runs of one plan. Fields that are not averaged come from the first run.
 func mean(runs []Row) Row {
 	row, n := runs[0], float64(len(runs))
 	row.Accuracy, row.Seconds = 0, 0
@@ -167,7 +165,6 @@ type job struct {
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }
 
-// state is what a job stores on disk besides the checkpoint.
 type state struct {
 	ID        string       `json:"id"` // identifies the run and its data
 	Noise     float64      `json:"noise_multiplier"`
@@ -190,8 +187,8 @@ func (j *job) save(s state) error {
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.dpsgd/1"
 
-// Result holds the rows of a run, one per plan. The command line guarantees its JSON form. Running times and
-// Bayesian figures are uncharged functions of private data. [Result.WithoutTimes] omits both.
+// Result holds the rows of a run, one per plan. The JSON form stays compatible. Running times and Bayesian
+// figures are uncharged functions of private data. [Result.WithoutTimes] omits both.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -203,10 +200,10 @@ type Result struct {
 	Delta      float64 `json:"delta"`
 	Relation   string  `json:"relation"`
 	Unit       string  `json:"unit"`
-	// Releasable reports whether the whole Result may be released. Every row must be charged, with
-	// cryptographic noise, and nothing may be withheld.
+	// Releasable reports whether the whole Result may be released: every row is charged, with cryptographic
+	// noise, and Withheld is empty.
 	Releasable bool `json:"releasable"`
-	// Withheld is the reason why nothing may be released, despite the charge. See [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, or "". See [dataset.Task.Withheld].
 	Withheld   string       `json:"withheld,omitempty"`
 	Seeded     bool         `json:"seeded"`
 	Seeds      int          `json:"seeds"`
@@ -227,7 +224,6 @@ func (r *Result) WithoutTimes() *Result {
 	return &out
 }
 
-// Typical returns the Bayesian figures about a typical record for every row, or nil if there are none.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
@@ -241,7 +237,8 @@ type LedgerState struct {
 	LeftRho float64     `json:"left_rho"` // rho of the largest Gaussian release that still fits
 }
 
-// Row is the result of one plan. Accuracy is on the test rows. Mean and standard deviation are over seeds.
+// Row is the result of one plan. Accuracy is on the test rows. Accuracy and its standard deviation SD are
+// over seeds.
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
@@ -256,17 +253,18 @@ type Row struct {
 	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
 	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs; absent for one seed
 	// Recall is the recall of each class on the test rows, averaged over seeds, or 0 for a class without test
-	// rows. It is absent in results of earlier versions.
+	// rows. Results of earlier versions have no Recall.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
-	// AUROCSD is the standard deviation of AUROC over seeds. Both are absent in results of earlier versions.
+	// AUROCSD is the standard deviation of AUROC over seeds. Results of earlier versions have neither.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
-	// StandardError is the standard error of Accuracy for these test rows. It is 0 in earlier versions.
+	// StandardError is the sampling error of Accuracy on the test rows. It is 0 in results of earlier
+	// versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
-	// Sampling is the sampling scheme, and absent for Poisson sampling. EpochSteps is the number of steps per
+	// Sampling is the sampling scheme, or "" for Poisson sampling. EpochSteps is the number of steps per
 	// epoch, in schemes with epochs. Bands is the number of turns and noise bands, in cyclic sampling.
 	Sampling     dpsgd.Scheme      `json:"sampling,omitempty"`
 	EpochSteps   int               `json:"epoch_steps,omitempty"`

@@ -25,7 +25,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of a model that is trained already. Everything needed to resume,
+// run trains one model, or returns the row of an already trained model. Everything needed to resume,
 // including the noise, is on disk before the charge.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
@@ -54,7 +54,6 @@ func (j *job) run(ctx context.Context) (Row, error) {
 	return j.released(ctx, done)
 }
 
-// settle returns the noise multiplier of a run. For a run with its own ledger, shared is nil.
 func (j *job) settle(ctx context.Context, shared *ledger.Ledger) (float64, error) {
 	j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
 	return j.chooseNoise(ctx, shared, j.plan)
@@ -64,8 +63,8 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains the model and charges a ledger. A run's own ledger has a budget computed from the noise.
-// For a shared ledger the noise is computed from the budget.
+// released trains the model and charges a ledger. The noise determines the budget of a run's own ledger. The
+// budget of a shared ledger determines the noise.
 func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
@@ -153,7 +152,6 @@ func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 	return row, j.finish(state{Row: &row})
 }
 
-// train runs the charged training. It returns the row and the model file.
 func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, paid Paid) (Row, []byte, error) {
 	start := time.Now()
 	var statistics []*ledger.Reservation
@@ -306,13 +304,14 @@ func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	return &LedgerState{Unit: c.Unit, Mode: c.Mode, Budget: c.Epsilon, Claim: claim, LeftRho: l.Left().Rho}, nil
 }
 
-// curvePoints is the number of intermediate states that a training reports, including the final state.
+// curvePoints is the number of points on the curve of a training, including the last step.
 const curvePoints = 8
 
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve reports whether the training adds a Point after a step before the last. It never does so after a
-// step with a checkpoint. Train writes checkpoints before Observe, so a resumed run would not observe it.
+// onCurve reports whether the curve has a Point after this step. A step with a checkpoint has no Point,
+// except the last step. dpsgd.Train writes checkpoints before it calls Observe, so a resumed run might miss
+// the Point.
 func onCurve(step, total int) bool {
 	for k := 1; k < curvePoints; k++ {
 		at := k * total / curvePoints
@@ -343,7 +342,7 @@ func (w *watcher) step(m dpsgd.Metrics) {
 	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
 }
 
-// point adds a Point after a step: the privacy cost and, only in the run with the first seed, the accuracy.
+// point adds a Point: the privacy cost and, only for the first seed, the accuracy.
 func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool

@@ -23,25 +23,26 @@ import (
 
 const relation = accountant.AddRemove
 
-// Config configures a search. Task, Delta, Base, Settings and Law are required, and Key and Dir for [Run].
+// Config configures a search. Task, Delta, Base, Settings and Law are required. [Run] also requires Key and
+// Dir.
 type Config struct {
-	// Task holds the data. The pool scores settings unless Private is set. Test rows score the model.
+	// Task holds the data. The pool scores settings unless Private is set. Test rows score the chosen model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is the budget of the whole search. On a shared ledger, 0 means the remaining budget.
 	Epsilon float64
-	// Records is the public number of private units, including the units that score settings. Sampling
-	// depends on it. The default is the actual number of units, which the run then makes public.
+	// Records is the public number of private units, including the units that score settings. The default is
+	// the actual number of units, which the run then makes public.
 	Records  int
 	Unit     string        // name of the protected unit; default "record"
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private configures scoring on part of the private units. If it is nil, settings are scored on the pool.
+	// Private, if not nil, configures the scoring on part of the private units, instead of the pool.
 	Private *Private
 	// Shared, if not nil, is charged instead of the run's own ledger.
 	Shared *recipe.Shared
-	// Every, if above 0, is a time interval: the search may end only at its multiples. See [tune.Search].
+	// Every, if above 0, is a time interval: the search ends only at multiples of Every. See [tune.Search].
 	Every time.Duration
 
 	Key     rng.Key // secret; all randomness derives from it
@@ -56,7 +57,8 @@ type Private struct {
 	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions
 }
 
-// ErrConfig matches every error about a field of a [Config]. Run returns it before it does anything.
+// ErrConfig matches every error about a field of a [Config]. If Run returns such an error, it has done
+// nothing.
 var ErrConfig = errors.New("tuned: bad Config")
 
 // ErrCostsDiffer reports settings whose runs have different privacy costs.
@@ -143,7 +145,7 @@ func (c Config) newJob() (_ *job, err error) {
 	return j, j.costAlike()
 }
 
-// declared returns the declared number of units to train on, without those that score settings, or 0.
+// declared returns the declared number of units to train on, or 0. It excludes the units that score settings.
 func (j *job) declared() int {
 	if j.Records == 0 || j.Private == nil {
 		return j.Records
@@ -151,7 +153,7 @@ func (j *job) declared() int {
 	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
-// costAlike returns an error unless the event of a run is the same for all settings, at any noise.
+// costAlike returns an error unless the event of a run is the same for all settings.
 func (j *job) costAlike() error {
 	for _, noise := range []float64{1, 3} {
 		var first []byte
@@ -181,7 +183,7 @@ func (j *job) event(noise float64) (accountant.Event, error) {
 	return e, accountant.Validate(e)
 }
 
-// Quote returns the cost of a search with budget Epsilon, from public numbers only. It spends nothing.
+// Quote returns the cost of a search with budget Epsilon, from public numbers only. Nothing is charged.
 func (c Config) Quote(ctx context.Context) (tune.Price, error) {
 	j, err := c.newJob()
 	if err != nil {
@@ -198,8 +200,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides units by a public hash of their names, so that the side of a unit does not depend on other
-// units. The results share no memory with s.
+// split divides units by a public hash of their names, so that a unit's part does not depend on other units.
+// The results share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

@@ -19,9 +19,8 @@
 //
 // Public rows of the pool choose the setting. Test rows measure the reported accuracy, because the best of
 // several scores is too optimistic. If public rows are few or unlike the private rows, part of the private
-// units choose the setting ([Private]). Discrete Gaussian noise is added to the number of these units that a
-// model predicts correctly, and every run is charged for this count. Scores on private rows always have
-// noise.
+// units can choose the setting ([Private]). The score is then the number of these units that a model predicts
+// correctly, plus discrete Gaussian noise. Every run is charged for its score.
 //
 // # Caveats
 //

@@ -11,7 +11,7 @@ import (
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.tune/1"
 
-// Result is what a search releases besides the model file. The command line guarantees its JSON form. The
+// Result is the release of a search, besides the model file. The JSON form stays compatible.
 // Result does not depend on runs that were not chosen, on the number of runs, or on running times.
 type Result struct {
 	Schema     string    `json:"schema"`
@@ -27,14 +27,14 @@ type Result struct {
 	Delta      float64   `json:"delta"`
 	Relation   string    `json:"relation"`
 	Unit       string    `json:"unit"`
-	// Noise is the noise multiplier of every run. A single run without a search would need only OneNoise for
-	// the same epsilon. A single run with Noise would cost OneEpsilon.
+	// Noise is the noise multiplier of every run. Without a search, a single run would need only OneNoise for
+	// the same epsilon, or would cost only OneEpsilon at Noise.
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
 	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent if the drawn number of runs is 0
 	Releasable bool    `json:"releasable"`
-	// Withheld is the reason why nothing may be released, despite the charge. See [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, or "". See [dataset.Task.Withheld].
 	Withheld string              `json:"withheld,omitempty"`
 	Seeded   bool                `json:"seeded"`
 	Account  accountant.Schedule `json:"account"` // input from which `pate account` recomputes Epsilon
@@ -62,7 +62,7 @@ type Chosen struct {
 	Setting
 	Index int `json:"index"` // index of the setting, from 1
 	// Score is the accuracy on the public rows that score settings, or the noisy number of correct
-	// predictions on private rows. It is the best of several scores, so it is too optimistic.
+	// predictions on private rows. Score is too optimistic, because it is the best of several scores.
 	Score         float64 `json:"score"`
 	Accuracy      float64 `json:"accuracy"` // on test rows, which did not influence the choice
 	StandardError float64 `json:"standard_error"`
@@ -70,7 +70,6 @@ type Chosen struct {
 	Probability   float64 `json:"sampling_probability"`
 }
 
-// newResult returns a result in which only the chosen run is missing.
 func (j *job) newResult(p tune.Price) (*Result, error) {
 	run, err := j.event(p.Noise)
 	if err != nil {
@@ -94,7 +93,6 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 
 func (j *job) releasable() bool { return j.Key.Releasable() && j.Task.Withheld() == "" }
 
-// chosen returns the released run with its complete setting.
 func (j *job) chosen(best tune.Best, accuracy float64) *Chosen {
 	t := j.plans[best.Setting].Recipe
 	s := Setting{

@@ -63,8 +63,9 @@ func (j *job) settings() settings {
 	}
 }
 
-// Run performs the search and returns the chosen run. [ModelFile] holds the model. An interrupted Run may be
-// repeated with the same Config. It then returns the same result and is charged once.
+// Run performs the search and returns the chosen run. [ModelFile] is the path of the model. An interrupted
+// Run may be repeated with the same Config. The repeated Run returns the same result and charges nothing
+// twice.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
 	switch {
@@ -101,8 +102,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger returns the error that Run would return if a new run does not fit the shared ledger. It writes
-// nothing. The ledger need not exist.
+// TryLedger returns the error that Run would return if a new run does not fit the shared ledger. TryLedger
+// writes nothing. The ledger need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
@@ -118,7 +119,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 }
 
 // search returns the search as a run with one stage. The price of the search is fixed before anything is
-// charged. It is stored in the state file or, on a shared ledger, in the record of the run.
+// charged, and is stored in the state file or in the shared ledger.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -158,7 +159,8 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for j.Epsilon or, if that is 0, for the remaining budget of the ledger "left".
+// priceOn returns the price for j.Epsilon. If j.Epsilon is 0, the price uses the remaining budget of the
+// ledger "left".
 func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)
@@ -232,7 +234,6 @@ func (j *job) release(ctx context.Context, hash []byte, s *state) error {
 	return run.WriteState(j.path(stateFile), s)
 }
 
-// run returns a function that trains with one setting and computes the score.
 func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcome, error) {
 	return func(ctx context.Context, r tune.Run) (tune.Outcome, error) {
 		plan := j.plans[r.Setting]
@@ -262,7 +263,6 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 	}
 }
 
-// isCharged returns an error if the training's event differs from the event that the search has charged.
 func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	var all accountant.Event = accountant.Composed{Events: account.Events}
 	if len(account.Events) == 1 {
@@ -280,7 +280,7 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 }
 
 // score returns the accuracy on the pool, or the number of correct predictions on private rows plus charged
-// noise. Each unit has one row here, so a unit changes the number by at most one.
+// noise. Each private unit has one row, so a unit changes this number by at most one.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil
@@ -300,7 +300,6 @@ func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rn
 	return float64(right + noise.Sample(key.Derive("tuned score").Stream())), nil
 }
 
-// accuracy returns the accuracy of the model in a file on the public test rows.
 func (j *job) accuracy(ctx context.Context, file string) (float64, error) {
 	m, err := recipe.OpenModel(file)
 	if err != nil {

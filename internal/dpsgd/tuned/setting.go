@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// Setting replaces fields of the base recipe in one run. Absent fields keep the base's values. No field
-// changes the cost of a run, because noise is proportional to the clip norm.
+// Setting replaces fields of the base recipe in one run. Absent fields keep the values of the base recipe. No
+// field changes the cost of a run, because noise is proportional to the clip norm.
 type Setting struct {
 	Features     string   `json:"features,omitempty"`
 	Model        string   `json:"model,omitempty"`
@@ -30,13 +30,11 @@ type Setting struct {
 	EMA          *float64 `json:"ema,omitempty"` // AverageDecay of a recipe
 }
 
-// MaxSettings bounds the number of settings.
 const MaxSettings = 10_000
 
 // ErrSettings matches every error about a list of settings.
 var ErrSettings = errors.New("tuned: bad settings")
 
-// field is a field of a setting, with its name in files.
 type field struct {
 	name   string
 	text   *string
@@ -91,8 +89,8 @@ func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	return r
 }
 
-// Around returns the default settings. The settings multiply the learning rate by 1/4 to 4, and the clip norm
-// by 1/4 to 2.
+// Around returns the default settings: multiples of the base's learning rate (1/4 to 4) and clip norm (1/4 to
+// 2).
 func Around(base recipe.Recipe) []Setting {
 	var all []Setting
 	for _, rate := range []float64{0.25, 0.5, 1, 2, 4} {
@@ -152,8 +150,8 @@ func (f field) set(word string) error {
 	return nil
 }
 
-// ParseSettings parses a list of settings. The list is a JSON array of objects, or CSV with field names in
-// the header. An empty cell keeps the base's value.
+// ParseSettings parses a list of settings: a JSON array of objects, or CSV with field names in the header. An
+// empty cell keeps the value of the base recipe.
 func ParseSettings(data []byte) ([]Setting, error) {
 	const most = 1 << 22
 	if len(data) > most {
@@ -213,8 +211,8 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked returns an error for a list that is empty, too long, or has duplicates. A duplicate would be drawn
-// twice as often.
+// checked returns an error for a list that is empty or too long, or has duplicates, which would be drawn more
+// often.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:

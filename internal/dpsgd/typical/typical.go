@@ -1,6 +1,7 @@
 // Package typical accounts for a training by Bayesian differential privacy, in addition to epsilon. It uses
-// package internal/accountant/bayes. The figures are functions of private gradients and are not charged. They
-// are no guarantee for every record, and do not affect the training. Only this package stores and shows them.
+// package internal/accountant/bayes. The Bayesian figures are functions of private gradients and are not
+// charged. They are no guarantee for every record, and do not affect the training. Only this package stores
+// and shows them.
 package typical
 
 import (
@@ -26,8 +27,8 @@ type Config struct {
 	Most    int           // distances per step; default as in dpsgd.Distances
 }
 
-// DefaultDelta is the default of delta_mu, which is an average over records. By Markov's inequality a bound
-// at 1e-10 holds at 1e-5 for all but a fraction 1e-5 of records.
+// DefaultDelta is the default of delta_mu, which is an average over records. By Markov's inequality, delta_mu
+// = 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
 const DefaultDelta = 1e-10
 
 // Account observes a training, with one Bayesian account for each estimator.
@@ -38,8 +39,8 @@ type Account struct {
 	err      error
 }
 
-// Follow makes a new account observe the training of cfg. It returns nil if c is nil or the training has no
-// noise. It returns an error for a training that it cannot account for.
+// Follow sets cfg.Distances, such that a new account observes the training. Follow returns nil if c is nil or
+// the training has no noise. Errors: the Bayesian accounting does not support the training.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -81,7 +82,7 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 
 func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
 
-// observe adds one step. Steps before a checkpoint are not observed, and Figures adds them.
+// observe adds one step. Figures adds the unobserved steps before a checkpoint.
 func (a *Account) observe(s dpsgd.StepDistances) {
 	for _, account := range a.accounts {
 		a.err = errors.Join(a.err, account.Add(a.step, s.Values))
@@ -115,7 +116,7 @@ type Figures struct {
 // Rows holds the figures of all rows of a result. It is nil if no row has figures.
 type Rows [][]bayes.Figure
 
-// Of returns the figures that the function "of" finds in each row.
+// Of returns of(row) for each row, or nil if no row has figures.
 func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 	some := false
 	for _, row := range rows {
@@ -145,7 +146,8 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, or nil. The file must have this number of rows.
+// Read returns the figures that Write stored in dir, or nil. If the file has another number of rows, Read
+// returns an error.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +182,7 @@ func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
 
-// AddRecordsTo adds the columns to a table for CSV. It marks every row as not releasable.
+// AddRecordsTo adds one column per estimator to a table for CSV. It marks every row as not releasable.
 func (r Rows) AddRecordsTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string {
 		return "private_bayes_mu_" + strings.ReplaceAll(e.String(), "-", "_")
