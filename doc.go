@@ -9,19 +9,19 @@
 //		Public: public, Reading: reading})
 //
 // [Label] chooses the mechanism, the noise and the number of queries that give the most correct labels. The
-// choice uses public values. If no accuracy is declared, it also uses a pilot, which is charged. [Train]
-// finds the least noise that fits the budget. [Publish] trains a student from private rows and writes a
-// folder with its own ledger. Each call charges the ledger before it draws noise. Repeating a call with the
-// same arguments resumes an interrupted run or returns the finished release, at no further cost.
+// choice depends on public values and, if no accuracy is declared, on a charged pilot. [Train] chooses the
+// least noise that fits the budget. [Publish] trains a student from private rows and writes a folder with its
+// own ledger. Each function charges the ledger before it draws noise. A second call with the same arguments
+// resumes an interrupted run or returns the finished release, at no further cost.
 //
 // # Guarantee
 //
 // All releases committed to one ledger are together (Epsilon, Delta)-differentially private for the ledger's
-// privacy unit. For labels the unit is all records of one teacher. For training it is one row of the data.
-// Neighbouring data sets differ by adding or removing one unit.
+// privacy unit. The unit of labels is all records of one teacher. The unit of training is one row of the
+// data. Neighbouring data sets differ by adding or removing one unit.
 //
 // # Caveats
 //
-// The costs of two ledgers for the same people add up, and no file shows the sum. Votes, teacher models,
-// LEDGER.id and keys are secret. Labels, the trained model's file and the ledger are public.
+// If two ledgers are about the same people, their costs add up, but no file contains the sum. Votes, teacher
+// models, LEDGER.id and keys are secret. Labels, model files and ledgers are public.
 package pate

@@ -35,27 +35,27 @@ type Asked struct {
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
-	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on it. So it
-	// must come from public data, such as public rows for teachers of the same kind and size. It must never
-	// come from votes of the private teachers. If TeacherAccuracy is 0 and NoPilot is false, a pilot is
-	// charged and released first, and a new ledger has mode Filter (see [label.Pilot]).
+	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on
+	// TeacherAccuracy, so the value must come from public data and never from votes of the private teachers.
+	// For example, train teachers of the same kind and size on public rows. If TeacherAccuracy is 0 and
+	// NoPilot is false, a pilot is charged and released first, and a new ledger has mode Filter (see
+	// [label.Pilot]).
 	TeacherAccuracy float64
 	// If TeacherAccuracy is 0, NoPilot replaces the pilot by an assumed accuracy of 88 %.
 	NoPilot bool
 	// MinAccuracy is the least fraction of labels that must equal the plurality; default 0.9.
 	MinAccuracy float64
-	// Teachers is the number of teachers, or 0 (counts need votes.Options.Teachers). It confirms that a file
-	// with more teachers than queries is not transposed.
+	// Teachers is the number of teachers, or 0. If a file has more teachers than queries, Teachers confirms
+	// that the file is not transposed. For counts, set votes.Options.Teachers instead.
 	Teachers int
 	// Pool names the set of public records that contains the queries; default "pool".
 	Pool string
 }
 
-// Label releases labels from votes and writes the labels to LabelOptions.Out. First, Label checks the votes.
-// A finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Then Label
-// plans from public numbers and perhaps a pilot. If no plan gives enough labels with MinAccuracy, no label is
-// charged. The [*fault.Error] then contains a remedy and wraps a [*plan.NoPlanError]. Package label describes
-// the charges.
+// Label releases labels from votes and writes them to LabelOptions.Out. It first checks the votes. A finding
+// that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. It then plans from
+// public numbers and, if needed, a pilot. If no plan gives enough labels with MinAccuracy, no label is
+// charged. In this case the [*fault.Error] contains a remedy and wraps a [*plan.NoPlanError].
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -115,7 +115,6 @@ func className(names []string, class int) string {
 	return strconv.Itoa(class)
 }
 
-// check refuses votes for which the claimed epsilon might not hold.
 func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	if v == nil {
 		return errors.New("pate: there are no votes")
@@ -147,7 +146,6 @@ func (o LabelOptions) check(ctx context.Context, v *votes.Source) error {
 	return nil
 }
 
-// explain adds a remedy to the error of a failed plan. spent is the charged pilot, or nil.
 func explain(err error, spent *label.Pilot) error {
 	var none *plan.NoPlanError
 	var refused *fault.Error // the pilot was refused
@@ -180,15 +178,15 @@ type Budget struct {
 	Delta   float64 // far below 1/n for n units
 	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
-	// If Shared, later runs may charge a new ledger within its budget; otherwise only after a pilot.
+	// If Shared is true, a new ledger has mode Filter, so that later runs may charge it within its budget.
+	// Otherwise a new ledger has this mode only if a pilot is charged.
 	Shared bool
-	// Seed, if set, makes a repeatable experiment, which is not releasable.
+	// Seed, if not nil, determines all noise, so results are repeatable but not releasable.
 	Seed *uint64
 	// Warn, if set, receives warnings that do not stop the call.
 	Warn func(string)
 }
 
-// file returns the ledger for a call whose output file is out.
 func (b Budget) file(out string) (run.File, error) {
 	switch {
 	case b.Ledger == "":
@@ -207,8 +205,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks a ledger and returns its summary. The ledger must be complete. It must not be older than its
-// heads, which are stored beside it and in the user's state folder.
+// Verify checks a ledger and returns its summary. It is an error if the ledger is damaged, or older than its
+// heads (hashes beside the ledger and in the user's state folder).
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

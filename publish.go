@@ -14,18 +14,19 @@ import (
 type PublishOptions struct {
 	Budget // budget of all releases; Ledger and Shared must be empty, because the ledger is a file of Out
 
-	// Out is a folder. The subfolder public may be published when the run is complete. The subfolder private
+	// Out is a folder. When the run is complete, the subfolder public may be published. The subfolder private
 	// holds the ledger, keys and votes, and is as secret as the private rows.
 	Out string
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Method is "nearest" (every unit votes at the nearest public rows), "sample" (the nearest units of a
-	// sample vote), "dpsgd" (one linear model), "pate" (teachers vote), or "auto". The default "auto" is
-	// "pate" if a field for teachers is set, else "nearest" with Ranges, else chosen from public numbers.
+	// Method is one of "nearest" (every unit votes on the public rows nearest to it), "sample" (the nearest
+	// units of a random sample vote), "dpsgd" (one linear model), "pate" (teachers vote) and "auto". The
+	// default "auto" stands for "pate" if a field for teachers is set. Otherwise it stands for "nearest" if
+	// Ranges is set. Otherwise the method is chosen from public numbers.
 	Method string
 	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
-	// methods except "pate" require Size. It determines the number of teachers, or noise and sampling.
+	// methods except "pate" require Size. Size determines the number of teachers, or noise and sampling.
 	Size int
 
 	Teachers        int     // default: computed from Size, or 100
@@ -33,9 +34,10 @@ type PublishOptions struct {
 	TeacherAccuracy float64 // accuracy of one teacher, from public data; 0 if unknown
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
-	// Ranges is a file that declares the ranges of all columns, in place of Public. Queries are drawn from
-	// these ranges. For a part of the budget, Pool "marginals" draws from noisy counts of columns of private
-	// rows, and "tree" also from counts of pairs. The default "none" costs nothing.
+	// Ranges is a file that declares the ranges of all columns, if there are no public rows. Queries are
+	// drawn from these ranges. If Pool is "marginals", queries are drawn from noisy counts of columns of the
+	// private rows. If Pool is "tree", counts of pairs of columns are added. Counts take a part of the
+	// budget. The default "none" uses no counts.
 	Ranges string
 	Pool   string
 
@@ -62,15 +64,16 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. By default, voters label public rows. The voters are
-// private units near these rows, or teachers with disjoint partitions of the private rows. Publish then
-// releases as many labels as the budget allows, trains a student on these labels, and writes a privacy
-// statement. With "dpsgd" it trains one private model instead. Everything is planned from public numbers and
-// checked before the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error]
-// wraps a [*plan.NoPlanError].
+// Publish carries out a publication under one ledger. Either private units near public rows vote on these
+// rows, or teachers with disjoint partitions of the private rows vote. Publish releases as many labels as the
+// budget allows, trains a student on these labels, and writes a privacy statement. If the method is "dpsgd",
+// it trains one private model instead. The plan depends only on public numbers and is checked before the
+// ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error] wraps a
+// [*plan.NoPlanError].
 //
-// With the same options an interrupted run resumes with the same noise at no further cost, and a complete run
-// is compared with its ledger. A folder of a different run is refused with [run.ErrOtherRun].
+// A second call with the same options resumes an interrupted run, with the same noise and at no further cost.
+// For a complete run, it compares the files with the ledger. If the folder has a different run, the error is
+// [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
 		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Method: o.Method,

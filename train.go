@@ -34,21 +34,19 @@ type TrainOptions struct {
 	Out string // path of the model
 }
 
-// leastLeft is the least remaining epsilon for which Train starts a training.
 const leastLeft = 1e-3
 
-// noise has the settings of a training that are recorded in the ledger.
 type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
 
-// Train trains model in place with [dpsgd.Train] and saves it as TrainOptions.Out (see [nn.Model.Load]). It
-// uses the least noise that fits the remaining budget, so cfg.NoiseMultiplier must be 0. Each privacy unit
-// must have at most one row. The ledger is charged before the first step. The file gets its final name after
-// its hash is committed. On an error the model is unchanged.
+// Train trains model in place with [dpsgd.Train] and saves it as TrainOptions.Out (see [nn.Model.Load]).
+// Train chooses the least noise that fits the remaining budget, so cfg.NoiseMultiplier must be 0. Each
+// privacy unit must have at most one row. The ledger is charged before the first step. The file appears under
+// its name after its hash is committed to the ledger. After an error the model is unchanged.
 //
-// Data, configuration and initial parameters identify a run. A repeated call resumes an interrupted run with
-// the same noise, or loads the file of a complete run.
+// Data, configuration and initial parameters identify a run. A second call with the same arguments resumes an
+// interrupted run with the same noise, or loads the file of a complete run.
 func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Config, o TrainOptions) (trained Trained, err error) {
 	file, err := o.file(o.Out)
 	if err != nil {

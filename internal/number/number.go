@@ -1,9 +1,9 @@
 // Package number prints rounded numbers. An upper bound is rounded up, so that the printed number is never
 // below the computed number. A lower bound is rounded down.
 //
-// "Up" means that the text, read as a float64, is at least x. Rounding works on the decimal digits.
-// Arithmetic would be wrong: Ceil(x*1e4)/1e4 is below x for 9 % of those x that lie just above a number with
-// four decimals.
+// Rounding up means that the text, parsed as a float64, is at least x. Rounding works on decimal digits,
+// because arithmetic would be wrong. For example, Ceil(x*1e4)/1e4 is below x for 9 % of the x just above a
+// number with four decimals.
 package number
 
 import (
@@ -69,8 +69,8 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following removes the decimal point from text and returns the resulting integer plus 1. It fails if there
-// are too many digits. Its callers have no such text, because a text with so many digits parses to exactly x.
+// following removes the decimal point from text and returns the resulting integer plus 1. Texts of callers
+// have few enough digits for an int64.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)
 	return whole + 1, err

@@ -1,6 +1,5 @@
 // Package opaque hides numbers from users of this module. Other modules can store a Number and pass it on,
-// but cannot import Open to read the Number. So they cannot use a figure that only looks like an epsilon as
-// an epsilon.
+// but cannot call Open. So they cannot use a number that is no guarantee as an epsilon.
 package opaque
 
 // Number is a number without arithmetic, order or text.
@@ -12,8 +11,6 @@ func Of(x float64) Number { return Number{x} }
 // Open returns the number. A test of internal/arch lists the packages that may call it.
 func Open(n Number) float64 { return n.x }
 
-// String returns a fixed text.
 func (Number) String() string { return "opaque" }
 
-// GoString returns a fixed text.
 func (Number) GoString() string { return "opaque" }

@@ -6,30 +6,30 @@
 //
 // A cell is the text that pandas writes to CSV for the same table. A missing value is empty, a boolean is
 // True or False, a date is 2006-01-02. A float is the shortest text that parses to the same value. A whole
-// float has no decimal point. The reason is that pandas stores integers as floats if one is missing, and a
-// missing value must not change the other cells.
+// float has no decimal point. The reason is that pandas stores integers as floats if a value is missing, and
+// a missing value must not change other cells.
 //
 // # Types and encodings
 //
-// Columns hold strings, integers, floats, booleans or dates. Missing values and dictionaries are supported,
-// as are all encodings except the obsolete bit-packed levels. Pages have version 1 or 2. They are
-// uncompressed, or compressed by Snappy, gzip, Zstandard or LZ4. Reading a column of any other kind is an
-// error. [Column].Refused describes the content of such a column.
+// Columns hold strings, integers, floats, booleans or dates. Missing values, dictionaries and all encodings
+// except the obsolete bit-packed levels are supported. Pages have version 1 or 2. They are uncompressed, or
+// compressed by Snappy, gzip, Zstandard or LZ4. Reading a column of any other kind is an error, and
+// [Column].Refused describes its content.
 //
 // Statistics, indexes and metadata are skipped, because they depend on several rows. The cells of a row must
 // depend only on the row. Row groups and pages have no effect on cells.
 //
 // # Guarantee
 //
-// No size in a file is trusted before the bytes are read. Memory is at most 512 MiB for pages, 16 MiB for the
-// footer, and about 70 MiB for the entries of the footer. Nothing panics. Errors contain file, row group and
-// column. The number of rows is not bounded, because a small page may hold a million equal rows. Callers must
-// limit the number of rows that they store.
+// Sizes in a file are not trusted. Memory is at most 512 MiB for pages, 16 MiB for the footer, and about 70
+// MiB for the entries of the footer. No input causes a panic. Errors contain file, row group and column. The
+// number of rows is not bounded, because a small page may hold a million equal rows. Callers must limit the
+// number of rows that they store.
 //
 // # Why this package reads pages
 //
 // The Thrift package of parquet-go reads and writes structures of the format, behind the checks in thrift.go.
-// The page readers of parquet-go are not used. They limit neither the unpacked size of a page nor the number
-// of repetitions of a value, which three bytes in a file can make huge. The package of parquet-go for whole
-// files would make a program 6 MB larger.
+// The page readers of parquet-go are not used. They do not limit the unpacked size of a page or the number of
+// repetitions of a value, which can be huge in a file of a few bytes. The package of parquet-go for whole
+// files would also make a program 6 MB larger.
 package parquet

@@ -73,7 +73,6 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, f.check(end)
 }
 
-// there reports whether the pages of a column chunk are in this file and are not encrypted.
 func (c *columnChunk[Data]) there() bool {
 	return c.Data != nil && c.ElsewhereIn == nil && c.Encrypted == nil
 }
@@ -86,7 +85,8 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check returns an error if the footer contradicts itself or the file. No page may end after offset end.
+// check returns an error if the footer contradicts itself or the file. All pages must end at or before offset
+// end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
@@ -122,7 +122,6 @@ func (f *File) check(end int64) error {
 	return nil
 }
 
-// inGroup returns an error about row group i, counted from 0.
 func (f *File) inGroup(i int, what string) *fault.Error {
 	return f.damaged(fmt.Sprintf("row group %d %s", i, what), nil)
 }
@@ -133,7 +132,7 @@ func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 
 func (f *File) Columns() []Column { return f.columns }
 
-// Len returns the number of rows that the file states. Do not use it for allocations.
+// Len returns the number of rows in the footer. The number is untrusted, so do not allocate memory for it.
 func (f *File) Len() int64 { return f.rows }
 
 // maxRow is the maximum number of bytes in a row. A line of CSV has the same limit.
@@ -176,7 +175,7 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 }
 
 // Next returns the cells of the next row. At the end it returns nil and io.EOF. The slice is valid until the
-// next call. The strings remain valid.
+// next call, and the strings always.
 func (r *Rows) Next() ([]string, error) {
 	for r.left == 0 {
 		if r.group == len(r.f.groups) {
@@ -213,7 +212,7 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint describes what is wrong with a column. The error text is the column's name and the complaint.
+// complaint is the text of an error about a column, without the column's name.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }

@@ -37,7 +37,6 @@ type cursor struct {
 	live           *int64
 }
 
-// start moves to the pages of the next row group.
 func (c *cursor) start(d *chunkData) {
 	if c.dict != nil {
 		*c.live -= 4 * int64(len(c.dict.ends))
@@ -46,7 +45,6 @@ func (c *cursor) start(d *chunkData) {
 	c.at, c.to = d.span()
 }
 
-// next appends the text of the next value. For a missing value it appends nothing.
 func (c *cursor) next(f *File, u *unpacker, dst []byte) ([]byte, error) {
 	for c.left == 0 {
 		if c.unread == 0 {
@@ -147,7 +145,6 @@ func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// unpack unpacks a page into room, within the memory limit of all columns.
 func (c *cursor) unpack(u *unpacker, room, body []byte, codec format.CompressionCodec, size int32) ([]byte, error) {
 	full := int64(size)
 	if full > maxPage {
@@ -202,7 +199,6 @@ func (c *cursor) read(f *File, u *unpacker) (h pageHead, body []byte, err error)
 	return h, body, nil
 }
 
-// readAt reads n bytes, which must be inside the file.
 func (u *unpacker) readAt(f *File, at, n int64) ([]byte, error) {
 	if int64(cap(u.raw)) < n {
 		u.raw = make([]byte, n)
@@ -222,8 +218,8 @@ type unpacker struct {
 	raw  []byte // packed page
 }
 
-// unpack unpacks a page to exactly want bytes, if possible in the memory of dst. It allocates all memory at
-// once only if want is plausible for the size of src.
+// unpack unpacks a page to exactly want bytes, if possible in the memory of dst. If want is implausible for
+// the size of src, memory grows step by step.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {
@@ -274,7 +270,6 @@ func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want i
 	return dst, err
 }
 
-// fill reads all of r. It stops after want+1 bytes, so that the caller detects longer data.
 func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	out := bytes.NewBuffer(dst[:0])
 	_, err := out.ReadFrom(io.LimitReader(r, int64(want)+1))

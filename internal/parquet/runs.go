@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width <= 64 bits, least significant first. The first has index bit. All bits must exist.
+// readBits reads width <= 64 bits from index bit, least significant first. The caller must check that all
+// bits exist.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -22,7 +23,8 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 	return v
 }
 
-// runs decodes the RLE encoding of values with at most 32 bits: runs of one value, and runs of packed bits.
+// runs decodes the RLE encoding of values with at most 32 bits. A run is a repeated value, or values as
+// packed bits.
 type runs struct {
 	buf    []byte
 	width  uint
@@ -47,7 +49,6 @@ func (r *runs) next() (uint32, error) {
 	return uint32(v), nil
 }
 
-// start moves to the next run, which may be empty.
 func (r *runs) start() error {
 	head, n := binary.Uvarint(r.buf)
 	if n <= 0 {
@@ -98,7 +99,6 @@ type deltas struct {
 // maxBlock is the maximum number of differences in a block. Programs write 128 to 2048.
 const maxBlock = 1 << 16
 
-// cut reads a number at the start of buf and removes it.
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	v, n := read(*buf)
 	switch {
@@ -111,7 +111,6 @@ func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {
 	return v, nil
 }
 
-// newDeltas reads the header of the encoding. An empty buf means that all values are missing.
 func newDeltas(buf []byte) (deltas, error) {
 	var d deltas
 	if len(buf) == 0 {
@@ -179,7 +178,6 @@ func (d *deltas) start() error {
 	return nil
 }
 
-// leave skips the rest of the current part of a block, including padding.
 func (d *deltas) leave() {
 	if d.bit > 0 {
 		d.buf = d.buf[d.perPart/8*uint64(d.width):]
@@ -187,7 +185,6 @@ func (d *deltas) leave() {
 	d.bit, d.inPart = 0, 0
 }
 
-// deltasAnd returns the decoder of the differences, and the bytes after the last difference.
 func deltasAnd(buf []byte) (deltas, []byte, error) {
 	d, err := newDeltas(buf)
 	if err != nil {

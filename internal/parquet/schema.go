@@ -31,7 +31,6 @@ const (
 	kindDate
 )
 
-// setColumns finds the columns in the schema, which is a tree in preorder.
 func (f *File) setColumns(schema []element) error {
 	if len(schema) == 0 || schema[0].Children < 1 {
 		return f.damaged("has no columns", nil)
@@ -62,7 +61,6 @@ func (f *File) setColumns(schema []element) error {
 	return nil
 }
 
-// These are the possible meanings of the values of a column, as texts for errors.
 const (
 	meansNothing  = ""
 	meansText     = "text"
@@ -79,7 +77,7 @@ const (
 	meansBytes    = "bytes that are not declared as text"
 )
 
-// convertedMeans has the meaning of each code of ConvertedType, an older field. The first code, 0, is UTF8.
+// convertedMeans has the meaning of each code of ConvertedType, an older field of the format.
 var convertedMeans = [...]string{
 	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
 	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,
@@ -161,8 +159,8 @@ func refusal(physical format.Type, means string) string {
 // Truth reports whether the column holds booleans.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns a line of pandas that converts a refused column to a supported type. For other columns it
-// returns "".
+// Convert returns a line of pandas that converts a refused column to a supported type, or "" for other
+// columns.
 func (c Column) Convert() string {
 	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",
 		meansDecimal: "astype('float64')", meansHalf: "astype('float64')",

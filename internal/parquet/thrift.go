@@ -39,7 +39,8 @@ type frame struct {
 	more  int32 // remaining structures of a list, including the current one
 }
 
-// decode reads the structure at the start of raw into v and returns its length. The value v may refer to raw.
+// decode reads the structure at the start of raw into v and returns the length of the structure. v may share
+// memory with raw.
 func decode(raw []byte, v any) (used int, err error) {
 	defer func() {
 		if recover() != nil {
@@ -190,7 +191,6 @@ type (
 		Page       int64 `thrift:"9,required"`
 		Dictionary int64 `thrift:"11"`
 	}
-	// writtenData is chunkData with all fields that a file must have.
 	writtenData struct {
 		Physical  int32    `thrift:"1"`
 		Encodings []int32  `thrift:"2"`

@@ -9,10 +9,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// plainDictionary is an older code for dictionary pages and for pages that refer to them.
 const plainDictionary format.Encoding = 2
 
-// appending returns a function that calls next to read a value, and then write to append the value's text.
 func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		v, err := next()
@@ -25,7 +23,7 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends the text of the next value of a page. buf has present values only.
+// values returns a function that appends the text of the next value of a page. Missing values are not in buf.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -89,7 +87,6 @@ func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]by
 	return nil, complain("has encoding %d, which cannot be read", encoding)
 }
 
-// cutText removes the first text from buf. Four bytes before the text contain its length.
 func cutText(buf []byte) (text, rest []byte, err error) {
 	if len(buf) < 4 || uint64(binary.LittleEndian.Uint32(buf)) > uint64(len(buf)-4) {
 		return nil, nil, errShort
@@ -98,7 +95,6 @@ func cutText(buf []byte) (text, rest []byte, err error) {
 	return buf[4:n], buf[n:], nil
 }
 
-// textsByLength returns a function that returns the next text. In buf, all lengths precede the texts.
 func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	lengths, text, err := deltasAnd(buf)
 	return func() ([]byte, error) {
@@ -115,7 +111,8 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix returns a function that returns the next text. Texts begin with a prefix of the text before.
+// textsByPrefix returns a function that returns the next text. Each text begins with a prefix of the previous
+// text.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {
@@ -190,7 +187,6 @@ func (d *dictionary) append(dst []byte, i int) ([]byte, error) {
 	return append(dst, d.buf[from:d.ends[i]]...), nil
 }
 
-// picked returns a function that appends the dictionary value with the next index in buf.
 func picked(d *dictionary, buf []byte) (func(dst []byte) ([]byte, error), error) {
 	if d == nil {
 		return nil, complain("needs a dictionary but has none")
@@ -211,7 +207,6 @@ func picked(d *dictionary, buf []byte) (func(dst []byte) ([]byte, error), error)
 	}, nil
 }
 
-// width returns the size of a plain value in bytes, or 0 if sizes vary.
 func (c Column) width() int {
 	switch c.physical {
 	case format.Int32, format.Float:
@@ -235,7 +230,6 @@ func (c Column) appendFixed(dst, raw []byte) []byte {
 	return c.appendWhole(dst, int64(le.Uint64(raw)))
 }
 
-// appendWhole appends an integer or date. The argument v is sign-extended.
 func (c Column) appendWhole(dst []byte, v int64) []byte {
 	switch {
 	case c.kind == kindDate:
@@ -248,8 +242,8 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// appendFloat appends the shortest text that parses to v, without a decimal point for a whole number. For
-// NaN, which pandas uses for missing numbers, it appends nothing.
+// appendFloat appends the shortest text that parses to v, without a decimal point for a whole number. It
+// appends nothing for NaN, which pandas uses for missing numbers.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

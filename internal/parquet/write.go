@@ -107,7 +107,6 @@ func encode(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// chunk writes the page of a column in a row group and returns its position.
 func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error) {
 	body := v.page(from, to)
 	size, n, rle := int32(len(body)), int32(to-from), int32(format.RLE)
@@ -122,7 +121,6 @@ func (c *counted) chunk(v Values, from, to int) (columnChunk[writtenData], error
 	}}, err
 }
 
-// page returns the body of a page: bits that mark present values, and then these values.
 func (v Values) page(from, to int) []byte {
 	le := binary.LittleEndian
 	var body []byte

@@ -1,9 +1,9 @@
-// Package plain holds fitted models as numbers. A file or JSON can store them, and a program in any language
-// can evaluate them from their description.
+// Package plain describes fitted models by numbers. A file or JSON can store such a description, and a
+// program in any language can evaluate it.
 //
 // A [Model] has exactly one part: a constant, a softmax regression, a kernel regression on landmarks, trees,
-// or a mean of models. Numbers and arithmetic are float64, so other programs agree up to rounding. Features
-// are float32, and trees compare them as float32.
+// or a mean of models. Numbers and arithmetic are float64. Features are float32, and trees compare them as
+// float32.
 //
 // # Guarantee
 //

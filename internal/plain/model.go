@@ -17,8 +17,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is a fitted classifier with a plain form. The plain form has the scores of the classifier, except
-// for rounding and for differences that the comments on the parts describe.
+// Describer is a fitted classifier with an equivalent [Model]. The model has the scores of the classifier,
+// except for rounding and for differences that the comments on the parts describe.
 type Describer interface {
 	Plain() *Model
 }
@@ -35,9 +35,9 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the probabilities of models. For each model, scores are clipped to [0, 1] and
-// divided by their sum. Each quotient p is replaced by (p + Doubt)^Power, and these powers are divided by
-// their sum. Scores that are all 0 are not divided.
+// Mean is a weighted mean of the probabilities of models. The scores of a model are clipped to [0, 1] and,
+// unless all are 0, divided by their sum. Each quotient p is then replaced by (p + Doubt)^Power, and these
+// powers are divided by their sum.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -189,7 +189,7 @@ func Wide(v []float32) []float64 {
 //	z = min(Limit, max(-Limit, (x - Centre)·Scale)) · Directions
 //	score of class c = Intercept_c + Σ_j exp(-Gamma |z - Landmark_j|²) Coefficients_jc
 //
-// Without Centre, z is x.
+// If Centre is nil, z is x.
 type Kernel struct {
 	Classes      []int       `json:"classes"`              // class of each column of Coefficients; other classes score 0
 	Centre       []float64   `json:"centre,omitempty"`     // one for each feature
@@ -230,12 +230,13 @@ func (k *Kernel) check(features, classes int) error {
 // node i+1 if its feature Column_i, as float32, is at most Threshold_i. Otherwise it goes to node Right_i. A
 // node with column -1 is a leaf.
 //
-// In a forest, Right of a leaf is the leaf's index k. The classes of leaf k are the entries from Ends[k-1] (0
-// for k = 0) to Ends[k]. The score of a class is the mean, over the trees, of its Share in the row's leaf.
+// In a forest, Right of a leaf is the leaf's index k. The classes of leaf k have the entries from Ends[k-1]
+// (0 for k = 0) up to Ends[k] of LeafClass and Share. The score of a class is the mean, over the trees, of
+// the class's Share in the row's leaf.
 //
-// Boosted trees have a Prior. In tree t, the Threshold of a leaf is added to the logit with index t modulo
-// the number of logits. Logits start at Prior, and scores are the softmax of the logits. A single logit is
-// the log odds of the second class.
+// If Prior is set, the trees are boosted. Prior has the initial logits. For each tree t, the Threshold of the
+// row's leaf is added to the logit with index t modulo the number of logits. Scores are the softmax of the
+// logits. A single logit is the log odds of the second class.
 type Trees struct {
 	Classes   []int     `json:"classes"` // classes of LeafClass and Prior; other classes score 0
 	Roots     []int     `json:"roots"`   // root node of each tree, ascending from 0
@@ -282,7 +283,6 @@ func (t *Trees) check(features, classes int) error {
 	return nil
 }
 
-// checkNodes refuses a tree in which a path does not end at a leaf. The tree has the nodes from <= i < to.
 func (t *Trees) checkNodes(from, to, features int) error {
 	for i := from; i < to; i++ {
 		column, right := t.Column[i], t.Right[i]

@@ -13,11 +13,10 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// blockRows is the number of rows scored together. It bounds the memory.
 const blockRows = 256
 
-// Scores returns the scores of every row of x as a dense x.Rows x classes matrix. The model must have passed
-// Check. Scores uses all processors, and stops with an error if ctx is done.
+// Scores returns the scores of every row of x as a dense x.Rows by classes matrix. The model must have passed
+// Check. Scores uses all processors, and returns an error if ctx is done.
 func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
 	out := make([]float64, x.Rows*classes)
 	ready := m.prepare()
@@ -33,7 +32,7 @@ func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]floa
 	return out, nil
 }
 
-// scorer writes the scores of a few rows to dst. All elements of dst must be zero.
+// scorer writes the scores of a few rows to dst, whose elements must be zero.
 type scorer func(dst []float64, x dense.Matrix, classes int)
 
 // prepare returns a scorer that several goroutines may call.
@@ -173,7 +172,6 @@ func (m *Mean) prepare() scorer {
 	}
 }
 
-// temper converts scores to probabilities (see [Mean]).
 func (m *Mean) temper(p []float64, power float64) {
 	for c, v := range p {
 		p[c] = max(0, min(1, v))
@@ -205,7 +203,6 @@ func softmax(v []float64) {
 	normalise(v)
 }
 
-// spread copies each score to the column of its class. The class of scores[k] is of[k].
 func spread(dst, scores []float64, of []int) {
 	for k, c := range of {
 		dst[c] = scores[k]

@@ -43,11 +43,12 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the run's configuration. A run writes its key, then this file, then all else.
+// Config returns the path of the run's configuration. A run first writes its key, then this file, then all
+// other files.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files of a folder without a run, except a key, an empty lock and temporary files.
-// They belong to another user, or to a run whose configuration is gone.
+// Strangers returns nil if the folder has a run. Otherwise it returns all files except a key, an empty lock
+// and temporary files. They belong to another user, or to a run without a configuration file.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -75,10 +76,11 @@ func (f Folder) Strangers() (paths []string, err error) {
 	return paths, nil
 }
 
-// ErrReleased is matched by errors that refuse a second release.
+// ErrReleased matches errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns the error for a released file of another run. The clause in but is the evidence.
+// Released returns the error for a released file of another run. The argument but is a clause with the
+// evidence.
 func Released(path, but string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
 		Why: "a second release would spend a second budget on the same people, and no ledger would contain both",
@@ -101,7 +103,6 @@ func (f Folder) Vacant() error {
 		Why: "the file is not from this run, so it was not overwritten; nothing was written", Fix: "move the file away, or choose another --out"}
 }
 
-// releasedFile reports whether files with this name are releases or ledgers.
 func releasedFile(name string) bool {
 	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") || strings.HasPrefix(name, "tree") ||
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
@@ -155,8 +156,9 @@ func (f Folder) Sweep() {
 	}
 }
 
-// Settle sets one modification time for all public files, because differences would reveal running times on
-// private rows. It removes the rights of other users to private files. It reports whether public files exist.
+// Settle sets the same modification time for all public files, because different times would reveal running
+// times on private rows. It removes the rights of other users to private files. It reports whether public
+// files exist.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
@@ -178,7 +180,6 @@ func (f Folder) Settle() (some bool, err error) {
 	return some, nil
 }
 
-// settle calls one(path, e) for files and folders below dir, except links. It skips files that disappear.
 func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type()&fs.ModeSymlink == 0 {
@@ -226,8 +227,8 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of a row. For a seeded run the file name begins with "seeded-", because the
-// content of the file cannot mark such a run.
+// WriteAccount writes the charges of a row. If the run is seeded, the file name begins with "seeded-",
+// because the content does not show it.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -235,7 +236,6 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	return f.WriteJSON(!seeded, filepath.Join("accounts", name+".json"), account)
 }
 
-// timesFile holds the running times of a run. They depend on private rows and stay private.
 const timesFile = "seconds.json"
 
 // KeepTimes stores the running times of the run and of every row in the private half.
@@ -250,7 +250,8 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns the running times from KeepTimes, or zeros if it stored none for this number of rows.
+// Times returns the running times from KeepTimes, or zeros if they are missing or have another number of
+// rows.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))

@@ -40,7 +40,8 @@ func Balanced(recall []float64, rows []int) float64 {
 	return sum / max(1, classes)
 }
 
-// discordant counts in each class the rows that only a predicts correctly (won), and that only b does (lost).
+// discordant counts in each class the rows that only a predicts correctly (won), and the rows that only b
+// predicts correctly (lost).
 func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	won, lost = make([]float64, classes), make([]float64, classes)
 	for i, y := range labels {
@@ -59,9 +60,10 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 //
 // For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one method
 // predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson 1934). The
-// interval of balanced accuracy is normal, with one such row and one other row added to each class (Agresti
-// and Min 2005). For several runs, the half widths are averaged, because the runs share the rows. The half
-// width of Student's t interval for the mean of the runs' differences is added in quadrature.
+// interval of balanced accuracy is a normal approximation. It adds to each class one row that exactly one
+// method predicts correctly, and one other row (Agresti and Min 2005). For several runs, let h be the mean
+// half width of these intervals. Let t be the half width of Student's t interval for the mean of the runs'
+// differences. The half width of the result is sqrt(h^2 + t^2).
 func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interval) {
 	rows, normal := ClassRows(labels, classes), distuv.UnitNormal.Quantile((1+Level)/2)
 	var halves [2][2]float64 // of accuracy and of balanced accuracy: below and above
@@ -104,7 +106,6 @@ func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interva
 	return of[0], of[1]
 }
 
-// exact returns the interval of Clopper and Pearson for the probability of a win.
 func exact(wins, losses float64) (low, high float64) {
 	low, high = 0, 1
 	if wins+losses == 0 {

@@ -48,7 +48,7 @@ func ClassRows(labels []int, classes int) []int {
 	return rows
 }
 
-// MeanRecall returns the mean recall of each class over runs, or nil if a run has no recalls.
+// MeanRecall returns the mean recall of each class over runs, or nil if a run has no recall values.
 func MeanRecall(runs [][]float64) []float64 {
 	out := make([]float64, len(runs[0]))
 	for _, recall := range runs {
@@ -74,9 +74,8 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of a fraction measured on n rows. Two rows of each outcome are
-// added (Agresti and Coull 1998), so that the error is above 0 even for a fraction of 0 or 1. It assumes
-// independent rows.
+// StandardError returns the standard error of a fraction of n independent rows. Two rows of each outcome are
+// added (Agresti and Coull 1998), so that the error is above 0 even for a fraction of 0 or 1.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows
@@ -85,7 +84,7 @@ func StandardError(share float64, n int) float64 {
 
 // AUROC returns the area under the receiver operating characteristic for rows with two scores. Let d be the
 // second score minus the first. The area is the probability that d is larger for a row of class 1 than for a
-// row of class 0, where ties count half. The result is nil if a class has no row or a d is NaN.
+// row of class 0, where ties count half. The result is nil if a class has no row or if d is NaN for a row.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))
@@ -114,7 +113,8 @@ func AUROC(of blas32.General, labels []int) *float64 {
 	return &area
 }
 
-// Areas returns the mean and the standard deviation of the areas of runs. Both are nil if an area is nil.
+// Areas returns the mean and the standard deviation of the values of AUROC of several runs. Both are nil if a
+// value is nil.
 func Areas(runs []*float64) (mean, sd *float64) {
 	all, sum := make([]float64, len(runs)), 0.0
 	for i, v := range runs {

@@ -1,6 +1,6 @@
-// Package sealed is the common format of the project's binary files. A file begins with the magic, a line
-// that identifies kind and version. The fields follow, and then the SHA-256 of magic and fields. All values
-// are little-endian. The hash detects damage but does not authenticate.
+// Package sealed is the common format of the project's binary files. A file consists of the magic, the
+// fields, and the SHA-256 of magic and fields. The magic is a line that identifies kind and version. All
+// values are little-endian. The hash detects damage but does not authenticate.
 package sealed
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ErrKind reports bytes that do not begin with the magic. ErrDamaged reports bytes with a wrong hash.
+// ErrKind means that the bytes do not begin with the magic. ErrDamaged means that the hash is wrong.
 var (
 	ErrKind    = errors.New("the file has another kind or version")
 	ErrDamaged = errors.New("the file is damaged: its hash does not match")
@@ -27,7 +27,6 @@ func Seal(b []byte) []byte {
 	return append(b, sum[:]...)
 }
 
-// little reports whether this machine is little-endian.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Append appends values in IEEE 754 format, little-endian.
@@ -40,14 +39,14 @@ func Append[F float32 | float64](b []byte, values []F) []byte {
 	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)...)
 }
 
-// Reader reads fields in sequence. After a missing field all later fields are zero, and Err returns the
-// error. A field takes no more memory than its bytes in the file.
+// Reader reads fields in sequence. If a field is missing, this field and all later fields are zero, and Err
+// returns the error. A field takes no more memory than its bytes in the file.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// Open checks magic and hash. It returns a reader of the fields between magic and hash.
+// Open checks magic and hash, and returns a reader of the fields.
 func Open(b []byte, magic string) (*Reader, error) {
 	r, err := Fields(b, magic)
 	if err != nil {
@@ -70,7 +69,8 @@ func Fields(b []byte, magic string) (*Reader, error) {
 	return &Reader{rest: rest}, nil
 }
 
-// Intact reports whether size bytes of f begin with magic and end with their hash. It takes constant memory.
+// Intact reports whether size bytes of f begin with magic and end with the right hash. It takes constant
+// memory.
 func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	body := size - sha256.Size
 	if body < int64(len(magic)) {

@@ -38,8 +38,8 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells may hold hostile text. All formats escape control
-// characters. In CSV, a cell that looks like a formula gets an apostrophe. Markdown shows HTML as text.
+// Table holds a header and rows of equal length. Cells may hold hostile text: all formats escape control
+// characters, CSV prefixes cells that look like formulas with an apostrophe, and Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -83,10 +83,9 @@ func (t Table) Write(w io.Writer, f Format) error {
 
 func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[column] }
 
-// columns is the default width of a terminal.
 const columns = 80
 
-// text separates columns by two blanks. It uses one blank if the table fits into a terminal only with one.
+// text separates columns by two blanks, or by one blank if the table then fits into a terminal.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)
@@ -167,8 +166,8 @@ func (t Table) latex(b *strings.Builder) {
 	b.WriteString("\\hline\n\\end{tabular}\n")
 }
 
-// Printable escapes every unprintable character as in a Go string. Such a character could control a terminal,
-// or hide or reorder other characters.
+// Printable escapes every unprintable character as in a Go string, because such characters could control a
+// terminal, or hide or reorder other characters.
 func Printable(text string) string {
 	var b strings.Builder
 	for rest := text; rest != ""; {
@@ -183,14 +182,13 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// Harmless reports whether text is safe as a name in files for spreadsheets, terminals and browsers. Such a
-// text is UTF-8 without control and bidirectional characters, and does not begin like a formula.
+// Harmless reports whether text is safe as a name in files for spreadsheets, terminals and browsers. The text
+// must be UTF-8 without control and bidirectional characters, and must not begin like a formula.
 func Harmless(text string) bool {
 	obeyed := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 	return utf8.ValidString(text) && strings.IndexFunc(text, obeyed) < 0 && inert(text) == text
 }
 
-// inert adds an apostrophe to a cell that a spreadsheet would read as a formula. Numbers are not changed.
 func inert(cell string) string {
 	first, size := utf8.DecodeRuneInString(cell)
 	if size == len(cell) || !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", first) {

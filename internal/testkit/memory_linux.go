@@ -2,7 +2,6 @@ package testkit
 
 import "syscall"
 
-// memoryFolder returns a folder in memory with at least 2 GB free, or the empty string.
 func memoryFolder() string {
 	const folder, room = "/dev/shm", 2 << 30
 	var s syscall.Statfs_t

@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race is true: this build has the race detector, which makes one goroutine at least ten times slower.
+// Race is true, because this build has the race detector.
 const Race = true

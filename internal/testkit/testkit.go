@@ -22,7 +22,7 @@ import (
 )
 
 // FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests. Seeds are fixed,
-// so a test always fails or never fails.
+// so repetitions of a test have the same result.
 const FalseAlarm = 1e-9
 
 // HockeyStick returns sum (p - e^eps q)_+, the smallest delta for eps.
@@ -126,7 +126,8 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Golden returns the content of a reference file. A list must not be empty, unless it is inside another list.
+// Golden returns the content of a reference file, whose lists must not be empty, except lists inside other
+// lists.
 func Golden[T any](t require.TestingT, path string) (v T) {
 	ReadJSON(t, path, &v)
 	requireLists(t, path, reflect.ValueOf(v))
@@ -151,7 +152,6 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Must2 is Must for calls with two results.
 func Must2[T, U any](v T, u U, err error) (T, U) { return Must(v, err), u }
 
 // Series returns f(0), f(1), ... f(n-1).
@@ -166,7 +166,6 @@ func Series[T any](n int, f func(i int) T) []T {
 // Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
 
-// Err2 returns the error of a call with two other results.
 func Err2[T, U any](_ T, _ U, err error) error { return err }
 
 // ErrorAs requires that err wraps an error of type E, and returns the wrapped error.

@@ -11,18 +11,19 @@
 // Every run draws its setting uniformly, with replacement and independently of the data. So all runs are one
 // mechanism, whose outcome includes the setting and whose cost is Search.Event. The number of runs has the
 // distribution Law. The number is drawn by exact arithmetic from a secret key and does not depend on the
-// data. Only the best run is released, with its score. Papernot and Steinke (2022) bound the Rényi divergence
-// of the release. Theorem 2 is for the truncated negative binomial distribution and Theorem 6 for the Poisson
-// distribution. Liu and Talwar (2019) proved a bound for the geometric distribution. [Law.Event] is the event
-// with this bound. It has the neighbours and units of Search.Event. In a tie the earlier run wins. Runs are
-// independent and identically distributed, so the winner is a random one of the tied runs.
+// data. Only the best run is released, with its score. [Law.Event] is the event of this release, for the
+// neighbours and units of Search.Event. Its Rényi divergences are bounded by Papernot and Steinke (2022):
+// Theorem 2 for the truncated negative binomial distribution, and Theorem 6 for the Poisson distribution. Liu
+// and Talwar (2019) proved a bound for the geometric distribution. In a tie the earlier run wins. This is a
+// random choice, because runs are independent and identically distributed.
 //
 // # Caveats
 //
-// The score is part of the outcome of a run. Search.Event must include a score on private rows, and this
-// package cannot check it. The event does not cover a chosen number of runs, looking at other runs, or
-// stopping at a good score. The tests include all three cases.
+// The score is part of the outcome of a run. If scores use private rows, Search.Event must include their
+// cost, which this package cannot check. The event does not cover a chosen number of runs, looking at other
+// runs, or stopping at a good score.
 //
-// The running time reveals information about the secret number of runs. With Search.Every a search ends only
-// at multiples of this time. Load and disk use reveal more, so only trusted people may see them.
+// The running time reveals information about the secret number of runs. If Search.Every is set, a search ends
+// only at multiples of this time. Load and disk use reveal more about the number of runs, so show them only
+// to trusted people.
 package tune

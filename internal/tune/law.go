@@ -109,8 +109,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that a setting is never run, if each run uses it with probability share.
-// This is the probability generating function of the number of runs, evaluated at 1-share.
+// Missed returns the probability that no run uses a setting, if each run uses it with probability share. This
+// is the probability generating function of the number of runs at 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -148,7 +148,7 @@ func (l Law) Quantile(probability float64) int64 {
 	return k
 }
 
-// Price compares a search with a single run: the noise that each needs, and their epsilons.
+// Price compares the noise and the epsilons of a search and of a single run.
 type Price struct {
 	Law        Law
 	Noise      float64 // least noise with which the whole search meets the target
@@ -163,7 +163,8 @@ func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 type Noisy = func(noise float64) (accountant.Event, error)
 
 // PriceOf returns the price of a search for a target epsilon. The argument event returns the event of a run.
-// Rényi divergences bound the search, as no other bounds are known. One run uses the tightest accountant.
+// The search is accounted by Rényi divergences, because no other bounds are known, and a single run by the
+// tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -185,7 +186,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with the given noise. The search must cost target.Epsilon.
+// PriceAt returns the price of a search with the given noise, which must cost target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error
@@ -204,8 +205,8 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, nil
 }
 
-// Draw returns a random number of runs. The distribution is exact for the float64 parameters. Every decision
-// compares random bits with a ratio of integers or with the binary digits of a parameter.
+// Draw returns a random number of runs. The distribution is exact for the float64 parameters, because every
+// decision compares random bits with a ratio of integers or with the binary digits of a parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
 	case l.Mean != 0:
@@ -217,7 +218,8 @@ func (l Law) Draw(s *rng.Stream) int64 {
 }
 
 // poisson returns a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1 and a
-// thinned one, whose counts remain with probability mean-floor(mean). Thinned Poisson numbers are Poisson.
+// Poisson number of mean 1 that is thinned with probability mean-floor(mean). A thinned Poisson number is a
+// Poisson number.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -232,8 +234,9 @@ func poisson(s *rng.Stream, mean float64) int64 {
 	return n
 }
 
-// poissonOne returns a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts with
-// probability 2^(k-1)/k!. This is 1/2 for k = 0, and otherwise the product of 2/j over j from 3 to k.
+// poissonOne returns a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts k with
+// probability 2^(k-1)/k!. The acceptance probability is 1/2 for k = 0, and otherwise the product of 2/j over
+// j from 3 to k.
 func poissonOne(s *rng.Stream) int64 {
 	for {
 		k := int64(0)
@@ -254,7 +257,8 @@ func poissonOne(s *rng.Stream) int64 {
 //
 //	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1.
 //
-// Step k returns k with probability gamma. Otherwise the factor of j = k is the probability of no restart.
+// Step k returns k with probability gamma. Otherwise the loop continues with step k+1 with probability
+// (k+eta)/(k+1), and restarts at step 1 with the remaining probability.
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -270,8 +274,8 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
 //
-// In the Sibuya distribution, trial k ends with probability alpha/k. Here, with probability gamma, a restart
-// at trial 1 replaces the trial. With a negative eta, the function geometric would almost never end.
+// Trial k restarts at trial 1 with probability gamma. Otherwise it returns k with probability alpha/k, as in
+// the Sibuya distribution. For a negative eta, the function geometric would almost never end.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
@@ -284,7 +288,6 @@ func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	}
 }
 
-// bernoulli returns true with probability exactly p, in [0, 1]. It compares random bits with the digits of p.
 func bernoulli(s *rng.Stream, p float64) bool {
 	if p == 1 {
 		return true

@@ -24,12 +24,13 @@ import (
 type Search struct {
 	Law      Law
 	Settings int // number of settings; the setting of a run is a number from 0 to Settings-1
-	// Event is the event of one run. It holds for every setting, and includes the score.
+	// Event is the event of one run with any setting, including the score.
 	Event    accountant.Event
 	Relation accountant.Relation // for which Event holds
-	// Run makes one run. It must depend only on its arguments, and may be called again after an interruption.
+	// Run makes one run. The result must depend only on the arguments. After an interruption, Run may be
+	// called again with the same arguments.
 	Run func(ctx context.Context, r Run) (Outcome, error)
-	// Dir is a private folder from which an interrupted search resumes, or "". Its files are secret.
+	// Dir is a private folder from which an interrupted search resumes, or "". The files in Dir are secret.
 	Dir string
 	// If Every is above 0, the search ends only at a multiple of Every after its start or last resumption.
 	// The running time then reveals less about the number of runs.
@@ -81,9 +82,9 @@ func (s Search) Validate() error {
 	return nil
 }
 
-// Select performs the search and returns the best run, or nil if the drawn number of runs is 0. It requires a
-// reservation of Law.Event(Event). Equal searches with equal keys give equal results. If Dir is set, an
-// interrupted search resumes with the interrupted run. No error reveals the number of runs.
+// Select performs the search and returns the best run, or nil if the drawn number of runs is 0. The
+// reservation must be for Law.Event(Event). Equal searches with equal keys give equal results. If Dir is set,
+// an interrupted search resumes with the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -122,7 +123,6 @@ func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (
 	return &Best{Setting: kept.Best.Setting, Outcome: Outcome{Score: kept.Best.Score, Output: kept.output}}, nil
 }
 
-// one makes run i and keeps its output if it is better than all earlier runs.
 func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) error {
 	setting := key.Derive("setting", uint64(i)).Stream().Uint64N(uint64(s.Settings))
 	run := Run{Setting: int(setting), Key: key.Derive("run", uint64(i))}
@@ -158,7 +158,6 @@ func (s Search) one(ctx context.Context, key rng.Key, kept *progress, i int64) e
 	return wrapped(os.RemoveAll(run.Dir))
 }
 
-// wait returns as soon as the time since began is a multiple of Every.
 func (s Search) wait(ctx context.Context, began time.Time) error {
 	if s.Every == 0 {
 		return nil
@@ -171,8 +170,8 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. It is stored in a file that names the file of the best output. The
-// output is written first, so the state never names a missing file.
+// progress is the state of a search. The output of the best run is written before the state, so the state
+// never has the name of a missing file.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs
@@ -182,14 +181,13 @@ type progress struct {
 	output []byte // of the best run
 }
 
-// found describes the best of the finished runs.
 type found struct {
 	Setting int     `json:"setting"`
 	Score   float64 `json:"score"`
 	File    string  `json:"file,omitempty"` // name of the output file in the folder
 }
 
-// These are names in the folder of a search. Pseudorandom names hide the number of runs.
+// The names of folders and outputs are pseudorandom, to hide the number of runs.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"
@@ -213,7 +211,6 @@ func (s Search) identify(key rng.Key) (string, error) {
 	return folderName(key.DeriveBytes("search", fmt.Appendf(nil, "%d %s", s.Settings, event)))
 }
 
-// open returns the state of the search in the folder.
 func (s Search) open(key rng.Key) (*progress, error) {
 	id, err := s.identify(key)
 	if err != nil {
@@ -237,7 +234,6 @@ func (s Search) open(key rng.Key) (*progress, error) {
 	return kept, nil
 }
 
-// onlyFolder creates the folder of a run if it is missing, and removes the folders of all other runs.
 func (p *progress) onlyFolder(path string) error {
 	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
 		return err
@@ -252,7 +248,6 @@ func wrapped(err error) error {
 	return nil
 }
 
-// remove deletes all files and folders in p.dir whose names have this prefix, except the one named in but.
 func (p *progress) remove(prefix, but string) error {
 	entries, err := os.ReadDir(p.dir)
 	for _, e := range entries {
@@ -263,7 +258,6 @@ func (p *progress) remove(prefix, but string) error {
 	return wrapped(err)
 }
 
-// keep stores b as the best run so far. The argument folder is the name of the run's folder.
 func (p *progress) keep(folder string, b Best) error {
 	p.Best, p.output = &found{Setting: b.Setting, Score: b.Score}, b.Output
 	if p.dir == "" {
@@ -273,7 +267,6 @@ func (p *progress) keep(folder string, b Best) error {
 	return wrapped(durable.WriteBytes(filepath.Join(p.dir, p.Best.File), 0o600, b.Output))
 }
 
-// save writes the state. It then removes output files to which the state no longer refers.
 func (p *progress) save() error {
 	if p.dir == "" {
 		return nil

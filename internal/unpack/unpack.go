@@ -16,12 +16,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxBytes is the largest unpacked size of a file, 1 GiB. The largest common idx file (EMNIST ByClass) has
-// 0.55 GB. The limit prevents a small compressed file from filling the memory.
+// MaxBytes is the largest unpacked size of a file, 1 GiB. The limit prevents a small compressed file from
+// filling the memory. The largest common idx file (EMNIST ByClass) has 0.55 GB.
 const MaxBytes = 1 << 30
 
-// Open opens a regular file for reading. It rejects pipes and devices before opening them, since opening a
-// pipe waits for a writer, and a device may have no end.
+// Open opens a regular file for reading. It refuses pipes and devices without opening them: opening a pipe
+// can block, and a device may have no end.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -33,8 +33,8 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Above smallBytes of unpacked data, maxRatio is the largest ratio of unpacked to compressed size. A table of
-// zeros and ones has a ratio of up to 100. A larger ratio indicates a file made to fill the memory.
+// Above smallBytes of unpacked data, maxRatio is the largest permitted ratio of unpacked to compressed size.
+// A table of zeros and ones has a ratio of up to 100.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -46,7 +46,7 @@ var (
 )
 
 // Reader returns the unpacked bytes of r. It detects gzip and Zstandard from the first bytes. It fails after
-// MaxBytes bytes, and for a compressed fs.File after max(smallBytes, maxRatio times its size).
+// MaxBytes bytes. For a compressed fs.File of n bytes, it fails after max(smallBytes, maxRatio*n) bytes.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
@@ -93,7 +93,6 @@ func Decoder(r io.Reader, format string) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
 }
 
-// capped is like an io.LimitedReader, but beyond the limit it returns an error in place of io.EOF.
 type capped struct {
 	r    io.Reader
 	left int64
