@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is the composition of all reservations, as one divergence per Rényi order. Each reservation updates
-// it, so the time of a reservation does not grow with their number.
+// balance is the composition of all reservations: one divergence per Rényi order. A reservation adds to it,
+// in a time that does not grow with the number of earlier reservations.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // search between orders, in mode Reserved with default orders
@@ -66,9 +66,9 @@ func newBalance(h header) (*balance, error) {
 }
 
 // share returns the part of delta for each finite order of a filter. Every outcome belongs to an order whose
-// budget was not exceeded. On the outcomes of an order the run equals a run with a filter of this order only.
-// So the parts of delta add up to a bound for the whole run. Without dividing delta, a run can have twice the
-// target delta (examples in testdata/filters.json).
+// budget was not exceeded. On the outcomes of one order, the run equals a run with a filter of this order
+// only. So the parts of delta add up to a bound for the whole run. If every order had the whole delta, a run
+// could have twice the target delta (examples in testdata/filters.json).
 func share(c Config, delta float64) float64 {
 	finite := 0
 	for _, a := range c.Orders {
@@ -83,8 +83,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns epsilon at delta minus the divergence of order a, rounded up. It converts a known
-// divergence, so that only package accountant contains the conversion formula.
+// penalty returns the difference between epsilon at delta and the divergence of order a, rounded up. It
+// converts some known divergence, so that only package accountant contains the conversion formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -102,8 +102,8 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf returns the charge of an event in JSON without adding a reservation. It decodes the event from
-// text, so the caller cannot change the event later.
+// chargeOf returns the charge of an event in JSON, without adding a reservation. It decodes a new event from
+// text, which the caller cannot change later.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -173,8 +173,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations plus more, which may be nil. In
-// mode Filter a reservation must keep this epsilon within the budget, but it is not a guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations plus more (unless nil). In mode
+// Filter this epsilon must stay within the budget, but it is not a guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -227,8 +227,8 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns the increase of the penalty of order a if log delta decreases by shift. The conversion
-// divides log delta by a-1. Order +Inf uses no delta, but delta minus the failures must be above 0.
+// atOrder returns the increase of the penalty of order a if log delta decreases by shift. Order +Inf uses no
+// delta, but delta minus the failures must be above 0.
 func atOrder(shift, a float64) float64 {
 	switch {
 	case math.IsInf(shift, 1):
@@ -239,7 +239,6 @@ func atOrder(shift, a float64) float64 {
 	return shift / (a - 1)
 }
 
-// aloneOnOrders returns the least epsilon over the orders for one reservation of c on an empty ledger.
 func (b *balance) aloneOnOrders(c *charge) float64 {
 	curve, err := b.curve(c)
 	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
@@ -281,7 +280,6 @@ func (b *balance) restore(s snapshot) {
 	b.kinds = b.kinds[:len(s.counts)]
 }
 
-// schedule returns all reserved events. Equal events are merged.
 func (b *balance) schedule() accountant.Schedule {
 	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
 	for i, c := range b.kinds {

@@ -18,7 +18,8 @@ import (
 // ErrCorrupt matches every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
-// CorruptError reports the first line that is inconsistent with earlier lines. The charges are then unknown.
+// CorruptError reports the first line that is inconsistent with earlier lines. The charges of the ledger are
+// then unknown.
 type CorruptError struct {
 	Line   int64 // from 1
 	Reason string
@@ -32,8 +33,8 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the state of a ledger after all its lines. Its size grows with the number of different events,
-// runs and gaps between commits, but not with the number of lines.
+// chain is the state of a ledger after all its lines. Its size does not grow with the number of lines, only
+// with the number of different events, runs, and gaps between commits.
 type chain struct {
 	header  header
 	balance *balance
@@ -48,8 +49,8 @@ type chain struct {
 	claimed *Claim // claim of a sealed file (see claimOfSeal)
 	above   bool   // within must check: the accountant is ByPLD, or by Rényi orders the last total exceeds the budget
 	id      string // id of the ledger
-	// exhausted is set if a reservation was cut off before its event and will not be repeated. The
-	// reservation then counts as all of the remaining budget.
+	// exhausted is set if a reservation was cut off before its event and no run will repeat it. Such a
+	// reservation counts as the rest of the budget.
 	exhausted bool
 }
 
@@ -61,7 +62,6 @@ type run struct {
 
 func newChain() *chain { return &chain{byID: map[string]int64{}} }
 
-// next returns a line of kind k to append.
 func (c *chain) next(k kind) line { return line{number: c.lines + 1, kind: k, prev: c.prev} }
 
 func (c *chain) start(h header) error {
@@ -73,7 +73,8 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line, given without newline. It returns an error if the line cannot be the next line.
+// follow appends a line, given without its newline. If the line cannot be the next line, follow returns an
+// error.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -107,7 +108,6 @@ func (c *chain) link(l line) error {
 	return nil
 }
 
-// apply updates the state with l. It fails if l is inconsistent with the earlier lines.
 func (c *chain) apply(l line) error {
 	switch l.kind {
 	case headerLine:
@@ -134,7 +134,6 @@ func (c *chain) apply(l line) error {
 	}
 }
 
-// take adds n entries to the run. first is the index of the first added entry.
 func (r *run) take(first, n int64) {
 	if r.entries == 0 {
 		r.first = first
@@ -154,7 +153,6 @@ func (c *chain) declare(number int64, id string) error {
 	return nil
 }
 
-// named returns the number of entries of named runs.
 func (c *chain) named() int64 {
 	n := int64(0)
 	for _, r := range c.runs {
@@ -190,7 +188,6 @@ func (c *chain) reserve(l line) error {
 	return c.charge(l, more)
 }
 
-// charge adds a reservation whose epsilon was checked.
 func (c *chain) charge(l line, more *charge) error {
 	if err := c.balance.add(more); err != nil {
 		return err
@@ -202,7 +199,6 @@ func (c *chain) charge(l line, more *charge) error {
 	return nil
 }
 
-// sameEpsilon compares the epsilon in the line of a reservation with the recomputed epsilon.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
 	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
@@ -263,7 +259,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns the epsilon of all reservations. For a sealed ledger it is the result of claimOfSeal.
+// total returns the epsilon of all reservations: for a sealed file, the result of claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
@@ -274,7 +270,6 @@ func (c *chain) total() (Claim, error) {
 	return c.balance.total()
 }
 
-// lineReader reads the lines of a file one by one.
 type lineReader struct {
 	r    *bufio.Reader
 	long []byte
@@ -299,7 +294,7 @@ func (r *lineReader) nextOf(k kind) (line, error) {
 
 var errLongLine = fmt.Errorf("the line is longer than %d bytes", maxLine)
 
-// next returns a line without its newline. The line is valid until the next call. At the end it returns
+// next returns a line without its newline, valid until the next call. At the end of the file, next returns
 // io.EOF and the bytes after the last newline.
 func (r *lineReader) next() ([]byte, error) {
 	text, err := r.r.ReadSlice('\n')
@@ -320,8 +315,8 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read appends all whole lines of r. It passes each line to visit if visit is not nil. It returns the bytes
-// after the last newline, or nil. It removes zero bytes that some file systems append after a power failure.
+// read appends all whole lines of r, and passes each line to visit (unless nil). It returns the bytes after
+// the last newline, or nil, without zero bytes that some file systems append after a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
@@ -375,7 +370,6 @@ func (s *spans) has(n int64) bool {
 	return i < len(s.of) && s.of[i].lo <= n
 }
 
-// add adds n. The set must not contain n.
 func (s *spans) add(n int64) {
 	s.n++
 	i := s.find(n)

@@ -29,14 +29,15 @@ import (
 type Claim struct {
 	Epsilon float64           // sealed ledger: the larger of the seal and the upper bound of this version
 	By      accountant.Method // ByPLD or ByRDP
-	// Lack is the reason why privacy loss distributions gave no bound, if they were tried.
+	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they gave a bound or were
+	// not tried.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again this version's interval. Both are set only if they differ.
+	// Sealed is the epsilon of the seal, and Again the interval of this version. Both are set only if they
+	// differ.
 	Sealed float64
 	Again  *accountant.Bound
 }
 
-// claim returns the cost at delta of all reservations plus the charges in more.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
 	cfg := accountant.AutoConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
@@ -60,8 +61,8 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns the epsilon of all reservations. In mode Reserved it is a guarantee by the ledger's
-// accountant. In mode Filter it is the result of onOrders, which is not a guarantee.
+// total returns the epsilon of all reservations. In mode Reserved this epsilon is a guarantee. In mode Filter
+// it is the result of onOrders, which is not a guarantee.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -83,10 +84,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two epsilons, each of all reservations plus one of more. The first is stored in the new line.
-// The second (total) must fit the budget. Normally both are the result of onOrders, which is fast. If
-// onOrders exceeds the budget, or method is ByPLD, total is the least epsilon that the accountant proves. In
-// this case ByRDP also returns total as the first epsilon.
+// price returns two epsilons of all reservations plus more: one for the new line, and one (total) that must
+// fit the budget. Normally both are the result of onOrders, which is fast. If this result exceeds the budget,
+// or method is ByPLD, then total is the least epsilon that the accountant proves. In this case ByRDP stores
+// total in the line, too.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -97,7 +98,6 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 	return b.least(method, line, more)
 }
 
-// least implements price without the fast case.
 func (b *balance) least(method accountant.Method, line float64, more *charge) (_, total float64, err error) {
 	if method == accountant.ByRDP && !b.refine {
 		return line, line, nil
@@ -113,8 +113,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the epsilon of the charges on an empty ledger. In mode Filter, and in any mode with ByRDP,
-// only the first charge counts.
+// alone returns the epsilon of the charges on an empty ledger. With accountant ByRDP it counts only the first
+// charge.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -127,8 +127,8 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that the reservations of an unsealed ledger fit the budget. Without a seal nothing was
-// released.
+// within checks that the reservations of an unsealed ledger, under which nothing was released, fit the
+// budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -143,8 +143,6 @@ func (c *chain) within() error {
 	return nil
 }
 
-// tooMuch returns the error for events above the budget, with advice if another version may have admitted
-// them.
 func (c *chain) tooMuch(epsilon float64) string {
 	cfg := c.balance.cfg
 	reason := fmt.Sprintf("the events give epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
@@ -159,8 +157,9 @@ func (c *chain) tooMuch(epsilon float64) string {
 }
 
 // claimOfSeal checks the epsilon of a seal. It returns the larger of the seal and the epsilon that this
-// version proves (see "File" in the package comment). Errors: a seal that is not plausible; a seal below the
-// proven epsilon, unless both are by privacy loss distributions; any difference on a ledger of ByRDP.
+// version proves (see "File" in the package comment). A seal that is not plausible is an error. So is a seal
+// below the proven epsilon, unless both are by privacy loss distributions. With accountant ByRDP any
+// difference is an error.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
@@ -199,7 +198,8 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version can have written this seal. in is the interval of this version.
+// plausible reports whether another version can have written this seal. The parameter in is the interval of
+// this version.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

@@ -68,27 +68,27 @@ type Config struct {
 	Epsilon  float64             // budget; finite and > 0
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved the best order is chosen for the total, and
-	// nil means accountant.DefaultOrders with a search between them. In mode Filter Delta is split evenly
-	// among the finite orders, and nil means the one order that admits the largest Gaussian cost. Order +Inf
-	// adds pure epsilons and uses no Delta.
+	// Orders are the Rényi orders, each above 1. In mode Reserved the total uses the best order, and nil
+	// means accountant.DefaultOrders with a search between these orders. In mode Filter the finite orders
+	// share Delta evenly, and nil means the one order that admits the largest Gaussian cost. Order +Inf adds
+	// up pure epsilons and uses no Delta.
 	Orders []float64
-	// Accountant proves the epsilon. ByRDP, the default, uses Rényi divergences. In mode Reserved, ByAuto
-	// also uses privacy loss distributions where the events support them, and ByPLD uses only such
-	// distributions. ByAuto and ByPLD refuse events that bound only Rényi divergences, such as DP-SGD. An
-	// existing file keeps its accountant, and a different value fails with ErrOtherConfig.
+	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
+	// values are possible. ByPLD uses privacy loss distributions, and ByAuto uses both where the events
+	// support it. ByAuto and ByPLD refuse mechanisms whose event bounds only Rényi divergences, such as
+	// DP-SGD. A file keeps its accountant: a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.
 	FailureDelta float64
-	// Run identifies a resumable run with fixed private input, secret key and sequence of reservations. In a
-	// reopened file, a Reserve that repeats the next entry returns this entry without a charge, because the
-	// answer is identical. If the noise of a rerun differs, Run must be empty. For runs on a shared ledger
+	// Run identifies a resumable run, whose private input, secret key and reservations are fixed. After the
+	// file is opened again, Reserve returns the recorded entries in order, without a charge, because their
+	// answers are identical. If a rerun has different noise, Run must be empty. For runs on a shared ledger
 	// see [Ledger.Run].
 	Run string
 	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional.
 	Data string
-	// Noise is the source of all noise. It is optional, but without it a statement does not allow release.
+	// Noise is the source of all noise. It is optional, but a statement without Noise does not allow release.
 	Noise Noise
 	// Waived lists the checks that the data owner skipped, in increasing order. An example is "duplicates"
 	// for teachers that vote identically. Epsilon may then be wrong, so nothing may be released.
@@ -111,7 +111,6 @@ func (c Config) Withheld() string {
 	return strings.Join(why, "; ")
 }
 
-// checkWaived requires a strictly increasing list of names.
 func checkWaived(names []string) error {
 	for i, name := range names {
 		if name == "" || len(name) > maxWaiver || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
@@ -197,7 +196,7 @@ func checkText(s string) error {
 // ErrOtherConfig matches the error if a ledger file has a different Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
-// sameConfig returns an error that lists all different fields. Nil Orders mean the default orders.
+// sameConfig returns an error that lists all different fields.
 func sameConfig(made, opened Config) error {
 	var differ []string
 	for _, field := range []struct {

@@ -15,10 +15,9 @@ import (
 )
 
 // ErrBroken matches the error of every Reserve, Begin and Commit after a failed write or sync. The contents
-// of the disk are then unknown. Open the file again to read them.
+// of the file are then unknown: open the file again to read them.
 var ErrBroken = errors.New("ledger: a write failed, so nothing may be released")
 
-// store is the locked file of a ledger.
 type store interface {
 	io.ReaderAt
 	io.WriterAt
@@ -29,8 +28,8 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file. The lock is on the file, not on the name. If the file was renamed, another process
-// may lock a new file of this name. So every write and sync checks the name.
+// disk is a locked file. The lock is on the file, not on its name. After the file was renamed, another
+// process can lock a new file of the old name. So every write and sync checks the name.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -63,7 +62,6 @@ func openDisk(path string) (store, error) {
 	return d, nil
 }
 
-// named checks that the path refers to this file.
 func (d disk) named() error {
 	is, err := d.Stat()
 	if err != nil {
@@ -106,7 +104,6 @@ func (d disk) Size() (int64, error) {
 
 func (d disk) SyncFolder() error { return durable.SyncDir(filepath.Dir(d.path)) }
 
-// file appends lines to a store.
 type file struct {
 	store  store
 	size   int64 // length up to the last synced newline
@@ -122,7 +119,6 @@ func wrapped(err error) error {
 	return nil
 }
 
-// openFile reads s into c and repairs a last line that was cut off. It writes a header to an empty store.
 func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
@@ -169,8 +165,8 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 // settleBytes is the number of bytes at the end of a file that Open writes again.
 const settleBytes = 1 << 20
 
-// settle writes the end of the file again and syncs it. After a kill or a failed sync, the end that was read
-// may be only in the memory of the kernel.
+// settle writes the end of the file again and syncs it. After a kill or a failed sync, this end may be only
+// in the memory of the kernel.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -184,7 +180,6 @@ func (f *file) settle() error {
 	return f.store.Sync()
 }
 
-// mend repairs a last line that was cut off, on disk and in c.
 func (f *file) mend(c *chain, fragment []byte) error {
 	corrupt := func(err error) error { return &CorruptError{c.lines + 1, err.Error()} }
 	repair, err := c.mend(fragment)
@@ -208,7 +203,6 @@ func (f *file) mend(c *chain, fragment []byte) error {
 }
 
 // append encodes lines that were applied to c and writes them to disk. After one failure every call fails.
-// After a failed write it truncates the file if possible.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -234,7 +228,6 @@ func (f *file) append(c *chain, lines ...line) error {
 	return nil
 }
 
-// errShared reports that the lock did not exclude other writers.
 var errShared = errors.New("another process wrote to the locked file, so locks do not work on this file system")
 
 // write appends lines to the file and syncs them. It checks that the size has not changed since the last
@@ -267,20 +260,20 @@ func (f *file) write(lines []byte) error {
 	return err
 }
 
-// repair describes the repair of a last line that was cut off.
 type repair struct {
-	// write replaces the fragment, or is empty if the fragment is dropped. It starts with the bytes that
-	// determine the kind of line. So a crash during this write leaves a fragment with the same repair.
+	// write replaces the fragment, or is empty if the fragment is dropped. Its first bytes determine the kind
+	// of line, so a crash during this write leaves a fragment with the same repair.
 	write []byte
 	what  string
 }
 
 // mend chooses the repair of a fragment at the end of a file. The append of the fragment never returned, so
-// nothing was released under it. But the disk may have damaged a whole line. So no possible charge is lost:
+// nothing was released under it. But the disk may have damaged a whole line. So mend loses no possible
+// charge:
 //
 //   - A line that lacks only the newline is kept.
 //   - A reservation that contains its event is completed.
-//   - A seal is completed, because the seal may have been whole and used.
+//   - A seal is completed, because it may have been whole before, with releases under it.
 //   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. A line
 //     that may be a reservation is dropped if only resumable runs have charged the ledger.
 //   - Any other line that may be a reservation is charged the rest of the budget.

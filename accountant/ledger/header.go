@@ -16,15 +16,15 @@ import (
 // schema names the file format.
 const schema = "pate.ledger/2"
 
-// header is the first line of a file. It has everything needed to compute the epsilon of later lines.
+// header is the first line of a file. It determines how the epsilon of later lines is computed.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// Accountant, Conversion and Orders determine the epsilon of every line. With default orders in mode
-	// Reserved, the best real order is used for the seal and for a reservation that fits only at this order.
+	// Accountant, Conversion and Orders determine the epsilon of every line. If Default is set in mode
+	// Reserved, a seal uses the best real order. So does a reservation that fits only at this order.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
@@ -71,7 +71,6 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(o))
 }
 
-// newHeader checks a Config and sets defaults.
 func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,

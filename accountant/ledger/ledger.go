@@ -25,7 +25,7 @@ type Ledger struct {
 	own    *Run  // reservations without a named run
 	open   map[string]bool
 	closed bool
-	// recorded maps entries to outcomes committed before the file was opened. It is nil until it is needed.
+	// recorded maps entries to outcomes committed before the file was opened.
 	recorded map[int64][sha256.Size]byte
 }
 
@@ -48,9 +48,10 @@ func newLedger() *Ledger {
 	return l
 }
 
-// Open creates or continues the ledger at path. Errors: ErrOtherConfig if an existing file has a different
-// Config, and a *CorruptError if the file contradicts opt. A refused file is not changed. Open repairs a last
-// line that was cut off (see the package comment). It calls the functions in opt while the file is locked.
+// Open creates or continues the ledger at path. It repairs a last line that was cut off (see the package
+// comment). It calls the functions in opt while the file is locked. Errors: ErrOtherConfig if an existing
+// file has a different Config, and a *CorruptError if the file is damaged or contradicts opt. A refused file
+// is not changed, except for this repair.
 //
 // The file stays locked until Close or until the process ends. While another process or another Ledger holds
 // the file, Open blocks until ctx ends.
@@ -84,7 +85,8 @@ func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file. Then Reserve and Commit fail with os.ErrClosed. Close may be called twice.
+// Close releases the file. After Close, Reserve and Commit fail with os.ErrClosed. A second Close has no
+// effect.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,11 +111,11 @@ func (l *Ledger) usable() error {
 }
 
 // Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. Errors: a
-// *BudgetError if the total exceeds the budget, and in mode Reserved ErrSealed after the first use. With
-// these errors nothing is spent. After a failed write, this and all later calls return ErrBroken.
+// *BudgetError if the total exceeds the budget, and in mode Reserved ErrSealed after the first use. After
+// these errors nothing is spent. After a failed write, this call and all later calls return ErrBroken.
 //
 // If Config.Run is set, the first calls return the entries of the opened file, in order and without a charge.
-// Their events must equal the recorded events.
+// The events of these calls must equal the recorded events.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) { return l.own.Reserve(e) }
 
 // ReserveBatch reserves all events in order with one sync. On an error it reserves none.
@@ -121,7 +123,6 @@ func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error)
 	return l.own.ReserveBatch(events)
 }
 
-// reserve charges new entries of run r.
 func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, error) {
 	c := l.chain
 	if err := c.mayReserve(); err != nil {
@@ -168,14 +169,12 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 	return reservations, nil
 }
 
-// begin seals a ledger of mode Reserved at the first use of a reservation.
 func (l *Ledger) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seal()
 }
 
-// seal writes the seal of a ledger of mode Reserved, once.
 func (l *Ledger) seal() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -219,14 +218,15 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved it bounds all past
-// and future releases. In mode Filter it only decides about reservations, and the guarantee is the budget.
+// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved this epsilon covers
+// all past and future releases. In mode Filter it decides about reservations only: the guarantee is the
+// budget.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
 }
 
-// Claim returns Epsilon and the accountant that proved it.
+// Claim returns the result of Epsilon and the accountant that proved it.
 func (l *Ledger) Claim() (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

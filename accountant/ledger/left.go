@@ -11,19 +11,17 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is the rest of a budget under composition. It exceeds the budget minus the used epsilon. For example,
-// about 1.55 is left if epsilon is 1.2 and the budget is 2. Left uses Rényi divergences only. If the ledger
-// also uses privacy loss distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// Left is the rest of a budget under composition. It is larger than the budget minus the used epsilon: at a
+// budget of 2 with 1.2 used, about 1.55 is left. Left uses only Rényi divergences. If the ledger also uses
+// privacy loss distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
-	// Rho is the zCDP cost of the largest Gaussian release that fits. The release has the noise multiplier
-	// 1/sqrt(2 Rho).
+	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64
 	// Epsilon is the cost of this Gaussian release alone, at the ledger's delta and the best default order.
-	// If a larger pure epsilon fits at order +Inf, Epsilon is this pure epsilon.
+	// If order +Inf admits a larger pure epsilon, Epsilon is that pure epsilon.
 	Epsilon float64
 }
 
-// left returns the rest of the budget, rounded down.
 func (b *balance) left() Left {
 	var out Left
 	pure, shift := 0.0, b.shift(b.failure)
@@ -42,7 +40,7 @@ func (b *balance) left() Left {
 }
 
 // gaussian returns the epsilon of one Gaussian release alone at the ledger's delta. It uses the default
-// orders, because a filter has few orders, at which even a tiny release costs the penalty.
+// orders, because a filter has few orders, and at these even a tiny release has a large epsilon.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -186,8 +184,8 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance. It returns the charges and the epsilons of their lines. On an error it
-// adds nothing.
+// count adds events to the balance, and returns their charges and the epsilons for their lines. On an error
+// it adds nothing.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
@@ -225,7 +223,6 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	return charges, epsilons, nil
 }
 
-// affordAll checks that a batch added by count fits the budget. On an error it restores the balance.
 func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
 	b := l.chain.balance
 	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
@@ -242,7 +239,6 @@ func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) err
 	return l.overBudget(total.Epsilon, charges...)
 }
 
-// overBudget returns the error for charges that raise the total to epsilon.
 func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	b := l.chain.balance
 	spent, err := b.total()
@@ -272,7 +268,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 }
 
 // afford returns the charge of an event and the epsilon of its line. It returns a *BudgetError if the event
-// does not fit the budget. If together is set, the caller must check the budget for the whole batch instead.
+// does not fit the budget. If together is set, afford does not check the budget, and the caller must check it
+// for the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

@@ -32,9 +32,9 @@ const (
 //
 //	"prev":"…","check":"…"}
 //
-// prev is the SHA-256 of the previous line and reveals changes of any line before the last. check is the
-// CRC-32C of the earlier bytes of the line and reveals changes of the last line. A line has only one valid
-// form.
+// The field prev is the SHA-256 of the previous line: it reveals changes of earlier lines. The field check is
+// the CRC-32C of the earlier bytes of this line: it reveals changes of the last line. A line has only one
+// valid form.
 type line struct {
 	number  int64
 	kind    kind
@@ -89,7 +89,6 @@ func (l *line) encode(dst []byte) []byte {
 	return append(dst, `"}`...)
 }
 
-// claim stores total in a seal line of a ledger with header h.
 func (l *line) claim(total Claim, h header) {
 	if l.epsilon = total.Epsilon; h.Accountant != accountant.ByRDP {
 		l.by = total.By
@@ -101,8 +100,8 @@ var (
 	errMore  = errors.New("there is text after the entry") // the text is a valid line followed by other bytes
 )
 
-// decode parses one line without its newline. The slices of the result point into text. If the error is
-// errShort, the result has the fields before the cut.
+// decode parses one line without its newline. The result shares memory with text. If the error is errShort,
+// the result has the fields before the cut.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line
@@ -308,7 +307,7 @@ func (s *scanner) hex(dst []byte) {
 
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string or a JSON object. The parameter open is its first byte.
+// extent reads a JSON string or object that begins with the byte open.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil

@@ -21,7 +21,7 @@ var (
 
 // Use describes properties of a mechanism that its event does not contain.
 type Use struct {
-	// Relation is the only relation under which the event bounds the mechanism. It is 0 if both are valid.
+	// Relation is the only relation under which the event bounds the mechanism, or 0 if both are valid.
 	Relation accountant.Relation
 	// Renyi is set if the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy
 	// loss. A ledger that may use privacy loss distributions refuses such a mechanism.
@@ -68,9 +68,9 @@ func (r *Reservation) Entry() int64 { return r.index }
 // Relation returns the relation of the ledger.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
-// Begin marks the reservation as used by a mechanism whose worst case is e. In mode Reserved the first use
+// Begin marks the reservation as used by a mechanism whose worst case is e. In mode Reserved the first Begin
 // seals the ledger on disk. After an error the mechanism must not start. Errors: ErrNotReserved if e differs
-// from the charged event or the reservation was used before, and ErrUnfit if the Use does not fit the ledger.
+// from the charged event, or if the reservation was used before; ErrUnfit if use does not fit the ledger.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -110,7 +110,8 @@ type Outcome struct {
 }
 
 // Commit records the SHA-256 of an outcome. The outcome may be released only after Commit returns without an
-// error. A repeated Commit of the same outcome writes nothing, and a different outcome is refused.
+// error. A second Commit of the same outcome writes nothing. A second Commit with another outcome is an
+// error.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
@@ -171,7 +172,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome returns the committed outcome of a reservation. It reads the outcomes of the file at most once.
+// outcome returns the committed outcome of a reservation. It reads the file at most once.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.file == nil {
 		return r.outcome, nil
@@ -206,8 +207,9 @@ func (l *Ledger) Committed(reservations ...*Reservation) bool {
 	})
 }
 
-// Run is a resumable run on a shared ledger. Runs with equal ids must have equal private inputs, secret keys
-// and reservations. A resumed run first gets its recorded entries, in order and without a charge.
+// Run is a resumable run on a shared ledger. Two runs with the same id must have the same private input,
+// secret key and reservations. In a resumed run, the first calls of Reserve return the recorded entries, in
+// order and without a charge.
 type Run struct {
 	ledger *Ledger
 	id     string // "" for reservations without a named run
@@ -241,7 +243,7 @@ func (l *Ledger) Run(id string) (*Run, error) {
 	return r, nil
 }
 
-// resume makes Reserve return the recorded entries first. It reads them from the file again, to save memory.
+// resume makes Reserve return the recorded entries first. To save memory, they are read from the file again.
 func (r *Run) resume(entries int64) {
 	r.left = entries
 	r.replay = r.ledger.file.lines()
@@ -288,7 +290,6 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return append(reservations, fresh...), nil
 }
 
-// putBack stores reservations that the method next then returns again.
 func (r *Run) putBack(reservations []*Reservation) {
 	r.back = append(reservations, r.back...)
 	r.left += int64(len(reservations))
@@ -301,7 +302,7 @@ func (r *Run) Recorded() int64 {
 	return r.left
 }
 
-// next returns the next recorded entry. Opening the file has checked its lines.
+// next returns the next recorded entry, from a file whose lines were checked before.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {
 		first := r.back[0]

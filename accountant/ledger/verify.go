@@ -33,7 +33,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off, if any. All fields but Head include its repair by Open.
+	// Torn describes a last line that is cut off. It is "" if there is none. Except for Head, all fields
+	// assume that Open has repaired this line.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
@@ -46,8 +47,9 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
-// accountant. Its memory does not grow with the length. It takes no lock and may read a prefix of a file.
-// Errors: a *CorruptError if a line is inconsistent with earlier lines or contradicts opt.
+// accountant. The memory does not grow with the length of the file. Verify takes no lock: while another
+// process appends lines, it may read only the first lines. Errors: a *CorruptError if a line is inconsistent
+// with earlier lines or contradicts opt.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
@@ -120,8 +122,8 @@ func (c *chain) summary() (Summary, error) {
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
 // Claim returns an epsilon at delta in (0, 1) for all releases under the ledger, or +Inf if no bound is
-// known. In mode Reserved it is the epsilon of all reservations. In mode Filter it is the epsilon of the
-// whole budget, because a total that depends on answers is no bound.
+// known. In mode Reserved the result is the epsilon of all reservations. In mode Filter it is the epsilon of
+// the whole budget, because a total that depends on answers is not a bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -171,8 +173,8 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c.header.config(), nil
 }
 
-// Head identifies a ledger up to its last line. Only an earlier Head reveals that a ledger lost lines at its
-// end (see [VerifyOptions]).
+// Head identifies a ledger up to its last line. Lines removed at the end of a ledger are detected only by
+// comparison with an earlier Head (see [VerifyOptions]).
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
@@ -192,15 +194,16 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions holds information from elsewhere about a ledger, and functions that receive its contents. All
-// fields are optional.
+// VerifyOptions holds facts about a ledger that are stored elsewhere, and functions that receive its
+// contents. All fields are optional.
 type VerifyOptions struct {
-	// Heads returns earlier heads of the ledger. It is called at the first line, with the id of the ledger. A
-	// zero Head is ignored. A ledger without the last line of an earlier head gives a *CorruptError. Only
-	// heads reveal lost lines at the end or an older copy.
+	// Heads returns earlier heads of the ledger with this id, after the first line was read. A zero Head is
+	// ignored. If the ledger lacks the last line of an earlier head, the error is a *CorruptError. Only Heads
+	// reveal an older copy, or lines removed at the end.
 	Heads func(id string) ([]Head, error)
-	// Signature is checked with PublicKey, which must come from the signer, not from the signature. Errors:
-	// ErrSignature for a different key or ledger, and a *CorruptError if the ledger lacks the signed line.
+	// Signature is checked with PublicKey. The caller must get PublicKey from the signer, not from the
+	// signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError if the ledger lacks
+	// the signed line.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
 	// Accept may refuse a ledger after it was read and before anything is written.
@@ -230,7 +233,6 @@ func (c *chain) state() State {
 	return State{ID: c.id, Lines: c.lines, Entries: c.entries, Commits: c.commits.n}
 }
 
-// reading is one pass over a file with the checks of VerifyOptions.
 type reading struct {
 	*chain
 	VerifyOptions
@@ -238,7 +240,7 @@ type reading struct {
 	heads  []Head
 }
 
-// read reads the file up to its last newline. It returns the bytes after that newline.
+// read reads the file up to its last newline, and returns the bytes after that newline.
 func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	if r.Signature != nil {
 		if err := r.Signature.check(r.PublicKey); err != nil {
@@ -283,7 +285,7 @@ func (r *reading) line(l line) error {
 	return nil
 }
 
-// first handles the header: it checks the Config and gets the earlier heads.
+// first checks the Config in the header and gets the earlier heads.
 func (r *reading) first() (err error) {
 	if r.header != nil {
 		if err := r.header(r.chain.header.config()); err != nil {
@@ -324,7 +326,7 @@ type Signature struct {
 	PublicKey []byte `json:"public_key"` // 32 bytes; identifies the key of the signer but must not be trusted
 }
 
-// Sign signs the head of the verified ledger that has this id.
+// Sign signs a head of the ledger with this id. The caller must have verified the ledger.
 func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
@@ -337,7 +339,6 @@ func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	return s, nil
 }
 
-// check returns an error unless the signature is valid for key.
 func (s Signature) check(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("an Ed25519 public key has %d bytes, not %d", ed25519.PublicKeySize, len(key))

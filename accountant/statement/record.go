@@ -17,8 +17,7 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the last line of a page, for programs. It has the heads of the ledgers and a digest. A digest has
-// no key, so it reveals only accidental changes. [Check] shows that the page agrees with its ledger.
+// record is the last line of a page, for programs (see "Checking a page").
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -59,8 +58,7 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a Markdown or HTML comment. JSON escapes < and >, so no text can end the
-// comment early.
+// comment returns the record as a Markdown or HTML comment. JSON escapes < and >, so no text ends it early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
@@ -88,7 +86,7 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page. The old digest starts at the index at.
+// digest returns the digest of a page whose old digest starts at index at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))
@@ -103,14 +101,15 @@ func seal(page []byte) []byte {
 	return page
 }
 
-// ErrPage matches errors of Check if a page is no statement, was changed, or is about a different ledger.
+// ErrPage matches the error of Check if a page is not a statement, was changed, or is about a different
+// ledger.
 var ErrPage = errors.New("statement: the page does not hold")
 
 // Checked describes a page that passed Check.
 type Checked struct {
 	Lines int64 // lines of the ledger when the page was written
-	// Rewritten is set if this program wrote the page again with the same bytes. Otherwise only the digest,
-	// the head and, for a page with one ledger, the first claim were compared.
+	// Rewritten is set if this program writes the same bytes for the ledger. Otherwise Check compared only
+	// the digest, the head and, on a page with one ledger, the first claim.
 	Rewritten bool
 	Program   Program // program that wrote the page
 	Ledgers   int
@@ -121,8 +120,8 @@ const (
 	maxLedgers = 1000     // on one page
 )
 
-// Check verifies that a page is an unchanged statement of a ledger. It may call open several times to read
-// the ledger from the first line. The ledger may have more lines than the page covers. Errors: [ErrPage].
+// Check verifies that a page is an unchanged statement of a ledger. The function open must return the ledger
+// from its first line, at every call. The ledger may have more lines than the page covers. Errors: [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {
@@ -153,7 +152,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another ledger", r.Ledgers[0].Head.Lines)
 }
 
-// again makes a new statement of the first lines of a ledger, up to the head on the page.
+// again makes a new statement of a ledger, up to the ledger's head on the page.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
 	for _, f := range l.Files {
@@ -176,7 +175,6 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 	return New(opt, source)
 }
 
-// compare compares a page with a new statement of its ledger.
 func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked, error) {
 	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers)}
 	if len(r.Ledgers) > 1 {
@@ -227,7 +225,6 @@ func (f *firstLines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readRecord returns the record of a page and the position of the digest.
 func readRecord(page []byte) (record, int, error) {
 	var r record
 	if len(page) > maxPage {

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// errNotReleased reports that no ledger has a commit of a file.
+// errNotReleased means that no ledger has committed a file.
 var errNotReleased = errors.New("not released")
 
 // File is a released file.
@@ -37,7 +37,8 @@ type Released struct {
 // mostReleased is the largest number of outcomes without a file name on a page.
 const mostReleased = 100
 
-// outcomes collects the committed outcomes of a ledger. Beyond mostReleased it keeps only Options.Files.
+// outcomes collects the committed outcomes of a ledger. After mostReleased outcomes it keeps only
+// Options.Files.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int
@@ -89,7 +90,6 @@ func (o *outcomes) released() []Released {
 	return o.list
 }
 
-// spanOf formats entries, for example as "3", "3-5" or "3, 7".
 func spanOf(entries []int64) string {
 	var parts []string
 	for i := 0; i < len(entries); {
@@ -129,7 +129,7 @@ type About struct {
 //	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
 //	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
 //
-// The schema is optional. Errors: unknown fields, fields of more than 500 letters, and an invalid date.
+// The schema is optional. Unknown fields, fields of more than 500 letters and an invalid date are errors.
 // Characters that control a terminal or the order of letters are replaced.
 func ParseAbout(text []byte) (About, error) {
 	var in struct {

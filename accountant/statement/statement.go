@@ -57,7 +57,7 @@ type Statement struct {
 	Warning   string               `json:"warning,omitempty"` // set if the guarantee gives almost no protection
 	// If there are several ledgers, Of lists the statement of each ledger.
 	Of []*Statement `json:"ledgers,omitempty"`
-	// Compared reports whether the ledger was compared with an earlier head. It is nil if unknown.
+	// Compared reports whether the ledger was compared with an earlier head, or is nil if that is unknown.
 	Compared *bool `json:"head_compared,omitempty"`
 
 	sum ledger.Summary
@@ -99,7 +99,8 @@ type Source struct {
 	Name   string // name on the page; the file is not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared reports after reading whether the ledger was compared with an earlier head. It may be nil.
+	// Compared, unless nil, is called after reading. It reports whether the ledger was compared with an
+	// earlier head.
 	Compared func() bool
 }
 
@@ -132,8 +133,8 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// Right returns the largest probability of a correct guess between two equally likely neighbours. It is
-// (e^epsilon + delta)/(1 + e^epsilon).
+// Right returns (e^epsilon + delta)/(1 + e^epsilon), the largest probability of a correct guess between two
+// equally likely neighbours.
 func Right(epsilon, delta float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
@@ -142,7 +143,7 @@ func Right(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*r)/(1+r)*(1+1e-15))
 }
 
-// TPR returns the largest true positive rate of a membership test with false positive rate fpr. It is
+// TPR returns the largest true positive rate of a membership test with false positive rate fpr. The rate is
 // min(e^epsilon fpr + delta, 1 - e^-epsilon (1 - delta - fpr)) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
 func TPR(epsilon, delta, fpr float64) float64 {
 	if math.IsInf(epsilon, 1) {
@@ -156,14 +157,14 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and makes its statement. name appears on the page, and no file is opened.
-// Errors: a *ledger.CorruptError.
+// FromReader verifies a ledger and makes its statement, on which the ledger has the given name. Errors: a
+// *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies the ledgers and makes their statement. Several ledgers must be different, and must have the
-// same unit and relation. Errors that the user can fix are [*fault.Error].
+// New verifies the ledgers and makes their statement. If there are several, they must be different ledgers
+// with the same unit and relation. Errors that the user can fix are [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")
@@ -198,7 +199,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one makes the statement of one ledger. It sets found[hash] for released files.
+// one makes the statement of one ledger. It sets found[hash] for the files that the ledger released.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -252,8 +253,8 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta) and, if events are given, by their tighter trade-off
-// curve.
+// AttackerOf bounds an attacker by (epsilon, delta) and by the tighter trade-off curve of events, if any. D
+// 305
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid

@@ -13,10 +13,10 @@ import (
 
 // together makes one statement of several ledgers, with the total cost to the same people.
 //
-// Each ledger fixed an (ε, δ) bound before the first release. By basic composition all ledgers together are
-// (Σ ε, Σ δ)-DP, also if their releases are interleaved. Ledgers of mode Reserved are also composed by Rényi
-// divergences at Σ δ. The total is the smaller bound. It assumes that no budget was chosen after a release of
-// another ledger. The page mentions this.
+// Each ledger fixed an (ε, δ) bound before its first release. By basic composition all ledgers together are
+// (Σ ε, Σ δ)-DP, even if their releases are interleaved. Ledgers of mode Reserved are also composed by Rényi
+// divergences at Σ δ. The total is the smaller bound. This bound assumes that no budget was chosen after a
+// release of another ledger, as the page mentions.
 func together(all []*Statement) (*Statement, error) {
 	first := all[0]
 	for i, b := range all {
@@ -91,7 +91,6 @@ func (s *Statement) claim() error {
 	return nil
 }
 
-// sumUp returns the sum of non-negative numbers, rounded up to a float64.
 func sumUp(xs []float64) float64 {
 	total := new(big.Float).SetPrec(2200) // holds any sum of float64 exactly
 	for _, x := range xs {
@@ -107,7 +106,6 @@ func sumUp(xs []float64) float64 {
 	return sum
 }
 
-// differ returns an error if two ledgers cannot share a statement.
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),

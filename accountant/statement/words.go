@@ -93,10 +93,8 @@ func (s *Statement) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// exact formats a number with all its digits.
 func exact(x float64) string { return number.Exact(x) }
 
-// digits formats a parameter with at most five digits.
 func digits(x float64) string { return number.Digits(x, 5) }
 
 // most formats a part of a claim with at most five digits, rounded up.
@@ -114,7 +112,7 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text safe to print on one line. It replaces characters that control a terminal or letter order.
+// Plain makes text safe to print on one line: it replaces characters that control a terminal or letter order.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
@@ -152,7 +150,6 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// section is a part of a page in Markdown or HTML.
 type section struct {
 	Title  string
 	Text   []string // paragraphs before the table
@@ -170,7 +167,7 @@ func (s *Statement) title() string {
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the main sentence of the page and whether the sentence is a warning.
+// verdict returns the main sentence of the page. alarm reports whether this sentence is a warning.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -234,7 +231,6 @@ func (s *Statement) each() []*Statement {
 //go:embed words.txt
 var words string
 
-// sections returns the parts of the page. Their template is words.txt.
 func (s *Statement) sections() ([]section, error) {
 	sum := 0.0
 	for _, l := range s.Of {
@@ -324,8 +320,8 @@ func layout(text string) []section {
 	return all
 }
 
-// OfSeal explains why the epsilon in the ledger's seal differs from the epsilon that this version of pate
-// computes. It returns "" if they agree.
+// OfSeal explains a difference between the epsilon in the ledger's seal and the epsilon that this version of
+// pate computes. It returns "" if there is none.
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {

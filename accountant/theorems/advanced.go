@@ -16,15 +16,15 @@ const (
 	BestTheorem Theorem = iota
 	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1).
 	DworkRoth
-	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5. It takes the smallest of three forms.
-	// The first is the sum of all eps. The other two add sqrt(2 sum eps^2 log(1/d)) or sqrt(2 sum eps^2 log(e
-	// + sqrt(sum eps^2)/d)) to the drift sum eps (e^eps-1)/(e^eps+1).
+	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5: the smallest of three forms. The first
+	// form is the sum of all eps. Each other form adds a term to the drift, sum eps (e^eps-1)/(e^eps+1). The
+	// terms are sqrt(2 sum eps^2 log(1/d)) and sqrt(2 sum eps^2 log(e + sqrt(sum eps^2)/d)).
 	KairouzOhViswanath
 )
 
 // NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It searches
-// for the best split of delta into the theorem's slack d, fixed deltas of events, and deltas for events with
-// an epsilon-delta curve. Lower is always 0.
+// for the best split of delta among the theorem's slack d, the fixed deltas of events, and the deltas of
+// events with an epsilon-delta curve.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
@@ -88,14 +88,16 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 }
 
 // NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015). Its epsilon is
-// the smallest that follows from the (epsilon, delta) of the mechanisms alone. Equal epsilons, and a few
-// different ones, are composed exactly. This uses the distribution of the total loss of randomised responses.
+// the smallest that follows from the (epsilon, delta) of the mechanisms alone. If the mechanisms have only
+// one epsilon or a few different epsilons, the result is exact: the distribution of the total loss of
+// randomised responses.
 //
-// Many different epsilons are composed on a grid of 4096 losses. Each mass is split between the two nearest
-// grid points so that the totals under both distributions stay the same. This overestimates by a fraction of
-// a cell. No fast method is exact (Murtagh, Vadhan 2016). NewAdvanced is used beyond 512 different epsilons
-// or about 10^9 equal runs. It is also used for delta below 1e-200 on the grid, and below 1e-290 otherwise.
-// All events with an epsilon-delta curve get equal parts of delta, found by a search. Lower is always 0.
+// Many different epsilons are composed on a grid of 4096 losses, because no fast method is exact (Murtagh,
+// Vadhan 2016). Each mass is split between the two nearest grid points, so that the totals under both
+// distributions stay the same. The result is too large by a fraction of a cell. Beyond 512 different epsilons
+// or about 10^9 equal runs, the result is from NewAdvanced. The same applies if delta is below 1e-200 on the
+// grid, or below 1e-290 otherwise. All events with an epsilon-delta curve get equal parts of delta, found by
+// a search.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }
@@ -134,8 +136,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the loss of count equal randomised responses. With k true answers the loss is (2k - count)
-// epsilon, and k is binomial. The mass below first and the mass above last are each at most e^logCut.
+// lossWindow is the loss of count equal randomised responses: (2k - count) epsilon for k true answers, a
+// binomial number. The mass below first, and the mass above last, is at most e^logCut.
 type lossWindow struct {
 	runs
 	first, last int64
@@ -165,7 +167,6 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	return w
 }
 
-// productLaw lists the total losses of independent windows with their masses.
 func productLaw(ws []lossWindow) []mathx.LossAtom {
 	atoms := []mathx.LossAtom{{}}
 	for _, w := range ws {
@@ -181,10 +182,10 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes windows on a grid of losses. A cell is 1/4096 of the total spread. For a mass m at loss l
-// + x between the grid points l and l + h, the right point gets m (1 - e^-x)/(1 - e^-h) and the left point
-// the rest. This keeps the total masses under both distributions, and no hockey-stick divergence gets
-// smaller. All terms are positive, so rounding errors are relative.
+// gridLaw composes windows on a grid of losses with steps h, 1/4096 of the total spread. A mass m at loss l +
+// x, between the grid points l and l + h, is split: the right point gets m (1 - e^-x)/(1 - e^-h), the left
+// point the rest. This keeps the total masses under both distributions, and no hockey-stick divergence gets
+// smaller.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {
@@ -207,7 +208,6 @@ func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	return atoms
 }
 
-// lossGrid holds masses at the grid points first, first+1, ......
 type lossGrid struct {
 	first int
 	mass  []float64

@@ -17,16 +17,16 @@ type runs struct {
 	count   int64
 }
 
-// composition implements the accountants by composition theorems. It splits delta into failures, the deltas
-// of the runs, and the slack of the theorem.
+// composition implements the accountants of this package. It splits delta into failures, the deltas of the
+// runs, and the slack of the theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
 	// bound returns an epsilon of the composition of pure runs at delta = slack >= 0. The epsilons of the
 	// runs are distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or a faster approximation. It guides the search for the best split of delta between
-	// slack and the events with an epsilon-delta curve. Nil means that the theorem has no slack.
+	// split is bound or a faster approximation. The search for the best split of delta uses it. If split is
+	// nil, the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -38,8 +38,8 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 }
 
 // NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
-// Kenthapadi, McSherry, Mironov, Naor 2006). The delta that other events leave is divided equally among all
-// runs that have an epsilon-delta curve. The bound also holds for adaptively chosen mechanisms. Lower is 0.
+// Kenthapadi, McSherry, Mironov, Naor 2006). All runs with an epsilon-delta curve get equal parts of the
+// delta that other events leave. The bound is also valid for adaptively chosen mechanisms.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
@@ -98,9 +98,8 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search returns the least epsilon over splits of delta. Each run with an epsilon-delta curve gets a fraction
-// f of budget, and the slack the rest. Any f is valid, so the search need not be exact. search scans
-// log(f/(1-f)) with c.split and refines the best point, finally with c.bound.
+// search returns the least epsilon over splits of delta. A run with an epsilon-delta curve gets a fraction f
+// of budget, and the slack gets the rest. Any f is valid, so the search need not be exact.
 func (c *composition) search(delta, budget float64) float64 {
 	at := func(bound func([]runs, float64) float64, t float64) float64 {
 		return c.at(bound, delta, budget/(1+math.Exp(-t)))
@@ -116,7 +115,6 @@ func (c *composition) search(delta, budget float64) float64 {
 	return best
 }
 
-// walk minimises f from x by steps in either direction. It halves the step down to a sixteenth.
 func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	for last := step / 16; step >= last; step /= 2 {
 		if v := f(x + step); v < fx {
@@ -133,7 +131,6 @@ func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bo
 	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
 
-// failure returns the sum of the failure probabilities, rounded up.
 func (c *composition) failure() float64 {
 	sum := 0.0
 	for i, d := range c.events.failures.Keys {
@@ -161,8 +158,9 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns epsilon if the delta of every run with an epsilon-delta curve is share. The slack is (delta -
-// d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
+// at returns the epsilon at delta, where every run with an epsilon-delta curve gets the delta share. The
+// slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem
+// 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
@@ -184,8 +182,7 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops runs of epsilon 0. It does not
-// merge counts whose sum exceeds int64.
+// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops runs of epsilon 0.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]
@@ -201,8 +198,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta at which the epsilon of the function "at" is at most the given
-// epsilon. The epsilon of this function must not increase with delta.
+// deltaByEpsilon returns the least delta for which the function at returns at most epsilon. The result of at
+// must not increase with delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

@@ -1,20 +1,21 @@
-// Package theorems has accountants by composition theorems, and estimates from the literature that are no
+// Package theorems has accountants by composition theorems, and estimates from the literature that are not
 // bounds.
 //
-// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. Their bounds hold
-// for every mechanism, but ignore that large losses of Gaussian noise are improbable. [Concentrated] accounts
-// by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant as
-// published in 2016. All implement [accountant.Accountant]. [accountant.RDP] and [accountant.PLD] are as
-// tight or tighter for the events they support. The accountants here are for comparison, teaching and checks.
+// [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. Their bounds are
+// valid for every mechanism, but ignore that large losses of Gaussian noise are improbable. [Concentrated]
+// accounts by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant
+// as published in 2016. All implement [accountant.Accountant]. They are for comparison, teaching and checks:
+// [accountant.RDP] and [accountant.PLD] are as tight or tighter for the events that they support.
 //
-// [NewStrongComposition] and [NewCentralLimit] return an [Estimator], whose results are no bounds.
+// [NewStrongComposition] and [NewCentralLimit] return an [Estimator], whose results are not bounds.
 //
 // # Guarantee
 //
-// Upper of every Accountant here is a bound in the sense of package accountant, rounded up. Lower is 0.
+// The results of every Accountant in this package are bounds in the sense of package accountant: Upper is
+// rounded up, and Lower is 0.
 //
 // # Caveats
 //
-// No code that charges, calibrates by default or checks a ledger uses this package. NewOptimal may take
-// seconds for 10^8 different runs.
+// No code that charges or checks a ledger uses this package, and no calibration uses it by default.
+// NewOptimal may take seconds for 10^8 different runs.
 package theorems

@@ -8,15 +8,14 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Estimate is an epsilon that is not a guarantee. Because of the separate type, code that charges or
-// calibrates does not accept it.
+// An Estimate is an epsilon that is not a guarantee. Code that charges or calibrates does not accept this
+// type.
 type Estimate struct {
 	Epsilon float64
 	Flaw    string // the reason why Epsilon is not a bound, in a sentence
 }
 
-// An Estimator computes an epsilon by a published method without proof. Estimate does not change the
-// Estimator.
+// An Estimator computes an epsilon by a published method without proof.
 type Estimator interface {
 	// Compose adds e, count times.
 	Compose(e accountant.Event, count int64) error
@@ -73,11 +72,11 @@ func (g *gaussianSteps) steps() []step {
 	return steps
 }
 
-// NewStrongComposition returns an empty estimate by strong composition. The paper of the moments accountant
-// compares with this method (Abadi et al. 2016, section 5.1). The classical Gaussian mechanism has epsilon_0
-// = sqrt(2 log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced composition
-// (Dwork, Rothblum, Vadhan 2010) adds the steps, with the best split of delta. Two parts are not valid.
-// Amplification is not linear, because log(1 + q(e^epsilon - 1)) is larger. The classical Gaussian needs
+// NewStrongComposition returns an empty estimate by strong composition, with which Abadi et al. 2016 compare
+// the moments accountant (section 5.1). The classical Gaussian mechanism has epsilon_0 = sqrt(2
+// log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced composition (Dwork,
+// Rothblum, Vadhan 2010) adds up the steps, with the best split of delta. Two parts are not valid. The true
+// cost of sampling, log(1 + q(e^epsilon - 1)), is larger than q epsilon. And the formula for epsilon_0 needs
 // epsilon_0 below 1. NewAdvanced is valid.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
@@ -107,8 +106,8 @@ func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 
 // NewCentralLimit returns an empty estimate by the central limit theorem of Gaussian differential privacy
 // (Bu, Dong, Long, Su 2020). It approximates T sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2}
-// - 1)). The error has an unknown sign. It is large for few steps or small q. Most often the estimate is too
-// small.
+// - 1)). Most often the estimate is too small, but sometimes too large. The error is large for few steps or
+// small q.
 func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	const flaw = "a limit for infinitely many steps, usually too small"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {
@@ -127,15 +126,15 @@ func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	})
 }
 
-// publishedMoments is an RDP account that computes the bound exactly as in Abadi et al. 2016.
 type publishedMoments struct{ *accountant.RDP }
 
 const maxLambda = 32
 
-// NewMoments returns an empty moments accountant as published (Abadi et al. 2016). It uses log moments at the
-// integers lambda from 1 to 32. Theorem 2 gives their composition and the tail bound delta = min
-// exp(alpha(lambda) - lambda epsilon). It reproduces published results. RDP is never worse and usually 20 %
-// better. It supports Gaussian noise, alone or on Poisson samples. Lower is 0. Bound.Order is lambda + 1.
+// NewMoments returns an empty moments accountant as published (Abadi et al. 2016). It uses the log moments
+// alpha(lambda) at the integers lambda from 1 to 32. By Theorem 2 of the paper they add up, and delta = min
+// exp(alpha(lambda) - lambda epsilon). It reproduces published results. The bounds of RDP are never worse,
+// and usually 20 % better. It supports Gaussian noise, alone or on Poisson samples. Bound.Order is lambda +
+// 1.
 func NewMoments(rel accountant.Relation) (accountant.Accountant, error) {
 	orders := make([]float64, maxLambda)
 	for i := range orders {

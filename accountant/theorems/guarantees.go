@@ -10,8 +10,8 @@ import (
 
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event split into two kinds of mechanisms: with a fixed (epsilon, delta), or with an
-// epsilon-delta curve (tradeoffs, for example Gaussian noise).
+// guarantees is an event split into two kinds of mechanisms: fixed with one (epsilon, delta), and tradeoffs
+// with an epsilon-delta curve, such as Gaussian noise.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]
@@ -143,9 +143,9 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds runs of inner on samples, as many as count. (epsilon, delta) becomes (log(1 + q(e^epsilon -
-// 1)), q delta). This holds under add/remove for Poisson sampling, and under replace-one for sampling without
-// replacement (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9).
+// sampled adds count runs on samples of the event inner. Sampling turns (epsilon, delta) into (log(1 +
+// q(e^epsilon - 1)), q delta). This is valid for Poisson sampling under add/remove, and for sampling without
+// replacement under replace-one (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9).
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	p := accountant.PropertiesOf(inner)
 	if one := (guarantee{p.Epsilon, p.Delta}); p.Guaranteed && p.Relation == 0 {
@@ -157,8 +157,8 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	return unsupported(e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner))
 }
 
-// selection adds selections among runs of a pure event. A selection costs (2+eta) epsilon (Papernot, Steinke
-// 2022). This is 3 epsilon for the geometric distribution (Liu, Talwar 2019).
+// selection adds count selections among runs of a pure event, each at (2+eta) epsilon (Papernot, Steinke
+// 2022). For the geometric distribution this is 3 epsilon (Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -200,7 +200,8 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// refusal returns the error for an unsupported event. If RDP also rejects the event, the error is from RDP.
+// refusal returns the error for an unsupported event. If RDP also rejects the event, it returns the error of
+// RDP.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -216,8 +217,8 @@ func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon returns the epsilon of one run at delta > 0. It is exact for continuous Gaussian noise
-// (Balle, Wang 2018), and by zCDP for other noise. For a sampled event it includes amplification.
+// tradeoffEpsilon returns the epsilon of one run at delta > 0. For continuous Gaussian noise the result is
+// exact (Balle, Wang 2018). For other noise it is by zCDP. For a sampled event it includes amplification.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
@@ -241,7 +242,8 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove returns GaussianEpsilon, rounded up by at most 1e-9 relative (regula falsi, Illinois).
+// gaussianEpsilonAbove returns accountant.GaussianEpsilon, rounded up by at most a relative 1e-9 (regula
+// falsi, Illinois).
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma
 	f := func(eps float64) float64 { return mathx.LogGaussianDelta(sigma, eps) - target }

@@ -10,9 +10,10 @@ import (
 )
 
 // Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
-// every order a (Bun, Steinke 2016), plus a failure probability. Costs add up. Additive Gaussian noise is
-// exact. Pure mechanisms have rho = eps tanh(eps/2) (Steinke 2024). An exponential mechanism has at most
-// eps^2/8 (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are rejected. Lower is 0.
+// every order a (Bun, Steinke 2016), plus a failure probability. Both add up under composition. For Gaussian
+// noise rho is exact. A pure mechanism has at most rho = eps tanh(eps/2) (Steinke 2024), and an exponential
+// mechanism at most eps^2/8 (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are
+// rejected.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion
@@ -21,7 +22,7 @@ type Concentrated struct {
 
 var _ accountant.Accountant = (*Concentrated)(nil)
 
-// NewZCDP returns an empty account. Improved converts by Canonne, Kamath, Steinke 2020, Corollary 13,
+// NewZCDP returns an empty account. The conversion Improved is Corollary 13 of Canonne, Kamath, Steinke 2020,
 // optimised over real orders. Classic is rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
 func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, error) {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel, Conversion: c})
@@ -48,7 +49,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho. The bound fails with probability failure at most.
+// Rho returns the composed rho, and a bound on the probability that rho is not valid (failure).
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
@@ -118,8 +119,8 @@ func zcdpEpsilon(rho, delta float64) float64 {
 	return eps
 }
 
-// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1. The derivative is zero
-// where (a-1)^2 rho = log(1/(a delta)). Any a is valid.
+// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1. Any a is valid. At the
+// minimum (a-1)^2 rho = log(1/(a delta)).
 func zcdpBest(rho, delta float64) (eps, order float64) {
 	log := mathx.Log(delta)
 	t := mathx.Bisect(func(t float64) bool {
@@ -134,8 +135,8 @@ func zcdpBest(rho, delta float64) (eps, order float64) {
 	return roundUp(math.Max(0, eps)), 1 + a1
 }
 
-// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a over real a > 1. The derivative (2a-1)
-// rho - eps + log(1-1/a) grows with a.
+// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a over real a > 1. Its derivative,
+// (2a-1) rho - eps + log(1-1/a), grows with a.
 func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	t := mathx.Bisect(func(t float64) bool {
 		a1 := math.Exp(t)
@@ -149,10 +150,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to a guarantee with a larger delta (at). It returns the
-// least epsilon that holds at this delta for every such mechanism, or +Inf if at < delta. The worst mechanism
-// fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015). At
-// epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)). So the result is exact.
+// PairEpsilon converts an (epsilon, delta) guarantee to a guarantee at a larger delta, the argument at. It
+// returns the least epsilon that is valid for every such mechanism, or +Inf if at < delta. The result is
+// exact: the worst mechanism fails with probability delta, and otherwise is randomised response (Kairouz, Oh,
+// Viswanath 2015). At epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)).
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -170,9 +171,8 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 }
 
 // TPR bounds the true positive rate of a membership test with false positive rate fpr. The output of a test
-// is one bit. The divergence of this bit, at any order and in either direction, is at most the divergence of
-// the run. The bound is the largest rate that meets this condition on a grid of orders. Each order gives a
-// valid bound.
+// is one bit. By post-processing, the divergence of this bit is at most the divergence of the run, at any
+// order and in either direction. TPR returns the largest rate that meets this condition on a grid of orders.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)
