@@ -17,11 +17,11 @@ import (
 type chance = func(counts []int64, label int) float64
 
 // argmaxChance returns the chance function of the argmax of counts plus noise. The lowest index wins a tie.
-// The chance is
+// It sums, over all x at which no factor is negligible,
 //
-//	sum_x p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
+//	p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
 //
-// over all x at which no factor is negligible. A stride above 1 gives a trapezoid rule.
+// A stride above 1 gives a trapezoid rule.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
@@ -47,9 +47,9 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 	}
 }
 
-// gaussianChance returns the chance function of GNMax. The summand is at least as smooth as a Gaussian of
-// standard deviation sigma/sqrt(K). The step of the trapezoid rule is at most a quarter of that deviation, so
-// the error is below exp(-2 pi^2 4^2).
+// gaussianChance returns the chance function of GNMax. The summand of argmaxChance is at least as smooth as a
+// Gaussian with standard deviation sigma/sqrt(K) for K classes. A stride of a quarter of this deviation keeps
+// the error below exp(-2 pi^2 4^2).
 func gaussianChance(sigma float64, classes int) (chance, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -59,8 +59,8 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance returns the chance function of LNMax. The Laplace distribution has kinks at the counts, so an
-// exact sum needs stride 1. If rough is set, the result is accurate to 1e-2.
+// laplaceChance returns the chance function of LNMax. The summand has kinks at the counts, so only stride 1
+// is exact. If rough is set, the error is at most 1e-2.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -73,7 +73,6 @@ func laplaceChance(scale float64, rough bool) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(32*scale))+1), stride), nil
 }
 
-// exponentialChance returns the chance function of Exponential, proportional to exp(n_label/scale).
 func exponentialChance(scale float64) chance {
 	return func(counts []int64, label int) float64 {
 		sum := 0.0
@@ -84,9 +83,7 @@ func exponentialChance(scale float64) chance {
 	}
 }
 
-// permuteAndFlipChance returns the chance function of PermuteAndFlip. The chance of label l is p_l
-// integral_0^1 prod_{j != l} (1 - u p_j) du with p_j = exp((n_j-max)/scale). Gauss-Legendre quadrature is
-// exact because the integrand is a polynomial in u.
+// permuteAndFlipChance returns the chance function of PermuteAndFlip by the formula of PermuteAndFlip.Law.
 func permuteAndFlipChance(scale float64, classes int) chance {
 	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
@@ -125,8 +122,8 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 // The functions below return the probability that one class wins against all rivals under continuous noise.
 // The count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
 
-// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz. For one rival the integral is Phi(x/sqrt
-// 2). The trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to rounding, as in gaussianArgmax.
+// gaussianAhead is for GNMax. It returns the integral of phi(z) Phi(z+x)^rivals dz. The step of the trapezoid
+// rule makes the result exact to rounding, as in gaussianArgmax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -140,7 +137,7 @@ func gaussianAhead(x float64, rivals int) float64 {
 	return total * step / math.Sqrt(2*math.Pi)
 }
 
-// gumbelAhead returns the probability that the class wins under the exponential mechanism, by a softmax.
+// gumbelAhead is for the exponential mechanism.
 func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
@@ -154,9 +151,9 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. The part below
-// -x is y/(K 2^K). The part above 0 is integral_0^{1/2} (1-uy)^rivals du, with u = P[Z > z]. The integrand
-// between -x and 0 is smooth. For one rival the result is 1 - (2+x) e^-x / 4.
+// laplaceAhead is for LNMax. It returns the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1.
+// The interval below -x adds y/(K 2^K). The interval above 0 adds integral_0^{1/2} (1-uy)^rivals du, with u =
+// P[Z > z]. Between -x and 0 the integrand is smooth.
 func laplaceAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

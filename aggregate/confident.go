@@ -12,7 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// ConfidentGNMaxConfig holds the parameters of a Confident-GNMax mechanism. Only Threshold may be 0.
+// ConfidentGNMaxConfig holds the parameters of a Confident-GNMax mechanism. Every parameter except Threshold
+// must be positive.
 type ConfidentGNMaxConfig struct {
 	Threshold float64 // for the largest count plus noise, in votes; in [-2^40, 2^40]
 	Sigma1    float64 // standard deviation of the noise on the largest count, in votes; [2^-10, 2^40]
@@ -21,8 +22,9 @@ type ConfidentGNMaxConfig struct {
 	Answers   int     // cap on answers; the whole cap is charged; in [1, Queries]
 }
 
-// ConfidentGNMax adds noise of standard deviation Sigma1 to the largest count. If the sum is at least
-// Threshold, it answers like GNMax with Sigma2. Otherwise it declines (Papernot et al. 2018, Algorithm 1).
+// ConfidentGNMax tests whether the largest count plus noise of standard deviation Sigma1 is at least
+// Threshold. If it is, the answer is that of GNMax with Sigma2. Otherwise the mechanism declines (Papernot et
+// al. 2018, Algorithm 1).
 type ConfidentGNMax struct {
 	cfg       ConfidentGNMaxConfig
 	threshold int64 // the least integer not below cfg.Threshold
@@ -64,7 +66,6 @@ func (m *ConfidentGNMax) noise() (string, []uint64) {
 	}
 }
 
-// draw appends the noise of every class, then the noise of the threshold test.
 func (m *ConfidentGNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return append(drawEach(noise, classes, m.counts, s), m.largest.Sample(s))
 }
@@ -83,7 +84,7 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 }
 
 // testedParameters returns the parameters of a mechanism that tests a threshold before it answers. If a plan
-// chooses both sigmas, sigma1 : sigma2 = 150 : 40, as in the literature.
+// chooses both sigmas, sigma1/sigma2 is 150/40, as in Papernot et al. 2018.
 func testedParameters(threshold string) []Parameter {
 	test := noiseParameter("sigma1", "noise of the threshold test")
 	test.Ratio = 150.0 / 40
@@ -122,7 +123,7 @@ func confidentDescription() Description {
 	}
 }
 
-// Law returns the output distribution of one query. It has the same limits as GNMax.Law.
+// Law returns the output distribution of one query. Time, memory and errors are as for GNMax.Law.
 func (m *ConfidentGNMax) Law(h Histogram) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -138,7 +139,6 @@ func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return m.continuousLawOf(h.counts(), float64(slices.Max(h.counts())))
 }
 
-// lawOf returns the output distribution if the threshold test is applied to the given statistic.
 func (m *ConfidentGNMax) lawOf(counts []int64, statistic int64) (Law, error) {
 	if points := gaussianReach * m.largest.Sigma(); points > maxLawPoints {
 		return Law{}, errLawTooWide(points)
@@ -160,7 +160,6 @@ func (m *ConfidentGNMax) continuousLawOf(counts []int64, statistic float64) (Law
 	return gate(labels, mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)), nil
 }
 
-// gate returns the output distribution of an argmax that runs only if an independent test passes.
 func gate(labels []float64, logPass, logFail float64) Law {
 	for i := range labels {
 		labels[i] += logPass

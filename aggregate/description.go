@@ -18,7 +18,7 @@ type Description struct {
 	Short      string // purpose in a few words
 	Cost       string // privacy cost of one query, in words and formulas
 	Parameters []Parameter
-	// New makes the mechanism from a setting that has passed Check.
+	// New makes the mechanism. The caller must call Check first.
 	New func(Setting) (Mechanism, error)
 
 	Declines  bool // the mechanism may decline to answer
@@ -26,30 +26,32 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit sets thresholds, and the noise that the function least finds. delta is the allowed probability of
-	// releasing an answer that must be refused. If Fit is nil, Least and WithNoise choose the noise.
+	// Fit returns s with thresholds and with the least noise that the function least accepts. delta is the
+	// allowed probability of releasing an answer that must be refused. If Fit is nil, use Least and
+	// WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Chances returns probabilities for queries with the given number of classes. Chances is nil if they
-	// depend on more than the votes of the query. If rough is set, the probabilities are accurate to 1e-2.
+	// Chances returns the functions for queries with the given number of classes. If rough is set, their
+	// error is at most 1e-2. Chances is nil if an answer depends on more than the votes of its query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins against the given number of rivals under continuous
-	// noise. The count of each rival is x noise scales lower. Ahead is nil if there are several parameters.
+	// Ahead returns the probability that a class wins under continuous noise if each of its rivals has a
+	// count lower by x noise scales. Ahead is nil if the mechanism has several noise parameters.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws lists named output distributions. If Laws is nil, the only one is the sampler's, called Name.
+	// Laws lists output distributions by name. If Laws is nil, there is one, Mechanism.Law, with the name
+	// Name.
 	Laws []NamedLaw
 	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
-	// with nearly the largest privacy loss. Without Neighbours, package controls has its own audit. Pure
-	// reports that delta is 0.
+	// and have nearly the largest privacy loss. If Neighbours is empty, package controls audits the mechanism
+	// in its own way. Pure reports that delta is 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
 }
 
-// LeastNoise returns the least noise at which event(noise) fits a budget. An error of event ends the search.
+// LeastNoise returns the least noise at which event(noise) fits a budget. It returns any error of event.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find calls l. If even the least noise that l tries fits the budget, l fails, but Find returns that noise.
+// Find calls l. l fails if even the least noise that it tries fits the budget; Find then returns that noise.
 // The error matches [accountant.ErrNoBracket] if no noise fits the budget.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
@@ -60,8 +62,8 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 	return noise, err
 }
 
-// Parameter describes one parameter of a mechanism. Name is also the name of the flag, of the value in a
-// [Setting], of the config field and of the event field.
+// Parameter describes one parameter of a mechanism. The flag, the value in a [Setting] and the fields of the
+// config and of the event have the same Name.
 type Parameter struct {
 	Name     string
 	Doc      string  // description
@@ -72,8 +74,8 @@ type Parameter struct {
 	Ratio    float64 // this noise divided by the other noise if both are chosen; 0: equal
 	Instead  string  // parameter that can replace this one
 	WithIt   bool    // the threshold is chosen together with the noise
-	// Default returns the value of a missing parameter. DefaultDoc describes that value. If Default is nil, a
-	// missing parameter is an error unless Chosen is true.
+	// Default returns the value of a missing parameter, and DefaultDoc describes it. If Default is nil and
+	// Chosen is false, a missing parameter is an error.
 	Default    func(queries int) float64
 	DefaultDoc string
 }
@@ -90,8 +92,8 @@ type NamedLaw struct {
 	Law        func(s Setting, h Histogram) (Law, error)
 }
 
-// Chances computes the probabilities of one query's outcomes. The absolute error is 1e-12 unless rough was
-// set. The functions are safe for concurrent use.
+// Chances computes the probabilities of one query's outcomes, with an absolute error of 1e-12 unless rough
+// was set. The functions are safe for concurrent use.
 type Chances struct {
 	Right    func(counts []int64, label int) float64 // probability that label is released if there is an answer
 	Answered func(counts []int64) float64            // probability of an answer; nil: 1
@@ -112,8 +114,8 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues reports an invalid value of s. A value is invalid if the parameter is unknown, if the value is
-// out of range, or if s also has a value for the alternative parameter.
+// CheckValues returns an error if s has a value for an unknown parameter, a value out of range, or values for
+// both a parameter and its alternative.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)
@@ -133,7 +135,7 @@ func (d Description) CheckValues(s Setting) error {
 	return nil
 }
 
-// Check reports an invalid setting. Parameters that a plan chooses may be missing.
+// Check returns an error for an invalid setting. Parameters that a plan chooses may be missing.
 func (d Description) Check(s Setting) error {
 	if err := d.CheckValues(s); err != nil {
 		return err
@@ -161,7 +163,8 @@ func (p Parameter) inUnit() string {
 	return ", in " + p.Unit
 }
 
-// chosenNames returns the names of the parameters that a plan chooses. Alternatives are one entry, "a or b".
+// chosenNames returns the names of the parameters that a plan chooses. Two alternatives are one entry, "a or
+// b".
 func (d Description) chosenNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -188,7 +191,7 @@ func (d Description) ParameterNames() []string {
 	return names
 }
 
-// making adapts a constructor to [Description].New. After an error the Mechanism is a nil interface.
+// making adapts the constructor one to [Description].New. After an error it returns a nil interface.
 func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism, error) {
 	return func(s Setting) (Mechanism, error) {
 		m, err := one(s)
@@ -199,8 +202,7 @@ func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism,
 	}
 }
 
-// continuous returns a function for [NamedLaw].Law. It calls one to make the mechanism, and then
-// ContinuousLaw.
+// continuous returns a function for [NamedLaw].Law, which makes the mechanism and calls its ContinuousLaw.
 func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(Setting) (M, error)) func(Setting, Histogram) (Law, error) {
 	return func(s Setting, h Histogram) (Law, error) {
 		m, err := one(s)
@@ -229,7 +231,7 @@ type Setting struct {
 	Values    map[string]float64 // by [Parameter].Name; a missing value is chosen or has a default
 	Queries   int                // cap on queries; the whole cap is charged
 	Teachers  int                // public number of teachers that may vote, for mechanisms that predict
-	// Predict returns the student's probability of each class. Other mechanisms than interactive ignore it.
+	// Predict returns the student's probability of each class. Only the mechanism "interactive" uses it.
 	Predict func(query uint64) ([]float64, error)
 }
 
@@ -248,7 +250,6 @@ func (s Setting) has(parameter string) bool {
 	return ok
 }
 
-// lacks reports whether both the parameter and its alternative lack a value.
 func (s Setting) lacks(p Parameter) bool {
 	return !s.has(p.Name) && !(p.Instead != "" && s.has(p.Instead))
 }
@@ -287,7 +288,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether s has a value for every parameter that a plan would choose.
+// Settled reports whether no value is missing that a plan would choose.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && s.lacks(p) {
@@ -297,7 +298,8 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets each missing noise of s to noise times the parameter's ratio, clamped to the valid range.
+// WithNoise sets each missing noise of s to the product of noise and the parameter's ratio, clamped to the
+// valid range.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
@@ -313,8 +315,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least returns the least noise for which the event of WithNoise(s, noise) fits a budget. The result is in
-// the range of noise that mechanisms accept.
+// Least returns the least noise for which the event of WithNoise(s, noise) fits a budget. The result is
+// within the range of noise that mechanisms accept.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	if err != nil {
@@ -345,8 +347,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. cheaper is false if the mechanism charges one query like all queries of s,
-// for example because its cap counts refusals.
+// One returns s with one query. cheaper is false if one query costs as much as all queries of s, for example
+// because the cap counts refusals.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

@@ -15,9 +15,9 @@ type ExponentialConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// Exponential is the exponential mechanism (McSherry, Talwar 2007). It answers with class j with probability
-// proportional to exp(n_j/Scale). The argmax of n_j plus Gumbel noise has the same distribution. If one vote
-// moves, the log-ratios lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+// Exponential is the exponential mechanism (McSherry, Talwar 2007). Its answer is class j with probability
+// proportional to exp(n_j/Scale), like the argmax of n_j plus Gumbel noise. If one vote moves, the log-ratios
+// lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
 	single
 	distances *rng.DiscreteLaplace
@@ -33,12 +33,12 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// manyTurns is the rule of Exponential. A class may have several turns.
+// manyTurns is the rule of Exponential.
 type manyTurns struct{ turns }
 
-// draw gives turns to uniformly random classes until every class had a turn. So at least one turn is accepted
-// for any votes. The first accepted turn has class j with probability proportional to the acceptance
-// probability of j. draw omits a turn if an earlier turn of the class has at least the same distance.
+// draw gives turns to uniformly random classes until every class had a turn, so at least one turn is accepted
+// for any votes. The first accepted turn is of class j with probability proportional to the acceptance
+// probability of j. A turn is omitted if an earlier turn of the class has at least its distance.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
@@ -58,7 +58,7 @@ func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
-// Law returns the output distribution of one query, P[j] proportional to exp(n_j/Scale).
+// Law returns the output distribution of one query. P[j] is proportional to exp(n_j/Scale).
 func (m *Exponential) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		logs := logAcceptances(counts, m.distances.Scale())
@@ -96,7 +96,6 @@ func exponentialDescription() Description {
 // geometric distribution P[D >= d] = exp(-d/Scale). Then the event D >= max - n_j has exactly that
 // probability. So the order and the distances D can be drawn as integers before the votes are read.
 
-// turns is the common part of manyTurns and oneTurn.
 type turns struct {
 	name      string
 	distances *rng.DiscreteLaplace
@@ -111,7 +110,7 @@ func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts,
 // turn appends a turn, which is accepted if max - n_class <= distance.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first accepted turn. It reads all turns, whatever the votes are.
+// firstAccepted returns the class of the first accepted turn. It reads all turns for any votes.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel
@@ -123,7 +122,6 @@ func firstAccepted(counts, turns []int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// twiceOver returns 2/scale, rounded up.
 func twiceOver(scale float64) float64 {
 	eps := 2 / scale
 	if math.FMA(eps, scale, -2) < 0 {

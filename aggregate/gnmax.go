@@ -54,14 +54,14 @@ func gnmaxDescription() Description {
 	}
 }
 
-// gaussianReach is the distance from the counts, in sigmas, beyond which integrand and summand are
-// negligible. Both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest
-// count and 6 sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range, each has
-// at most e^-50 of its maximum.
+// gaussianReach is a distance from the counts, in sigmas. Integrand and summand are negligible farther away:
+// both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest count and 6
+// sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range, each is at most
+// e^-50 of its maximum.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
-// proportional to Sigma plus the spread of the counts. Law fails if the sum needs over 2^22 points.
+// proportional to Sigma plus the spread of the counts. Law fails if the sum has more than 2^22 terms.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})
@@ -79,8 +79,9 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 //
 //	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
 //
-// It uses the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
-// sigma/sqrt(K). The step is at most a fifth of this width. So the error is of order exp(-2 pi^2 5^2).
+// by the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
+// sigma/sqrt(K) for K classes. The step is at most a fifth of this width, so the error is of order exp(-2
+// pi^2 5^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	k := len(counts)
 	low := float64(slices.Min(counts))
@@ -114,8 +115,8 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf sums the lower tail upwards: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m). All terms are
-// positive. The upper half is 1 minus the upper tail, which equals the lower tail by symmetry.
+// cdf adds up the lower tail: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m). The upper half is 1 minus
+// the upper tail, which equals the lower tail by symmetry.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()
@@ -136,8 +137,8 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// logAtLeast returns log P[Z >= m]. The ratio of term i to the first term is exp(-(i^2 + 2 i m)/(2 sigma^2)).
-// This ratio falls below the last bit within 9 sigma.
+// logAtLeast returns log P[Z >= m]. Term i is exp(-(i^2 + 2 i m)/(2 sigma^2)) times the first term. The terms
+// fall below the last bit within 9 sigma.
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return mathx.Log1mExp(-logAtLeast(noise, 1-m))

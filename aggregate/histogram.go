@@ -13,10 +13,11 @@ const Abstain = -1
 // maxCount bounds each vote count, so that count plus noise does not overflow int64.
 const maxCount = 1 << 40
 
-// Histogram holds the number of votes for each class on one query. The counts are private. Printing and
+// Histogram holds the number of votes for each class on one query. The counts are private: printing and
 // logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
 type Histogram struct {
-	// fmt calls no methods of unexported fields. Behind two pointers, it prints an address instead of counts.
+	// Package fmt calls no methods of unexported fields. It prints an address because sealed has two
+	// pointers.
 	sealed *sealed
 }
 
@@ -24,8 +25,8 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns zero counts for all classes and the histogram that holds these counts. For up to ten classes
-// it allocates only once.
+// seal returns zero counts for all classes and the histogram that holds them. One allocation suffices for up
+// to ten classes.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed
@@ -43,8 +44,8 @@ func seal(classes int) ([]int64, Histogram) {
 
 const redacted = "aggregate.Histogram(redacted)"
 
-// NewHistogram returns the histogram with the given count for each class. It copies counts. Errors: fewer
-// than two classes, or a count outside [0, 2^40].
+// NewHistogram returns the histogram with the given count for each class. It copies counts. It fails if there
+// are fewer than two classes, or if a count is outside [0, 2^40].
 func NewHistogram(counts []int) (Histogram, error) {
 	if len(counts) < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))
@@ -59,7 +60,8 @@ func NewHistogram(counts []int) (Histogram, error) {
 	return h, nil
 }
 
-// CountVotes returns the histogram of one vote per teacher. A vote is a class in [0, classes) or [Abstain].
+// CountVotes returns the histogram of the votes, one per teacher. A vote is a class in [0, classes) or
+// [Abstain].
 func CountVotes(votes []int, classes int) (Histogram, error) {
 	if classes < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", classes)
@@ -103,7 +105,7 @@ func (h Histogram) check() error {
 	return nil
 }
 
-// MarshalJSON always fails, so that no log or results file contains votes by accident.
+// MarshalJSON always fails, to keep the votes out of logs and results.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("aggregate: a Histogram is private and has no JSON form; Reveal is the way around")
 }

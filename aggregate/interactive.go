@@ -19,17 +19,17 @@ type InteractiveGNMaxConfig struct {
 	Confidence float64 // the student's label is used if its probability is above Confidence; [0, 1]; 1: never
 	Queries    int     // cap on queries; the whole cap is charged; >= 1
 	Answers    int     // cap on answers of the teachers; the whole cap is charged; in [1, Queries]
-	// Predict returns the student's probability of each class. It may use only public data and released
-	// answers. The probabilities must add up to 1 within 0.001.
+	// Predict returns the student's probability of each class. It may use public data and released answers,
+	// and nothing else. The probabilities must add up to 1 within 0.001.
 	Predict func(query uint64) ([]float64, error)
 }
 
-// InteractiveGNMax uses the teachers' votes only if they contradict the student (Papernot et al. 2018,
-// Algorithm 2). The student predicts a probability p_j for each class. The statistic is the largest n_j -
-// round(Teachers p_j). If the statistic plus noise is at least Threshold, GNMax with Sigma2 answers.
-// Otherwise the student's label is released if its probability is above Confidence. In all other cases the
-// mechanism declines. The privacy cost equals the cost of ConfidentGNMax. The noise depends on the rounded
-// prediction, so a query with a new prediction gets new noise.
+// InteractiveGNMax uses the teachers' votes if they contradict the student (Papernot et al. 2018, Algorithm
+// 2). The student predicts a probability p_j for each class. The mechanism adds noise to the largest n_j -
+// round(Teachers p_j). If the sum is at least Threshold, the answer is that of GNMax with Sigma2. Otherwise
+// the answer is the student's label if its probability is above Confidence. In all other cases the mechanism
+// declines. The privacy cost equals the cost of ConfidentGNMax. The noise depends on the rounded prediction,
+// so a query with a changed prediction gets new noise.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -54,8 +54,8 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 }
 
 // Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
-// answer of the teachers. Predictions are public integers after rounding, so a moved vote changes the
-// statistic by at most 1.
+// answer of the teachers. A moved vote changes the tested number by at most 1, because predictions are public
+// integers after rounding.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 // Start implements [Mechanism].
@@ -68,8 +68,8 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction returns an error for probabilities that [Session].Ask would refuse, except a wrong number
-// of classes. It can be called before the charge.
+// CheckPrediction returns the error of [Session].Ask for these probabilities. It does not check the number of
+// classes. Call it before the charge.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -84,7 +84,6 @@ func CheckPrediction(probabilities []float64) error {
 	return nil
 }
 
-// prediction is the rule for one query with the student's prediction.
 type prediction struct {
 	mechanism *InteractiveGNMax
 	votes     []int64 // predicted count of each class
@@ -119,7 +118,8 @@ func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error
 	return p, nil
 }
 
-// lead returns the largest excess of a count over its prediction. A moved vote changes it by at most one.
+// lead returns the largest excess of a count over its prediction. A moved vote changes the result by at most
+// 1.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {
@@ -145,7 +145,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer, whether or not the student's label is released.
+// teachers do not answer. In this case the student's label may still be released.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 )
 
 // Law holds the exact probability of every answer of a mechanism on one histogram, as natural logarithms. The
-// relative error of the probabilities is 1e-9, even if they are below the least float64. A Law depends on
-// private votes and must not be released.
+// relative error of a probability is 1e-9, even below the least float64. A Law depends on private votes and
+// must not be released.
 type Law struct {
 	LogLabels   []float64 // log probability of each class
 	LogDeclined float64   // log probability that the teachers do not answer; -Inf if they always answer
 }
 
-// maxLawPoints bounds the number of points in the sum for an output distribution.
+// maxLawPoints bounds the number of terms or nodes in the sum for an output distribution.
 const maxLawPoints = 1 << 22
 
 func errLawTooWide(points float64) error {
 	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, but the limit is %d", points, maxLawPoints)
 }
 
-// logSum accumulates the logarithm of a sum. Each term is given as a logarithm.
+// logSum is a sum of terms that are given as logarithms.
 type logSum struct {
 	top float64 // largest term
 	sum float64 // sum of exp(term - top)
@@ -58,7 +58,7 @@ func logsOf(sums []logSum) []float64 {
 	return logs
 }
 
-// always returns the Law of a mechanism that never declines. labels returns a log probability for each label.
+// always returns the Law of a mechanism that never declines, with the log probabilities from labels.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -70,11 +70,10 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 	return Law{LogLabels: logs, LogDeclined: math.Inf(-1)}, nil
 }
 
-// integerNoise describes the noise on each count for a noisy argmax.
 type integerNoise interface {
 	LogProb(k int64) float64
-	// reach returns a distance. The largest noisy count is farther below the lowest count or above the
-	// largest count only with negligible probability.
+	// reach returns a distance d. The largest noisy count is in [lowest count - d, largest count + d], except
+	// with negligible probability.
 	reach(classes int) float64
 	// cdf returns the cumulative distribution for |m| <= reach.
 	cdf(reach int64) latticeCDF
@@ -96,8 +95,8 @@ func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 //
 //	P[i] = sum_x p(x-n_i) T_i(x)
 //
-// where T_i(x) is the probability that all other classes lose to class i at x. The lowest index wins a tie,
-// so T_i(x) is the product of F(x-1-n_j) for j < i and F(x-n_j) for j > i. All terms are positive.
+// T_i(x) is the probability that all other classes lose to class i at x. The lowest index wins a tie. So
+// T_i(x) is the product of F(x-1-n_j) over j < i and F(x-n_j) over j > i.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1
@@ -124,7 +123,7 @@ func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	return logsOf(sums), nil
 }
 
-// legendre returns the Gauss-Legendre rule on [0, 1]. It is exact for products of up to k linear factors.
+// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of up to k linear factors.
 func legendre(k int) (nodes, weights []float64) {
 	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)

@@ -14,8 +14,8 @@ type LNMaxConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// LNMax answers with the largest count plus discrete Laplace noise (Papernot et al. 2017, section 2.2). A
-// moved vote changes two counts, so each answer is 2/Scale-differentially private, not 1/Scale.
+// LNMax answers with the largest count plus discrete Laplace noise (Papernot et al. 2017, section 2.2). Each
+// answer is 2/Scale-differentially private, not 1/Scale, because a moved vote changes two counts.
 type LNMax struct {
 	single
 	counts *rng.DiscreteLaplace
@@ -54,7 +54,7 @@ func lnmaxDescription() Description {
 }
 
 // Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
-// proportional to Scale plus the spread of the counts. Law fails if the sum needs over 2^22 points.
+// proportional to Scale plus the spread of the counts. Law fails if the sum has more than 2^22 terms.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})
@@ -70,14 +70,14 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
-// reach returns the distance beyond which summands are negligible. A class of probability P[i] wins with a
-// noisy count near or above the largest count plus Scale log K. Another 42 scales above, the tail is e^-42
-// P[i]. Below the lowest count, at least two factors of a summand fall by exp(1/Scale) per step.
+// reach returns the distance beyond which summands are negligible. The winning noisy count of a class is, up
+// to a tail of e^-42 of its P[i], at most 42 scales above the largest count plus Scale log K. Below the
+// lowest count, at least two factors of a summand fall by exp(1/Scale) per step.
 func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
 
-// cdf uses the closed form P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
+// cdf uses P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
 func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	b := noise.Scale()
@@ -91,8 +91,9 @@ func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// Each panel of laplaceArgmax has panelNodes nodes. The log of the integrand changes by at most panelSlope on
-// a panel. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to 1e-16.
+// The interval between two counts is divided into panels with panelNodes nodes each. The log of the integrand
+// changes by at most panelSlope on a panel. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to
+// 1e-16.
 const (
 	panelNodes = 16
 	panelSlope = 8
@@ -102,10 +103,10 @@ const (
 //
 //	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
 //
-// The integrand has kinks at the counts and is entire between them. All terms are positive and added as
-// logarithms. Below the lowest count the integrand is exponential with rate K/b, and the integral has a
-// closed form. Above the largest count it is a polynomial of degree K-1 in t = e^{-(x-high)/b}, so
-// Gauss-Legendre is exact. Between counts its log has a slope of at most (K+1)/b, which sets the panel width.
+// The integrand has kinks at the counts and is entire between them. Below the lowest count it is exponential
+// with rate K/b for K classes, so the integral has a closed form. Above the largest count the integrand is a
+// polynomial of degree K-1 in t = e^{-(x-high)/b}, so Gauss-Legendre is exact. Between counts the slope of
+// its log is at most (K+1)/b, which determines the width of panels.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	k := len(counts)
 	knots := slices.Clone(counts)
@@ -148,7 +149,6 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	return logsOf(sums), nil
 }
 
-// logLaplaceCDF returns log P[Z <= x] for continuous Laplace noise of scale 1.
 func logLaplaceCDF(x float64) float64 {
 	if x < 0 {
 		return x - math.Ln2

@@ -10,13 +10,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism answers queries at a fixed privacy cost. The kind of noise, the noise parameters and the caps on
-// queries and answers determine the cost.
+// Mechanism answers queries at a privacy cost that is fixed by the noise and the caps on queries and answers.
 type Mechanism interface {
 	// Event returns the worst-case event of a whole session, which uses up both caps.
 	Event() accountant.Event
-	// Start begins a session. It fails unless r charges exactly Event and is unused. A key must not be used
-	// for two sets of votes, so derive it from a hash of the votes.
+	// Start begins a session. It fails if r charges another event than Event, or was used before. A key must
+	// not be used for two sets of votes, so derive it from a hash of the votes.
 	Start(r *ledger.Reservation, key rng.Key) (Session, error)
 	// Law returns the exact distribution of the first answer on the votes h.
 	Law(h Histogram) (Law, error)
@@ -28,10 +27,10 @@ type Session interface {
 	// number returns the stored answer without a new charge. Once a cap is used up, the error matches
 	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
-	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
-	// error and the earlier answers. It returns no answers if a histogram or prediction is invalid.
+	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a cap is used up, it returns
+	// the error and the earlier answers. It returns no answers if a histogram or prediction is invalid.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
-	// Releasable reports whether the key is secret. Only then may the answers be released.
+	// Releasable reports whether the key is secret. The answers of another key must not be released.
 	Releasable() bool
 }
 
@@ -48,15 +47,15 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session first calls draw, which reads no votes, and then decide.
+// rule decides single queries. A session calls draw, which reads no votes, and then calls decide.
 type rule interface {
-	// noise returns the name and the parameters of the noise. The key of the noise is derived from them.
+	// noise returns the name and the parameters from which the key of the noise is derived.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
 	decide(counts, noise []int64) Answer
 }
 
-// single is a mechanism that always answers. Its only parameters are one noise and a cap on queries.
+// single is a mechanism that always answers. Its parameters are one noise and a cap on queries.
 type single struct {
 	rule
 	cost    accountant.Event // of one query, with exactly the sampled noise
@@ -89,7 +88,6 @@ func (noisyCounts) decide(counts, noise []int64) Answer {
 	return Answer{Label: argmax(counts, noise), Answered: true}
 }
 
-// drawEach appends one noise value per class.
 func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64 }, s *rng.Stream) []int64 {
 	for range classes {
 		noise = append(noise, d.Sample(s))
@@ -108,7 +106,6 @@ func argmax(counts, noise []int64) int {
 	return best
 }
 
-// sampler returns Gaussian noise. The error message contains the config field.
 func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	d, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -117,7 +114,6 @@ func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	return d, nil
 }
 
-// laplaceNoiseFor returns the noise of a mechanism with the parameters Scale and Queries.
 func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	d, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {

@@ -15,9 +15,9 @@ type PermuteAndFlipConfig struct {
 
 // PermuteAndFlip visits the classes in random order and answers with the first accepted class. Class j is
 // accepted with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). The argmax of n_j plus one-sided
-// exponential noise has the same distribution (Ding et al. 2021). At the same Scale it is right more often
-// than Exponential. Both are 2/Scale-differentially private. But many queries cost more than with
-// Exponential, which has a smaller Rényi curve.
+// exponential noise has the same distribution (Ding et al. 2021). At the same Scale, PermuteAndFlip is right
+// more often than Exponential, and both are 2/Scale-differentially private. But many queries cost more than
+// with Exponential, whose Rényi curve is smaller.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace
@@ -33,7 +33,7 @@ func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// oneTurn is the rule of PermuteAndFlip. Every class has one turn.
+// oneTurn is the rule of PermuteAndFlip.
 type oneTurn struct{ turns }
 
 func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
@@ -46,13 +46,13 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 }
 
 // Law returns the output distribution of one query. Let p_j = exp((n_j-max)/Scale) be the probability that
-// class j is accepted in its turn. Then
+// class j is accepted. Then
 //
 //	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du.
 //
-// Proof: let each class arrive at an independent uniform time. Class r arrives at u. It wins if and only if
-// it is accepted and no accepted class arrived before u. The integrand is a positive polynomial of degree K-1
-// in u, so Gauss-Legendre quadrature is exact.
+// Proof: let each class arrive at an independent uniform time, and class r at time u. Class r wins if and
+// only if it is accepted and no accepted class arrived before u. The integrand is a polynomial of degree K-1
+// in u for K classes, so Gauss-Legendre quadrature is exact.
 func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		accept := logAcceptances(counts, m.distances.Scale())

@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// session implements Session for noisy argmax. Within the caps, the order of queries does not matter.
 type session struct {
 	rule    rule
 	predict func(query uint64, h Histogram) (prediction, error) // nil: rule applies to all queries
@@ -28,7 +27,7 @@ type session struct {
 	room sync.Pool // of *noises
 }
 
-// start begins a session. It fails unless r charges exactly m.Event().
+// start begins a session. It fails if r charges another event than m.Event().
 func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key rng.Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
@@ -36,8 +35,8 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	if err := r.Begin(m.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("aggregate: starting a session: %w", err)
 	}
-	// Two sessions compose only if their noise is independent. So the key depends on the noise parameters and
-	// on the ledger entry. All entries but the first derive a new key.
+	// The noise of two sessions must be independent, so the key depends on the noise parameters and on the
+	// ledger entry. The first entry adds nothing.
 	name, params := rule.noise()
 	key = key.Derive(name, params...)
 	if n := r.Entry(); n > 1 {
@@ -49,7 +48,7 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 // Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is the rule for a query, with public values on which the noise may depend.
+// question is the rule for a query. The noise may depend on its public values.
 type question struct {
 	rule   rule
 	public []uint64
@@ -103,7 +102,8 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns a stored answer (done is true), or an error for a refused query. It needs the lock.
+// admit returns a stored answer (done is true), or an error for a refused query. The caller must hold the
+// lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
@@ -123,7 +123,7 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	return Answer{}, false, nil
 }
 
-// answerPages stores answers by query number. Consecutive query numbers take about five bytes each.
+// answerPages stores answers by query number, with about five bytes for each of many consecutive queries.
 type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // index of the page used last
@@ -146,7 +146,6 @@ func (g *answerPages) page(query uint64) *page {
 	return g.last
 }
 
-// answer returns the stored answer to a query and whether it exists.
 func (g *answerPages) answer(query uint64) (Answer, bool) {
 	p := g.page(query)
 	if p == nil {
@@ -158,7 +157,7 @@ func (g *answerPages) answer(query uint64) (Answer, bool) {
 	return a, code != 0
 }
 
-// add stores the answer to a query that has no stored answer.
+// add stores the answer to a query. The query must not have a stored answer.
 func (g *answerPages) add(query uint64, a Answer) {
 	p := g.page(query)
 	if p == nil {
@@ -176,7 +175,7 @@ func (g *answerPages) add(query uint64, a Answer) {
 	g.n++
 }
 
-// noises holds the noise of consecutive queries, and the random streams of one goroutine.
+// noises holds the noise of consecutive queries and the random streams of one goroutine.
 type noises struct {
 	values  []int64
 	ends    []int
@@ -184,7 +183,7 @@ type noises struct {
 	ids     []uint64 // identifiers of the query drawn last
 }
 
-// spare returns unused noises. The caller must return them to s.room.
+// spare returns an empty noises. The caller must put it back into s.room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {
@@ -211,7 +210,7 @@ func (n *noises) of(i int) []int64 {
 // fewQueries is the least number of queries per goroutine.
 const fewQueries = 64
 
-// AskBatch implements [Session]. It draws the noise, which is nearly all of the work, on all cores. It
+// AskBatch implements [Session]. It draws the noise, which is nearly all of the work, on all cores. Then it
 // decides the queries in order, so a cap always ends the batch at the same query.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {

@@ -42,7 +42,6 @@ func halvesOf(norms []float64) []float32 {
 	return out
 }
 
-// largestOf returns the largest norm, or NaN if a norm is NaN.
 func largestOf(norms []float64) (largest float64) {
 	for _, norm := range norms {
 		largest = math.Max(largest, norm)
@@ -50,7 +49,6 @@ func largestOf(norms []float64) (largest float64) {
 	return largest
 }
 
-// newPanels splits the rows of x into panels.
 func newPanels(x dense.Matrix) (panels []*panel) {
 	for from := 0; from < x.Rows; from += panelRows {
 		panels = append(panels, newPanel(dense.Rows(x, from, min(from+panelRows, x.Rows)), from))
@@ -60,7 +58,8 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared returns the squared distance of two rows from their squared norms and product. Overflow gives +Inf.
+// squared returns the squared distance of two rows from their squared norms and their product. Overflow gives
+// +Inf.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
@@ -77,8 +76,8 @@ func below(x float64) float32 {
 	return f
 }
 
-// offerRow calls offer for all questions of a panel, for a unit with one row. products are the products of
-// this row with the questions. A distance is computed only if the product does not exclude the question.
+// offerRow offers a unit with one row to all questions of a panel. products holds the products of this row
+// with the questions. A distance is computed only if the product does not exclude the question.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -87,7 +86,7 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample calls offer for question q of a panel. Every unit has one row, from the index first on. Rows
+// offerSample offers units with one row each to question q of a panel. The units begin at index first. Units
 // without a bit in marks are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
@@ -103,7 +102,7 @@ func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, fi
 	}
 }
 
-// chances yields the indices at which products - halves is not below *floor. The loop body may raise *floor.
+// chances yields the indices j with products[j] - halves[j] >= *floor. The loop body may raise *floor.
 func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
 	return func(yield func(j int) bool) {
 		for j := 0; ; j++ {
@@ -114,15 +113,15 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a bound for products of a row with other rows, whose largest squared norm is largest. Let D
-// be the largest squared distance that n keeps. If a product minus half the other squared norm is below the
-// bound, the squared distance is at least D. Without such a bound, floor returns -Inf or NaN.
+// floor returns a lower limit for products of a row with other rows whose largest squared norm is largest.
+// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the other
+// row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.
 //
-// Proof. Let N and T be the squared norms of the row and of the other row, and let P be the product. Rounding
-// is monotone, and halves are rounded down. So if the rounded P - halves is below the bound, the exact P -
-// T/2 is also below the bound. Then N + T - 2P exceeds D by twice the amount that the bound subtracts. This
-// excess is larger than the rounding errors of the bound and of N + T in squared. The other roundings in
-// squared are monotone, and D is a float32. So the result of squared is at least D.
+// Proof. Let N and T be the squared norms of the row and of the other row, and P their product. Rounding is
+// monotone, and halves are rounded down. So if the rounded P - halves is below the limit, the exact P - T/2
+// is also below it. Then N + T - 2P exceeds D by twice the amount that the limit subtracts. This excess is
+// larger than the rounding errors of the limit and of N + T in squared. The other roundings in squared are
+// monotone, and D is a float32. So the result of squared is at least D.
 func (n *nearest) floor(norm, largest float64) float32 {
 	if !n.full {
 		return float32(math.Inf(-1))
@@ -142,17 +141,14 @@ func newBlock(questions int) *block {
 	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
 }
 
-// multiply sets products for a panel and the rows [from, to), at most rowsAtOnce. The products of a row
-// depend only on this row and the panel.
 func (b *block) multiply(p *panel, g grouped, from, to int) {
 	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
 }
 
-// of returns the values of one unit. x has one value per unit and question.
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label of each unit in [from, to) to those of its nearest row. The range has at
-// most unitsAtOnce units. The earlier row wins a tie.
+// measure sets distance and label of each unit in [from, to) to those of the unit's nearest row. If two rows
+// are equally near, the earlier row counts. The range has at most unitsAtOnce units.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

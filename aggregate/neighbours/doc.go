@@ -1,11 +1,11 @@
 // Package neighbours labels public rows by nearby private rows. A question is a public row to label.
 //
-// [KNearest] is private k-NN (Zhu, Yu, Chandraker, Wang 2020, "Private-kNN"). Each question draws a Poisson
-// sample of the units. The K nearest units of the sample vote, and the noisy argmax of the votes is released.
+// [KNearest] is private k-NN (Zhu, Yu, Chandraker, Wang 2020, "Private-kNN"). It draws a Poisson sample of
+// the units for each question. The K nearest units of the sample vote, and the noisy argmax is released.
 //
-// [NearestQuestions] reverses the roles. Each unit votes only at its nearest questions, and Votes is their
-// number. The count of every question and class is released with noise. Lin et al. 2024 (Private Evolution,
-// nearest-neighbour histogram) rank synthetic images by such counts with one vote per record.
+// With [NearestQuestions], each unit votes at its nearest questions. The number of these questions is Votes.
+// The count of every question and class is released with noise. With one vote per record, this is the
+// nearest-neighbour histogram of Lin et al. 2024 (Private Evolution).
 //
 //	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
 //	m, err := neighbours.NewNearestQuestions(config)
@@ -14,39 +14,40 @@
 //
 // # Units
 //
-// A unit has one vote at a question, whatever its number of rows. The vote is the class of its nearest row.
-// The earlier row wins a tie within a unit. The unit with the earlier first row wins a tie between units. The
-// earlier question wins a tie between questions. Distances are Euclidean, in float32, from row-exact products
-// ([github.com/pate-go/pate/internal/kernel]). So no bit of a distance depends on other private rows.
-// Removing a unit removes one element from a list and keeps the order of all other elements.
+// A unit has one vote at a question for any number of rows. The vote is the class of the unit's nearest row.
+// If two rows, units or questions are equally near, the earlier one wins; the order of units is the order of
+// their first rows. Distances are Euclidean, in float32. No bit of a distance depends on other private rows,
+// because each product depends only on its two rows ([github.com/pate-go/pate/internal/kernel]). Removing a
+// unit removes one element from the ordered list of units and keeps the order of all others.
 //
 // # Guarantee
 //
 // Neighbours differ by one added or removed unit. The number of units and the questions are public and fixed
 // before the first answer. Rows.Units holds the unit of each row.
 //
-// KNearest. Let S be the sample without unit u. Adding u inserts one element into the ordered list of S and
-// pushes at most one element out of the first K. So the counts h(S) change by v(S), which is 0 or e_b - e_a,
-// or e_b if S has fewer than K units. At most two counts change, each by one. So the L2 sensitivity is at
-// most sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
+// For KNearest, let S be the sample without unit u. Adding u inserts one element into the ordered list of S.
+// At most one element is then no longer among the first K. So the counts h(S) change by v(S), which is 0 or
+// e_b - e_a, or e_b if S has fewer than K units. At most two counts change, each by one. So the L2
+// sensitivity is at most sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M,
+// the output has
 //
 //	distribution with u     = E_S[ (1-q) M(h(S)) + q M(h(S)+v(S)) ]
 //	distribution without u  = E_S[ M(h(S)) ]
 //
 // S has the same distribution in both, because units are drawn independently. Hockey-stick divergences and
-// moments of the likelihood ratio are jointly convex. So in either order the divergence is at most the
+// moments of the likelihood ratio are jointly convex. So in both directions the divergence is at most the
 // average over S of the divergence between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The pair of
 // the noisy counts dominates (P, Q). The pair for two changed counts dominates the pair for one changed
-// count. Domination carries over to the mixture (Zhu, Dong, Wang 2022, Theorem 11). So a question is
-// PoissonSampled{q, GNMax{Sigma}}. Questions compose because each draws its own sample. One sample for all
-// questions would cost more. Sensitivity 1 would be valid only if no vote were pushed out.
+// count. A pair that dominates (P, Q) also dominates after sampling (Zhu, Dong, Wang 2022, Theorem 11). So
+// the event of a question is PoissonSampled{q, GNMax{Sigma}}. The events of the questions compose because
+// each question has its own sample.
 //
-// NearestQuestions. The votes of a unit depend only on this unit and on public rows. Adding a unit raises
+// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Adding a unit raises
 // Votes counts by one, each at a different question. The counts have independent noise. So the release costs
 // as much as Votes releases of one count with sensitivity 1: Repeated{DiscreteGaussian{Sigma, 1}, Votes}, for
 // any number of questions. Labels and other functions of the released counts have no extra cost.
 //
-// Replacing a unit may change twice as many counts. No event covers this, so a ledger with the relation
+// Replacing a unit may change twice as many counts as adding a unit, so a ledger with the relation
 // replace_one is refused.
 //
 // # Caveats

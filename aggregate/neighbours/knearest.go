@@ -24,7 +24,8 @@ type KNearestConfig struct {
 	Questions           int     // number of questions; all are charged; >= 1
 }
 
-// KNearest answers each question by a noisy argmax of the nearest units in a Poisson sample of its own.
+// KNearest draws a Poisson sample of the units for each question and answers by a noisy argmax of the nearest
+// units in the sample.
 type KNearest struct {
 	cfg    KNearestConfig
 	noise  *rng.DiscreteGaussian
@@ -48,7 +49,7 @@ func NewKNearest(cfg KNearestConfig) (*KNearest, error) {
 	return &KNearest{cfg, noise, rng.NewBernoulli(cfg.SamplingProbability)}, nil
 }
 
-// Event returns the event of all questions together, for an added or removed unit.
+// Event returns the event of all questions together. Neighbours differ by one added or removed unit.
 func (m *KNearest) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.PoissonSampled{
@@ -62,8 +63,9 @@ func (m *KNearest) Event() accountant.Event {
 // questionsAtOnce is the number of questions per pass over private rows.
 const questionsAtOnce = 32
 
-// Release returns the label of every question. It fails unless r charges exactly Event under add_remove and
-// is unused. The same key, ledger entry, rows and questions give the same labels.
+// Release returns the label of every question. It fails if r was used before, or charges another event than
+// Event or under another relation than add_remove. Equal keys, ledger entries, rows and questions give equal
+// labels.
 func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) ([]int, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err
@@ -91,7 +93,6 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 	return labels, nil
 }
 
-// each calls use with the votes of every question, from several goroutines.
 func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, questions dense.Matrix, use func(question int, votes []int)) error {
 	g := private.group()
 	batches := (questions.Rows + questionsAtOnce - 1) / questionsAtOnce

@@ -7,13 +7,13 @@ type near struct {
 	at       int
 }
 
-// before orders candidates by distance and then by index.
 func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the k nearest of all offered candidates, which must come in ascending order of index. nearest
-// stores up to 2k candidates before it drops all but k, so the cost of offer does not depend on k.
+// nearest keeps the k nearest of all offered candidates. The caller must offer them in ascending order of
+// index. nearest stores up to 2k candidates and then drops all except k, so the cost of offer does not depend
+// on k.
 type nearest struct {
 	k    int
 	kept []near
@@ -23,10 +23,10 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether a candidate at this distance would be dropped. The earlier candidate wins a tie.
+// beyond reports whether a candidate at this distance would be dropped. If two are equally near, the earlier
+// one is kept.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
-// offer adds a candidate.
 func (n *nearest) offer(place near) {
 	if n.beyond(place.distance) {
 		return
@@ -42,7 +42,7 @@ func (n *nearest) first() []near {
 	return n.kept
 }
 
-// cut drops all but the k nearest candidates, by quickselect (Hoare 1961).
+// cut keeps the k nearest candidates, by quickselect (Hoare 1961).
 func (n *nearest) cut() {
 	h := n.kept
 	if len(h) < n.k {

@@ -42,7 +42,7 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts for an added or removed unit, which changes Votes counts by one.
+// Event returns the event of all counts. An added or removed unit changes Votes counts by one.
 func (m *NearestQuestions) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -70,8 +70,8 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release returns the noisy counts. It fails unless r charges exactly Event under add_remove and is unused.
-// The same key, ledger entry, rows and questions give the same counts.
+// Release returns the noisy counts. It fails if r was used before, or charges another event than Event or
+// under another relation than add_remove. Equal keys, ledger entries, rows and questions give equal counts.
 func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
 	if err := private.check(questions); err != nil {
 		return Counts{}, err
@@ -129,7 +129,7 @@ type ballot struct {
 	places  []nearest // one per unit
 }
 
-// vote adds the votes of at most unitsAtOnce units [from, to). Each unit votes at its nearest questions.
+// vote adds the votes of units [from, to), at most unitsAtOnce of them.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {

@@ -11,13 +11,14 @@ import (
 )
 
 // Teacher trains one teacher on the teacher's own partition of the private data. It returns a class or
-// votes.Abstention for every query of the poll. It runs on a worker and is repeated if the worker is lost, so
-// equal settings and teachers must give equal votes, as with teachers.TrainPart. The settings, such as paths,
-// are part of the pipeline and must not contain keys.
+// votes.Abstention for every query of the poll. A Teacher runs on a worker and is repeated if the worker is
+// lost, so equal settings and teachers must give equal votes, as with teachers.TrainPart. settings holds, for
+// example, paths. It is part of the pipeline and must not contain keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
-// CastVotes trains each teacher of a poll as a separate element and returns a collection of [Vote]. Register
-// the function teacher with beam.RegisterFunction before beam.Init, so that workers find it.
+// CastVotes trains each teacher of a poll as a separate element and returns a collection of [Vote]. The
+// caller must register the function teacher with beam.RegisterFunction before beam.Init, so that workers find
+// it.
 func CastVotes(s beam.Scope, p Poll, teacher Teacher, settings string) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -49,7 +50,7 @@ func (f *castFn) ProcessElement(ctx context.Context, teacher int64, emit func(Vo
 	return nil
 }
 
-// spread returns the integers from 0 to n-1. Without Reshuffle, the engine would use a single worker.
+// spread returns the integers from 0 to n-1. Without Reshuffle, a single worker would get them all.
 func spread(s beam.Scope, n int64) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: n}, beam.Impulse(s)))
 }
@@ -62,8 +63,8 @@ func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
 	}
 }
 
-// SyntheticVotes returns one vote of each teacher on each query, computed by a formula. Use these votes for
-// measurements. docs/many-votes.py computes the same votes.
+// SyntheticVotes returns one vote of each teacher on each query by a formula, for measurements.
+// docs/many-votes.py computes the same votes.
 func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -72,7 +73,6 @@ func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	return beam.ParDo(s, &syntheticFn{Poll: p}, spread(s, (p.Queries-1)/syntheticRun+1))
 }
 
-// syntheticRun is the number of queries per element.
 const syntheticRun = 10_000
 
 type syntheticFn struct{ Poll Poll }
@@ -85,7 +85,7 @@ func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
 	}
 }
 
-// synthetic returns a vote. About seven in ten votes equal the right class, which is query modulo Classes.
+// synthetic returns a vote. About seven in ten votes are for the right class, which is query modulo Classes.
 func (p Poll) synthetic(query int64, teacher int) int32 {
 	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
 	switch classes := uint64(p.Classes); {

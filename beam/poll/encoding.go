@@ -7,7 +7,8 @@ import (
 	"math/bits"
 )
 
-// encodeTally encodes a tally for transport between workers. It is short if queries have few votes.
+// encodeTally encodes a tally for transport between workers. If few teachers voted on a query, its encoding
+// is short.
 //
 //	shape, problems, first query           varints
 //	chance                                 8 bytes
@@ -75,7 +76,7 @@ func countIf[T any](all []T, is func(T) bool) (n int) {
 	return n
 }
 
-// listed reports whether a list of n teachers is shorter than a bitmap of this many words.
+// listed reports whether a list of n teachers is shorter than a bitmap of the given number of words.
 func listed(n, words int) bool { return n < 4*words }
 
 func appendVoted(b []byte, voted []uint64, n int) []byte {
@@ -146,7 +147,7 @@ func decodeTally(b []byte) (tally, error) {
 	return t, nil
 }
 
-// reader reads numbers. After a missing or too large number, bad is set.
+// reader reads numbers. It sets bad after a missing or too large number.
 type reader struct {
 	b   []byte
 	bad bool

@@ -16,7 +16,8 @@ import (
 type Form string
 
 const (
-	// CSV lines are query,teacher,vote. The line "query,teacher,vote" is a header and is ignored everywhere.
+	// CSV lines are query,teacher,vote. A line equal to "query,teacher,vote" is a header. All headers are
+	// ignored.
 	CSV Form = "csv"
 	// JSONLines lines are objects such as {"query": 0, "teacher": 0, "vote": 0}.
 	JSONLines Form = "jsonl"
@@ -31,7 +32,7 @@ type Lines struct {
 }
 
 // Votes parses a collection of lines, as textio returns them. The pipeline fails at a line that is not a
-// vote. [CheckVotes] finds votes for unknown classes.
+// vote. Votes for unknown classes are left to [CheckVotes].
 func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
 	if l.Form != CSV && l.Form != JSONLines {
 		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))
@@ -72,7 +73,7 @@ func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
 	return nil
 }
 
-// parse reads a line. Errors contain no text of the line.
+// parse reads a line. Its errors contain no text of the line.
 func (f *lineFn) parse(line string) (v Vote, err error) {
 	var query, teacher, vote string
 	if f.Lines.Form == CSV {

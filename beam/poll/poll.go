@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Poll is the size of a poll. Every field is public and does not depend on votes.
+// Poll is the size of a poll. All fields are public and independent of votes.
 type Poll struct {
 	Queries  int64 // number of public queries, with indices from 0
 	Teachers int   // number of teachers, 1 to votes.MaxTeachers, with indices from 0
@@ -45,12 +45,11 @@ const (
 
 func (p Poll) words() int { return (p.Teachers + 63) / 64 }
 
-// blockQueries returns the number of queries per block.
 func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that contains a query. The argument each must equal blockQueries().
+// block returns the key of the block that contains a query. each must equal p.blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
@@ -65,7 +64,7 @@ func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
 
-// shardBlocks returns the blocks of a shard as the range from <= block < to.
+// shardBlocks returns the first block of a shard and the block after its last.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	all := p.blocks()
 	return cut(all, shard, shards), cut(all, shard+1, shards)

@@ -8,9 +8,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// Workers find the functions of a pipeline by names that are registered in init. The functions that run for
-// every vote are registered so that Beam calls them without reflection. The generic functions of package
-// register would do this for all functions, but compiling each of them takes about 20 seconds.
+// Workers find the functions of a pipeline by names that are registered in init. Beam calls the functions
+// registered below without reflection, which is faster for functions that run for every vote. Package
+// register would do this for all functions, but compiling takes about 20 seconds for each.
 func init() {
 	beam.RegisterType(reflect.TypeFor[Vote]())
 	beam.RegisterType(reflect.TypeFor[piece]())
@@ -53,7 +53,6 @@ func init() {
 	})
 }
 
-// func1x2 is a function that Beam calls without reflection.
 type func1x2[A, R, S any] struct{ fn func(A) (R, S) }
 
 func (f *func1x2[A, R, S]) Name() string       { return reflectx.FunctionName(f.fn) }

@@ -15,7 +15,7 @@ import (
 
 // tally is the accumulator of a block of queries. It holds counts, problems, and one bit for each teacher and
 // query. Tallies of parts of the votes may be merged in any order. A struct of one pointer fits into an
-// interface without an allocation, which saves time for every vote.
+// interface without an allocation for every vote.
 type tally struct{ s *state }
 
 type state struct {
@@ -26,11 +26,12 @@ type state struct {
 	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
 	voters   []voter  // one per teacher; nil before the first vote
 	problems [problems]problem
-	// logChance is the log probability that two independent teachers always agree. 0 before reportFn.
+	// logChance is the log probability that two independent teachers always agree. It is 0 before reportFn
+	// runs.
 	logChance float64
 }
 
-// voter summarises a teacher's votes, except abstentions. It is used to find teachers with equal votes.
+// voter summarises a teacher's votes, except abstentions, to find teachers with equal votes.
 type voter struct {
 	hash      uint64 // sum of the hashes of all votes, modulo 2^64
 	votes     int64
@@ -44,7 +45,6 @@ func merged(a, b tally) tally {
 	return a
 }
 
-// hold allocates the counts of the block that contains a query.
 func (s *state) hold(query int64) {
 	if s.counts == nil {
 		s.first = query - query%int64(s.rows)
@@ -84,7 +84,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds from, a tally of other votes on the same block. It does not retain slices of from.
+// merge adds from, a tally of other votes on the same block. s and from share no slices afterwards.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -126,7 +126,6 @@ func (v *voter) merge(from voter) {
 	}
 }
 
-// hashVote hashes a vote to 64 bits with the mixing function of splitmix64.
 func hashVote(query int64, class int32) uint64 {
 	h := uint64(query)*0x9e3779b97f4a7c15 + uint64(class)*0xd1b54a32d192ed03 + 1
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -144,7 +143,7 @@ const (
 )
 
 // problem counts invalid votes of one kind. It holds the first of these votes in the order of query and
-// teacher, so a message does not depend on the order of reading.
+// teacher, so a message does not depend on the order in which votes are read.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -159,7 +158,7 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check reports invalid votes and teachers with equal votes. The error contains no class.
+// check returns an error for invalid votes and for teachers with equal votes. The error contains no class.
 func (s *state) check() error {
 	var found []string
 	for k, p := range s.problems {
@@ -183,8 +182,8 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes. Teachers without votes or with constant votes are
-// ignored. If equal teachers are likely by chance, equal is false.
+// equalTeachers returns two teachers with equal votes. It ignores teachers without votes or with constant
+// votes. equal is false if equal teachers are likely by chance.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
@@ -218,15 +217,15 @@ func logAgree(counts []uint32, teachers int) float64 {
 	return math.Log((alike + missing*(missing-1)) / (n * (n - 1)))
 }
 
-// Counts holds the counts of a poll in a pipeline and the results of the checks.
+// Counts holds the counts of a poll in a pipeline, for the checks and for WriteCounts.
 type Counts struct {
 	poll   Poll
 	blocks beam.PCollection // KV<int64, tally>, one for each block with votes
 	report beam.PCollection // a single tally
 }
 
-// CountVotes counts a collection of [Vote]. Votes are combined where they are read. Workers exchange only
-// counts of blocks of queries, with one bit for each teacher and query. CountVotes panics if p is not valid.
+// CountVotes counts a collection of [Vote]. Each worker combines the votes that it reads. Workers exchange
+// counts of blocks of queries and one bit for each teacher and query. CountVotes panics if p is not valid.
 func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -240,8 +239,8 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 
 // CheckVotes makes the pipeline fail if votes are invalid. A vote is invalid if its teacher, class or query
 // is not in the poll, or if the teacher already voted on the query. The pipeline also fails if two teachers
-// have equal votes on all queries. The error message contains a teacher, a query and the number of invalid
-// votes, so it is as secret as the votes. [WriteCounts] includes these checks.
+// have equal votes on all queries. The error contains a teacher, a query and the number of invalid votes, so
+// it is as secret as the votes. [WriteCounts] includes these checks.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
@@ -282,7 +281,7 @@ func reportFn(_ int64, t tally) tally {
 	return tally{&s}
 }
 
-// emptyFn returns a report without votes, so that at least one report exists.
+// emptyFn returns a report without votes, because at least one report must exist.
 type emptyFn struct{ Poll Poll }
 
 func (f *emptyFn) ProcessElement([]byte) tally { return newTally(f.Poll) }

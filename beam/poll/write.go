@@ -14,9 +14,9 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Sharded is the destination of counts: Shards files whose names begin with Prefix. The concatenation of the
-// files in the order of their names equals the file of `pate votes counts`. Prefix is a path that all workers
-// can write, or a URL whose scheme is registered with the engine, such as gs.
+// Sharded is the destination of counts: as many files as Shards, with names that begin with Prefix. The
+// files, concatenated in the order of their names, equal the file of `pate votes counts`. Prefix is a path
+// that all workers can write, or a URL whose scheme is registered with the engine, such as gs.
 type Sharded struct {
 	Prefix string
 	Shards int // 1 to [MaxShards]; some files are empty if there are fewer blocks
@@ -48,15 +48,15 @@ func (o Sharded) file(shard int64) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.csv", o.Prefix, shard, o.Shards)
 }
 
-// piece is the text of the counts of a block.
 type piece struct {
 	Block int64 // outsideBlocks for a piece that only announces the shard
 	Text  []byte
 }
 
-// WriteCounts writes the counts and returns the names of the files. First, WriteCounts makes all checks of
-// [CheckVotes] on all votes. If a check fails, no file is written. A file that is written again has the same
-// bytes. On a disk, files are written atomically with mode 0600, because counts are as secret as the votes.
+// WriteCounts writes the counts and returns the names of the files. Before that, it makes all checks of
+// [CheckVotes] on all votes. If a check fails, no file is written. If a file is written again, its bytes are
+// the same. On a disk, files are written atomically with mode 0600, because counts are as secret as the
+// votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	if err := to.Validate(); err != nil {
 		panic(err)
@@ -99,7 +99,7 @@ func (p Poll) lines(block int64, counts []uint32) []byte {
 	return text
 }
 
-// shardsFn emits an empty piece for every shard, so that shards without votes are also written.
+// shardsFn emits an empty piece for every shard, because shards without votes are also written.
 type shardsFn struct{ Shards int64 }
 
 func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {

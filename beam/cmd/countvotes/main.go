@@ -40,7 +40,6 @@ type flags struct {
 	pool       int
 }
 
-// ours returns the flags of this program without the flags of Beam.
 func (f *flags) ours() *flag.FlagSet {
 	fs := flag.NewFlagSet("countvotes", flag.ContinueOnError)
 	fs.StringVar(&f.votes, "votes", "", "`file`, pattern or URL of the votes")
