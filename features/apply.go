@@ -17,20 +17,18 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Apply extracts the features of every row of set into a new matrix of set.X.Rows x e.Dim(shape). It uses
-// this number of workers, at least 1, which does not affect the result. Rows without an image shape count as
+// Apply extracts the features of every row of set into a new matrix of set.X.Rows x e.Dim(shape). workers is
+// the number of goroutines, at least 1, and does not affect the result. Rows without an image shape count as
 // images of one line. Errors: ctx ends, or a pixel or feature is not finite.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack is [Apply] with a packed result. The result's hash covers the pixels, the extractor's name, and the
-// extractor's features of fixed test images.
+// Pack is [Apply] with a packed result. The result's hash covers all inputs (see [Cache]).
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }
 
-// filler sets all rows of out to the features of x.
 type filler func(x *extraction, ctx context.Context, out rows) error
 
 func toMatrix(ctx context.Context, set dataset.Set, e Extractor, workers int, fill filler) (blas32.General, error) {
@@ -62,17 +60,16 @@ func toPacked(ctx context.Context, set dataset.Set, e Extractor, workers int, fi
 	return out, nil
 }
 
-// rows is the destination of features: a float32 matrix or a packed matrix.
 type rows interface {
 	count() int
 	size() int    // bytes of a row in a file
 	kind() string // format name in the key of a file
-	// place returns the matrix for rows from <= i < to. If it is empty, pass other memory to take.
+	// place returns the matrix for rows from <= i < to, or an empty matrix if take needs other memory.
 	place(from, to int) blas32.General
-	// take stores the rows of x, beginning at index from. The matrix x may be the result of place. It returns
-	// the index of the first row that is not finite, or -1.
+	// take stores the rows of x, beginning at index from. It returns the index of the first row that is not
+	// finite, or -1.
 	take(from int, x blas32.General) int
-	// append appends row i in the file format to b. The method set decodes row i from b.
+	// append appends row i in the file format to b. set decodes row i from b.
 	append(b []byte, i int) []byte
 	set(i int, b []byte)
 }
@@ -119,7 +116,6 @@ func (p packedRows) set(i int, b []byte) {
 	p.hash.Store(nil)
 }
 
-// extraction holds the inputs of features: a set and an extractor.
 type extraction struct {
 	set     dataset.Set
 	by      Extractor
@@ -189,8 +185,8 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key returns a SHA-256 hash of everything the features depend on: the pixels, the extractor's name, and its
-// features of fixed test images. The test images show whether another version or machine rounds differently.
+// key returns a SHA-256 hash of everything that the features depend on. The features of fixed test images
+// show whether another version or machine rounds differently.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil
@@ -216,7 +212,7 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 const probes = 3
 
 // probe returns the features of three test images: zero, constant and negative, and with different
-// neighbouring pixels. Extractors have special cases for images without mass, variance or gradients.
+// neighbouring pixels.
 func (x *extraction) probe() []float32 {
 	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
 	for k := range probes {

@@ -26,37 +26,33 @@ import (
 
 // Cache stores features in files, so that they are computed only once. The file name is a hash of the pixels,
 // the extractor's name and the extractor's features of fixed test images. So a file is never used for other
-// pixels, for another extractor, or on a machine or version with other results. Every piece of a file has
-// check sums. A damaged or truncated file is reported, computed again and replaced.
+// pixels, for another extractor, or on a machine or version with other results. A damaged or truncated file
+// is reported, computed again and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
-// safe. Before a new file would exceed Limit, the least recently used files are deleted. Unfinished files of
-// killed processes are deleted after an hour. On Unix, files and folders that another user owns or may write
-// are not used, because check sums cannot detect deliberate changes.
+// safe. Before a new file would exceed Limit, the least recently used files are deleted. On Unix, files and
+// folders that another user owns or may write are not used, because check sums cannot detect deliberate
+// changes.
 type Cache struct {
 	Dir string // by default pate/features in [os.UserCacheDir]
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other
-	// users may write. The returned features are always correct.
+	// users may write. These errors do not affect the returned features.
 	Warn func(error)
-	// Limit is the largest total size of feature files, in bytes. The default is [defaultLimit]. Features
-	// larger than Limit are not cached.
+	// Limit is the largest total size of feature files, in bytes. The default is 8 GB. Features larger than
+	// Limit are not cached.
 	Limit int64
 }
 
-// defaultLimit is 8 GB, eleven times the MNIST features that recipes use.
 const defaultLimit int64 = 8e9
 
 const extension = ".features"
 
-// errDamaged is the error for [Cache.Warn] if the content of a file has changed.
 var errDamaged = errors.New("features: damaged file in the cache")
 
-// Apply is [Apply] with the cache.
 func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, c.fill)
 }
 
-// Pack is [Pack] with the cache. The file has half the size.
 func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, c.fill)
 }
@@ -105,7 +101,6 @@ func (c Cache) warn(err error) {
 	}
 }
 
-// dir returns the folder of the cache, and creates a missing folder.
 func (c Cache) dir() (string, error) {
 	dir := c.Dir
 	if dir == "" {
@@ -218,8 +213,7 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 }
 
 // makeRoom deletes the least recently used feature files until a file of this size fits. It reports whether
-// the file may be written. Other processes may write or delete at the same time. That is harmless: features
-// of a deleted file are computed again. Two files written at once may exceed the limit until the next write.
+// the file may be written. Two files written at once may exceed the limit until the next write.
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {
@@ -261,11 +255,9 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 	return total <= limit
 }
 
-// abandonedAfter is the age at which a temporary file counts as abandoned. Writing takes seconds. A process
-// that is suspended for longer while writing loses only its file.
+// abandonedAfter is the age at which a temporary file counts as abandoned. Writing takes seconds.
 const abandonedAfter = time.Hour
 
-// sweep removes the temporary files of killed processes if possible.
 func sweep(dir string, now time.Time) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

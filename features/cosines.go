@@ -18,16 +18,15 @@ const (
 	maxCosines    = 1 << 12 // bounds the memory for the features of a damaged file
 )
 
-// Cosines returns the name of the features of a table that are its columns, and count cosines and sines of
-// fixed random projections (Rahimi, Recht 2007). With these features a linear model separates classes that no
-// plane separates. The similarity of two rows falls with their distance as a Gaussian whose standard
-// deviation is width, rounded to two digits. The count is even, from 2 to 4096.
+// Cosines returns the name of features of a table: the columns of the table, and count cosines and sines of
+// fixed random projections (Rahimi, Recht 2007). With these features a linear model can separate classes that
+// no plane separates. The similarity of two rows decreases with their distance like a Gaussian with standard
+// deviation width, which is rounded to two digits. count is even, from 2 to 4096.
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }
 
-// cosines is the extractor of [Cosines]. A row of d columns gets cosines and sines with squared norm d, which
-// is about the squared norm of the columns. Projections come from a fixed generator and depend on nothing.
+// cosines is the extractor of [Cosines]. The cosines and sines of a row of d columns have squared norm d.
 type cosines struct {
 	pairs int // of a cosine and a sine
 	width float64
@@ -78,9 +77,9 @@ func (c *cosines) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// projections returns the projections of so many columns, with standard deviation 1. Number n is by the
-// method of Box and Muller from the outputs 2n and 2n+1 of SplitMix64 with seed 0 (Steele, Lea, Flood 2014).
-// docs/predict.py repeats this generator.
+// projections returns the fixed entries of the projections, with standard deviation 1. Entry n is computed by
+// the method of Box and Muller from the outputs 2n and 2n+1 of SplitMix64 with seed 0 (Steele, Lea, Flood
+// 2014). docs/predict.py repeats this generator.
 func (c *cosines) projections(columns int) []float64 {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Deskew shears an image so that strokes stand upright, and moves its centre of mass to pixel (Rows/2,
+// Deskew shears an image such that strokes stand upright, and moves its centre of mass to pixel (Rows/2,
 // Cols/2). Then it applies the extractor Of. The shear is mu11/mu02, a quotient of second moments about the
-// centre of mass. It depends only on the image. Pixels outside of the image are 0.
+// centre of mass. Pixels outside of the image are 0.
 //
 // Deskew improves accuracy if slant carries no meaning, as in handwriting. Otherwise it reduces accuracy.
 type Deskew struct {
@@ -52,7 +52,7 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 }
 
 // moments holds moments of an image whose pixel values are masses. mu11 (mixed) and mu02 (along y) are second
-// central moments per unit of mass.
+// central moments, divided by the total mass.
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
@@ -85,10 +85,9 @@ func measure(img []float32, shape dataset.Shape) moments {
 	return moments{mass: m, cx: cx, cy: cy, mu11: sxy/m - cx*cy, mu02: syy/m - cy*cy}
 }
 
-// straightener is the working memory for images of one shape.
 type straightener struct {
 	shape dataset.Shape
-	// padded holds the lines of the image with enough zeros on both sides, and then a line of zeros.
+	// padded holds the lines of the image with zeros on both sides, and then a line of zeros.
 	padded []float32
 }
 
@@ -98,12 +97,12 @@ func newStraightener(shape dataset.Shape) *straightener {
 	return s
 }
 
-// left returns the number of zeros before the pixels. The next method returns the length of a padded line.
+// left returns the number of zeros before the pixels of a padded line.
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
-// deskew samples out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) bilinearly, where a = mu11/mu02 and (X, Y)
-// is the middle pixel. It copies an image without mass or height (mu02 about 0).
+// deskew computes out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) by bilinear interpolation, where a =
+// mu11/mu02 and (X, Y) is the middle pixel. It copies an image without mass, or with mu02 near 0.
 func (s *straightener) deskew(dst, img []float32) {
 	m := measure(img, s.shape)
 	if !(m.mass > 0) || !(m.mu02 > 1e-6) {

@@ -12,8 +12,8 @@
 //
 // A vector depends only on one image and on constants in the code. So neighbouring data sets stay
 // neighbouring, row by row, and features cost no privacy budget under any unit or relation. This package has
-// no whitening, PCA or scaling of features, because these need fitted statistics. Package
-// internal/dpsgd/moments charges for such statistics.
+// no whitening or PCA, which need statistics of the data. Package internal/dpsgd/moments charges for such
+// statistics.
 //
 // # Caveats
 //

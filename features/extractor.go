@@ -36,7 +36,7 @@ const (
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
-// For returns the name of the features that teachers and students use. For images of at least 8x8 pixels it
+// For returns the name of the features that teachers and students use. For images of at least 8x8 pixels this
 // is a histogram of oriented gradients, otherwise the values of the row. Handwriting is deskewed first.
 func For(kind dataset.Kind, shape dataset.Shape) string {
 	const least = 8 // smallest side of an image
@@ -49,8 +49,9 @@ func For(kind dataset.Kind, shape dataset.Shape) string {
 	return NameHOG
 }
 
-// Named returns the extractor with this name, one of [Names] or of [Cosines], for rows of this shape. Its
-// features depend on one row, so they cost no privacy. Named returns an error if shape does not suit it.
+// Named returns the extractor with the given name, one of [Names] or of [Cosines], for rows of this shape.
+// Its features depend on one row, so they cost no privacy. If the shape does not suit the extractor, Named
+// returns an error.
 func Named(name string, shape dataset.Shape) (Extractor, error) {
 	var e Extractor = StandardHOG()
 	switch {
@@ -73,7 +74,6 @@ func Named(name string, shape dataset.Shape) (Extractor, error) {
 	return Standardize{Of: e}, nil
 }
 
-// batcher is an [Extractor] that is faster on several images at once.
 type batcher interface {
 	Extractor
 	// ExtractBatch computes the same bits as Extract for every row of x.
@@ -128,8 +128,8 @@ func (r Raw) Extract(dst, img []float32, shape dataset.Shape) {
 	copy(dst, img)
 }
 
-// Standardize gives every vector mean 0 and standard deviation 1 over its own entries. The norm is then the
-// square root of the length. A constant vector becomes 0.
+// Standardize gives every vector mean 0 and standard deviation 1 over its own entries. A constant vector
+// becomes 0.
 type Standardize struct{ Of Extractor }
 
 func (s Standardize) Name() string { return "standardize(" + s.Of.Name() + ")" }
@@ -147,8 +147,8 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales v so that its norm is length, in float64 to avoid overflow and underflow. A vector of norm
-// below 1e-12 becomes zero, because it is probably a constant vector minus its rounded mean.
+// toNorm scales v to the norm "length", in float64 to avoid overflow and underflow. A vector of norm below
+// 1e-12 becomes zero, because it is probably a constant vector minus its rounded mean.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -159,18 +159,16 @@ func toNorm(v []float32, length float64) {
 }
 
 // GroupNorm splits every vector into Groups runs of equal length, and gives each run mean 0 and variance 1
-// (Wu and He 2018). For [Scattering], 27 groups contain three channels each.
+// (Wu and He 2018). For [Scattering], 27 groups have three channels each.
 type GroupNorm struct {
 	Of     Extractor
 	Groups int
 }
 
-// groupFloor is added to the variance, so that a group without contrast stays small.
 const groupFloor = 1e-5
 
 func (g GroupNorm) Name() string { return fmt.Sprintf("groupnorm%d(%s)", g.Groups, g.Of.Name()) }
 
-// Dim returns Of.Dim(shape), or 0 if Groups does not divide it.
 func (g GroupNorm) Dim(shape dataset.Shape) int {
 	dim := g.Of.Dim(shape)
 	if g.Groups < 1 || dim%g.Groups != 0 {
@@ -193,7 +191,7 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour applies the extractor Of to the luminance of a colour image. It appends the mean of each colour
+// colour applies the extractor Of to the luminance of a colour image, and appends the mean of each colour
 // plane in each cell of a grid. For a grey image it applies only Of.
 type colour struct{ Of Extractor }
 

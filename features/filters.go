@@ -8,11 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// These constants define the filters of the 2-D scattering transform of Kymatio 0.3, with two scales and
-// eight angles. The filters are psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the direction of
-// angle (3 - theta) pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has sigma = 0.8 2^j along e and twice that
-// across e. K makes the mean of psi zero. The low pass is a round Gaussian of sigma 1.6. All filters are
-// summed over five periods in both directions.
+// These constants define the filters of the 2-D scattering transform of Kymatio 0.3, with two scales j and
+// eight angles theta. The filters are psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the
+// direction of angle (3 - theta) pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has standard deviation sigma = 0.8
+// 2^j along e and 2 sigma across e. K makes the mean of psi zero. The low-pass filter is a round Gaussian
+// with standard deviation 1.6. All filters are summed over five periods in both directions.
 const (
 	scales  = 2
 	angles  = 8
@@ -23,7 +23,7 @@ const (
 	circle = 2 * 3.1415
 )
 
-// morlet returns the Fourier transform of psi (it is real) on a grid of rows x cols, row-major.
+// morlet returns the Fourier transform of psi, which is real, on a grid of rows x cols, row-major.
 func morlet(rows, cols, scale, angle int) []float64 {
 	sigma := 0.8 * float64(int(1)<<scale)
 	xi := 3 * math.Pi / 4 / float64(int(1)<<scale)
@@ -61,7 +61,6 @@ func morlet(rows, cols, scale, angle int) []float64 {
 	return realTransform(re, im, rows, cols)
 }
 
-// realTransform returns the real part of the 2-D discrete Fourier transform.
 func realTransform(re, im []float64, rows, cols int) []float64 {
 	down, across := circlePoints(rows), circlePoints(cols)
 	lineRe, lineIm := make([]float64, rows*cols), make([]float64, rows*cols)
@@ -95,9 +94,9 @@ func circlePoints(n int) [][2]float64 {
 	return points
 }
 
-// lowPass returns the matrix of the low pass along one dimension, row-major. The input has n points at
-// resolution 2^-level. The output has every 2^(2-level)-th point, except the first and the last of these. So
-// the matrix has n 2^level/4 - 2 rows. The 2-D low pass applies such a matrix along both dimensions.
+// lowPass returns the matrix of the low-pass filter along one dimension, row-major. The input has n points at
+// resolution 2^-level. The output has every 2^(2-level)-th point, except the first and the last of these
+// points: n 2^level/4 - 2 points.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -131,14 +130,13 @@ func lowPass(n, level int) []float64 {
 	return out
 }
 
-// basis is a real Fourier basis of n points, where n is a multiple of four. It consists of the cosines of the
-// frequencies 0 to n/2 and the sines of 1 to n/2 - 1. Real signals have real coefficients, half as many
-// numbers as complex coefficients. A filter with a real Fourier transform mixes only the four coefficients
-// that share a pair of frequencies.
+// basis is a real Fourier basis of n points, where n is a multiple of four: the cosines of the frequencies 0
+// to n/2 and the sines of 1 to n/2 - 1. A filter with a real Fourier transform mixes only the four
+// coefficients with the same pair of frequencies.
 //
 // Points are counted from a centre, on a circle. Point i is i points behind the centre, and point n-i is i
-// points in front. Cosines are even about the centre and sines are odd. So half of the points determine each
-// part of a signal, and products need half of the operations (see [kernel.Mirror]).
+// points in front of the centre. Cosines are even about the centre and sines are odd. So half of the points
+// determine each part of a signal, and products need half of the operations (see [kernel.Mirror]).
 type basis struct{ n int }
 
 type wave struct {
@@ -146,7 +144,6 @@ type wave struct {
 	sine bool
 }
 
-// waves returns the basis functions in order: cosines, then sines.
 func (b basis) waves() []wave {
 	var all []wave
 	for k := range b.n/2 + 1 {
@@ -158,7 +155,6 @@ func (b basis) waves() []wave {
 	return all
 }
 
-// place returns the index of w in the result of waves, and whether w is in the basis.
 func (b basis) place(w wave) (int, bool) {
 	if !w.sine {
 		return w.k, true
@@ -174,7 +170,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the factor that makes the transpose of analysis the inverse of analysis.
+// weight returns the factor of w with which the transpose of the analysis matrix becomes its inverse.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -183,9 +179,9 @@ func (w wave) weight(n int) float64 {
 }
 
 // bank applies the Fourier transforms of the eight filters of one scale to signals in the real basis. A
-// result is a complex signal, as coefficients of its real and imaginary parts. The results use the fine
-// basis, or the coarse basis after dropping every other point in both directions. The results include the
-// inverse weights.
+// result is a complex signal, given by the coefficients of its real and imaginary parts, times the weights of
+// the inverse transform. The results use the fine basis, or the coarse basis after dropping every other point
+// in both directions.
 //
 // Let P be the four parts of a real filter, which are even or odd in each frequency (ee, oo, eo, oe, rows
 // first). Let X be the coefficients of a real signal (cc, ss, cs, sc). The filtered signal R + iI has
@@ -195,19 +191,19 @@ func (w wave) weight(n int) float64 {
 //	R.cs =  Pee Xcs + Poo Xsc    I.cs =  Peo Xcc - Poe Xss
 //	R.sc =  Poo Xcs + Pee Xsc    I.sc =  Poe Xcc - Peo Xss
 //
-// So a coefficient depends on two coefficients of one class, either cc and ss or cs and sc. Their frequency
-// is the same or an alias.
+// So a result depends on two input coefficients of one class, either cc and ss or cs and sc. The input
+// coefficients have the frequency of the result, or an alias of this frequency.
 //
-// The filter at angle -theta is the filter at theta with reversed columns, so Poo and Peo change sign. For
-// theta, add the contributions of cosines along columns and of sines along columns. Their difference is a
-// coefficient for -theta, of the mirror image of the filtered signal.
+// The filter at angle -theta is the filter at theta with reversed columns, so Poo and Peo change sign. Let C
+// be the contribution of cosines along columns to a result, and S the contribution of sines. C + S is the
+// coefficient for theta. C - S is the coefficient for -theta, of the mirror image of the filtered signal.
 //
-// A bank has one entry for each pair of angles. The filters of the last pair are their own mirror images, so
-// this pair has two entries and needs only sums. The weights of its sines are negated, so that the difference
-// is the wanted sum. If sum and difference have the same destination, the difference remains.
+// A bank has one entry for each pair of angles theta and -theta. The filters of the last pair are their own
+// mirror images. So this pair has two entries, and the weights of sines are negated, such that the difference
+// is C + S. If sum and difference have the same destination, the difference remains.
 type bank [len(turns)][]*kernel.Groups
 
-// turns lists the pairs of angles: theta and -theta, except in the last pair.
+// turns lists the pairs of angles: theta and -theta, except for the last pair.
 var turns = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
 
 type spectrum struct {
@@ -223,7 +219,6 @@ func newSpectrum(rows, cols, scale int) spectrum {
 	return s
 }
 
-// parts returns Pee, Poo, Peo and Poe of a filter at frequency (k, l).
 func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	at := func(k, l int) float64 {
 		return s.hat[angle][(k+s.rows)%s.rows*s.cols+(l+s.cols)%s.cols]
@@ -233,8 +228,7 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 }
 
 // coefficient returns the weight of input coefficient (a, b) in output coefficient (sineRow, sineCol, part)
-// of the same frequency, from the table at [bank]. In the real part, the filter is odd where the kinds of
-// input and output differ. In the imaginary part, it is odd where they agree.
+// of the same frequency, from the table at [bank].
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
 	sameRow := a.sine == sineRow
@@ -258,8 +252,8 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 }
 
 // meeting lists, for each frequency, the basis functions that have this frequency if only every step-th point
-// is kept. If step is 2, a cosine of frequency n/2-k equals a cosine of frequency k on the kept points. A
-// sine equals minus the sine of frequency k.
+// is kept. For step 2, a cosine of frequency n/2-k equals a cosine of frequency k on the kept points, and a
+// sine of frequency n/2-k equals minus a sine of frequency k.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
@@ -272,8 +266,8 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the bank of filters of one scale. In each direction it keeps every step-th point, with step
-// 1 or 2. It reads spectra from one grid (from) and writes results to another grid (to).
+// newBank returns the bank of filters of one scale, which keeps every step-th point in each direction. step
+// is 1 or 2. The bank reads spectra from grid "from" and writes results to grid "to".
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
@@ -346,7 +340,8 @@ type outcome struct {
 // negligible is a relative weight. Inputs of smaller weight would not change a float32 sum.
 const negligible = 1e-8
 
-// inputs returns a class's coefficients with weights: sines along columns if sine is set, else cosines.
+// inputs returns the coefficients of a class with their weights: for sines along columns if sine is set, else
+// for cosines.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))
@@ -373,7 +368,6 @@ func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, s
 	return in
 }
 
-// meets returns the weight of input coefficient (a, b) in result o, which has the same frequency or an alias.
 func (s spectrum) meets(angle int, a, b wave, o outcome) float32 {
 	w := s.coefficient(angle, a, b, o.row.sine, o.col.sine, o.part) * a.weight(s.rows) * b.weight(s.cols)
 	if (o.row.sine && a.k != o.row.k) != (o.col.sine && b.k != o.col.k) {

@@ -15,11 +15,11 @@ import (
 )
 
 // Packed is a matrix of features with 16 bits per feature and an exponent per row. A feature is an integer
-// from -32767 to 32767 times the unit of its row. The unit is the least power of two that fits. So rounding
-// changes a feature by at most about 2^-15 of the largest feature of the row. Packing an unpacked row changes
-// nothing. The packed form of a row depends only on this row.
+// from -32767 to 32767 times the unit of its row, the least power of two that fits. So rounding changes a
+// feature by at most about 2^-15 of the largest feature of the row. Packing an unpacked row does not change
+// it. The packed form of a row depends only on this row.
 //
-// Concurrent reads are safe. While a row is set, other goroutines must not read it or compute the hash.
+// Concurrent reads are safe. While a row is set, other goroutines must not read the row or compute the hash.
 type Packed struct {
 	rows, cols int
 	data       []int16
@@ -41,12 +41,13 @@ func (p *Packed) Unpack(dst []float32, i int) {
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch loads the columns j of row i with from <= j < to into caches, without waiting.
+// Fetch loads the columns from <= j < to of row i into caches, without waiting.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to pack is not finite, or would not be finite after rounding")
 
-// Pack sets row i to src, rounded. If a value is not finite or rounds to 2^128, it only returns an error.
+// Pack sets row i to src, rounded. If a value is not finite or rounds to 2^128, Pack returns an error and
+// does not change the row.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)
@@ -68,7 +69,6 @@ const (
 	mostExponent  = 128 - unitBits
 )
 
-// exponent returns the exponent of the unit for a row whose largest absolute value is most.
 func exponent(most float32) int {
 	fraction, e := math.Frexp(float64(most))
 	e -= unitBits
@@ -84,8 +84,8 @@ func exponent(most float32) int {
 const blockRows = 64
 
 // Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
-// depend on other rows. The parameter how must identify f, because the new hash is a hash of the old hash and
-// of how. The number of goroutines is workers. After an error the rows are undefined.
+// depend on other rows. The identifier "how" must determine f, because the new hash of the matrix is computed
+// from the old hash and this identifier. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -119,8 +119,8 @@ func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 hash that identifies the rows. For features of images it covers all inputs (see
-// [Pack]), and for rows set by [Packed.Pack] the dimensions and values. The hash is kept until a row is set.
+// Hash returns a SHA-256 hash that identifies the rows. For features of images the hash covers all inputs
+// (see [Pack]). For rows set by [Packed.Pack] it covers the dimensions and values.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known
@@ -135,7 +135,6 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 
 const hashRows = 1024
 
-// hashAll writes hashes of all rows to h. encode appends a row to b.
 func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, row int) []byte) {
 	sums := make([][sha256.Size]byte, (rows+hashRows-1)/hashRows)
 	parallel.Each(workers, len(sums), func(_, i int) {
@@ -151,12 +150,11 @@ func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, row int) []by
 	}
 }
 
-// append appends row i to b: the exponent, then little-endian integers.
 func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// SideBySide concatenates packed matrices row by row. Its methods are like those of [Packed].
+// SideBySide concatenates packed matrices row by row, with the methods of [Packed].
 type SideBySide []*Packed
 
 func (b SideBySide) Dims() (rows, cols int) {

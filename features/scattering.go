@@ -12,16 +12,16 @@ import (
 )
 
 // Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and Mallat
-// 2013). It follows Kymatio 0.3, Scattering2D(J=2, L=8). It has 81 channels with one value per 4x4 pixels,
-// which gives 81 x 7 x 7 values for a 28x28 image, channel by channel. Channel 0 is the low-passed image.
-// Channels 1 to 16 are the moduli of its wavelet transforms (scale, then angle). Channels 17 to 80 are the
-// moduli of the coarse transforms of the fine moduli (first angle, then second).
+// 2013), like Scattering2D(J=2, L=8) of Kymatio 0.3. It has 81 channels with one value per 4x4 pixels: 81 x 7
+// x 7 values for a 28x28 image, channel by channel. Channel 0 is the low-passed image. Channels 1 to 16 are
+// the moduli of the image's wavelet transforms (scale, then angle). Channels 17 to 80 are the moduli of the
+// coarse transforms of the fine moduli (first angle, then second angle).
 //
-// A discrete Fourier transform is the product of two dense real matrices. The small left matrix uses the
-// symmetry about the image's centre. The right matrix holds eight images side by side. Dense products need
-// more operations than a fast Fourier transform, but less time, because vector units compute them.
+// A discrete Fourier transform is computed as products of dense real matrices, eight images side by side.
+// Dense products need more operations than a fast Fourier transform, but less time, because vector units
+// compute them.
 //
-// Batches ([batcher]) are many times faster than single images. Scattering is safe for concurrent use.
+// Batches are many times faster than single images. Scattering is safe for concurrent use.
 type Scattering struct {
 	shape dataset.Shape
 	plan  func() *scatteringPlan // made for the first image, since many callers only use Dim
@@ -58,7 +58,8 @@ func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {
 	extractOne(s, dst, img, shape)
 }
 
-// ExtractBatch implements [batcher]. The features of an image do not depend on the batch, to the last bit.
+// ExtractBatch extracts the features of several images. The features of an image do not depend on the batch,
+// to the last bit.
 func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(s, dst, x, shape)
 	m, _ := s.pool.Get().(*scatteringMemory)
@@ -72,7 +73,6 @@ func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// axis holds the transforms along one dimension of the image.
 type axis struct {
 	in, n, half, out int    // number of points: of the image, padded, at half resolution, and of the output
 	analyse          matrix // padding and analysis of the image: n x in
@@ -81,8 +81,8 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded holds the transforms along a dimension of n points in the real basis. They take sums and differences
-// of pairs of mirrored points as inputs. Points 0 and n/2 are their own mirror images, so they have half the
+// folded holds the transforms along a dimension of n points in the real basis. The inputs are sums and
+// differences of pairs of mirrored points. Points 0 and n/2 are their own mirror images and have half the
 // weight.
 type folded struct {
 	n            int
@@ -102,7 +102,7 @@ func pointsOf(image int) (padded, out int) {
 }
 
 // newAxis returns the transforms for an axis with this number of pixels. Padding reflects the image without
-// repeating the border. The smaller part is in front. The output points' centre is point 0.
+// repeating the border. Point 0 is the centre of the output points.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images in a batch. A point holds one value of each image, as two real signals.
+// together is the number of images in a batch. A point holds one value of each image.
 const together = 2 * lanes
 
 type scatteringMemory struct {
@@ -20,7 +20,6 @@ type scatteringMemory struct {
 	pixels                 []float32
 }
 
-// scratch is the memory for filtered signals, moduli and averages.
 type scratch struct {
 	band    []grid // filtered spectra as complex signals: both angles of the first signal, then of the second
 	apart   int    // distance in band from the first to the second signal
@@ -30,8 +29,8 @@ type scratch struct {
 	out     grid   // moduli averaged along columns and rows
 }
 
-// newScratch allocates memory for signals of rows x cols points. The grid half has an extra row, because the
-// centre row occurs twice. The rows in front of the centre are stored from the end.
+// newScratch allocates memory for signals of rows x cols points. The grid "half" has an extra row, because
+// the centre row occurs twice. The rows in front of the centre are stored from the end.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -81,13 +80,12 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	}
 }
 
-// signal describes where the averages of a signal are written.
 type signal struct {
 	dst     blas32.General
 	channel int
 }
 
-// sides is the number of angles in a turn: each signal is filtered for two angles together.
+// sides is the number of angles in a turn.
 const sides = 2
 
 func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
@@ -100,7 +98,6 @@ func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
 	}
 }
 
-// coarseAverages applies the coarse filters to one or two signals, and writes the averages of the moduli.
 func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []float32) {
 	for turn, filters := range p.coarse {
 		p.filter(s, filters, spectrum, len(signals))
@@ -126,7 +123,8 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli, as sums and differences of columns. If mirrored, the filters are mirror images.
+// moduli computes the moduli, as sums and differences of columns. If mirrored is set, the filters are mirror
+// images.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -165,14 +163,13 @@ func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row.sine.MulStrips(to.data, to.down(h, 1), from.data, from.down(h+1, 1), col.n)
 }
 
-// collectTurn writes two signals as the channels channel + angle, for the two angles of a turn.
 func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
 	for side, angle := range turns[turn] {
 		p.collect(dst, channel+angle, from, side*lanes)
 	}
 }
 
-// collect writes one of the two signals in a grid as a channel of every image. The signal begins at lane.
+// collect writes the signal that begins at lane as a channel of every image.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {
@@ -184,13 +181,11 @@ func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lan
 	}
 }
 
-// lanes is the number of adjacent images in a vector.
 const lanes = 8
 
 // point is the number of values per point. A point holds one complex or two real signals.
 const point = 2 * lanes
 
-// grid holds signals at points, row by row.
 type grid struct {
 	data       []float32
 	rows, cols int
@@ -204,7 +199,6 @@ func newGrid(rows, cols int) grid {
 	return g
 }
 
-// newGrids returns grids that are consecutive in memory, and the distance between them.
 func newGrids(n, rows, cols int) (all []grid, apart int) {
 	g := newGrid(rows, cols)
 	apart = len(g.data)
@@ -218,7 +212,6 @@ func newGrids(n, rows, cols int) (all []grid, apart int) {
 
 func (g grid) point(row, col int) int { return row*g.row + col*point }
 
-// at returns the data from this point on.
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
 // across returns strips of columns, with one row for each row of the grid. down returns strips of rows.
@@ -245,7 +238,6 @@ func newMatrix(m, n int, at func(i, j int) float64) matrix {
 	return out
 }
 
-// alongRows applies m to the first dimension of src.
 func (m matrix) alongRows(dst, src grid) {
 	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, src.cols*point, m.n)
 }
