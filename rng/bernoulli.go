@@ -11,8 +11,8 @@ import (
 //	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
 //	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
 //
-// For x = p/q <= 1 the loop reaches k = j+1 with probability x^j/j!. So it ends at k = j+1 with probability
-// x^j/j! - x^(j+1)/(j+1)!. The sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
+// For x = p/q <= 1 the loop over k reaches j+1 with probability x^j/j!. So it ends at k = j+1 with
+// probability x^j/j! - x^(j+1)/(j+1)!. The sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
 func bernoulliRatio(s *Stream, p, q uint64) bool {
 	frac, _ := bits.Div64(p%q, 0, q)
 	return bernoulliExp(s, exponent{p / q, frac, 1}, func() (*big.Int, *big.Int) {
@@ -20,13 +20,13 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses a number x >= 0. whole is the integer part. 2^64 times the fractional part is in [frac,
-// frac+slack].
+// exponent encloses a number x >= 0: whole is the integer part, and 2^64 times the fractional part is in
+// [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in 64-bit words on the enclosure of
-// x. If the enclosure cannot decide, the loop continues with exact integers p/q = x. So bernoulliExp reads
-// the same words and returns the same result as bernoulliExpBig.
+// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 (see bernoulliRatio) in 64-bit
+// words on the enclosure of x. If the enclosure does not decide, the loop continues with the exact fraction
+// p/q = x.
 //
 // Trial k succeeds if and only if k U < x. If U starts with the word u, 2^64 k U is in [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
@@ -38,7 +38,7 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	return bernoulliExpFrom(s, s.Uint64(), x, exact)
 }
 
-// bernoulliExpFrom continues bernoulliExp for x < 1 after its first word u was read.
+// bernoulliExpFrom continues bernoulliExp for x < 1, after the first word u was read.
 func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.Int)) bool {
 	for k := uint64(1); ; k++ {
 		hi, lo := bits.Mul64(k, u)
@@ -81,10 +81,9 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	}
 }
 
-// inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). One word decides unless it equals inverseE.
+// bernoulliExp1 returns true with probability exp(-1). One word decides unless it equals floor(2^64 exp(-1)).
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP). It returns the same words as [rand.ChaCha8]. A buffer of many
-// words can be read in place.
+// source is the generator ChaCha8Rand (C2SP), which returns the same words as [rand.ChaCha8]. The buffer can
+// be read in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. K is added at the end,
 //	           constants and counter are not. Of four consecutive blocks
@@ -25,7 +25,6 @@ type source struct {
 	std     *rand.ChaCha8 // without assembly
 }
 
-// path is the instruction set in use. A machine that supports a path supports all earlier paths.
 type path uint8
 
 const (
@@ -52,7 +51,6 @@ func (s *source) seedBy(on path, secret [32]byte) {
 	}
 }
 
-// Uint64 returns the next word.
 func (s *source) Uint64() uint64 {
 	if s.at == s.end {
 		s.refill()
@@ -67,7 +65,6 @@ func (s *source) ahead() {
 	}
 }
 
-// refill computes the next words. All words must have been read.
 func (s *source) refill() {
 	if s.counter == keyBlocks {
 		copy(s.key[:], s.words[s.end:])

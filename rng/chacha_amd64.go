@@ -4,7 +4,6 @@ package rng
 
 import "golang.org/x/sys/cpu"
 
-// machine is the fastest path that this machine supports.
 var machine = func() path {
 	if cpu.X86.HasAVX2 {
 		return avx2
@@ -18,7 +17,7 @@ var machine = func() path {
 func chacha8(words *[chunkWords]uint64, key *[4]uint64, counter uint32)
 
 // tell256 sets toldWords values to the values of single words. Bit i of odd is set if quick rejects word i,
-// or if the value is zero or minus zero.
+// or if its value is zero.
 //
 //go:noescape
 func tell256(values *int64, words *[toldWords]uint64, guide *uint16, fine, reach uint64) (odd uint64)

@@ -1,9 +1,8 @@
 // Package rng draws every random number of the toolkit. It has keys, bit streams and exact integer samplers.
 //
-// A run has one [Key] of 256 secret bits. [Key.Derive], a pseudo-random function, derives keys from this key
-// by name. Examples are keys for the partition of the records, for each teacher's training, and for the noise
-// of each query. So no two purposes use the same stream, and the order of the draws has no effect. A resumed
-// run repeats the noise.
+// A run has one [Key] of 256 secret bits. [Key.Derive], a pseudo-random function, derives further keys by
+// name, for example for the noise of each query. So no two purposes use the same stream, and the order of the
+// draws has no effect. A resumed run repeats the noise.
 //
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (also one-sided) and
 // [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits are uniform, the
@@ -13,7 +12,7 @@
 // of the stream.
 //
 // [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It is for noise whose
-// standard deviation is itself a secret. The running time depends on the standard deviation.
+// standard deviation is itself a secret. Its running time depends on the standard deviation.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)
@@ -21,15 +20,15 @@
 //
 // # Guarantee
 //
-// Let the key come from [NewKey]. Let HMAC-SHA256 be a pseudo-random function and ChaCha8 a pseudo-random
-// generator. Then the values of a sampler cannot be distinguished from independent draws of its exact
-// distribution.
+// Assume that the key comes from [NewKey], that HMAC-SHA256 is a pseudo-random function and that ChaCha8 is a
+// pseudo-random generator. Then the values of a sampler cannot be distinguished from independent draws of its
+// exact distribution.
 //
 // # Caveats
 //
 //   - Keys from [SeedKey] have at most 64 bits of entropy. Anyone with the seed can subtract the noise. For
 //     such keys, and all keys derived from them, [Key.Releasable] returns false.
-//   - The samplers look up tables and reject, so their time and memory accesses depend on the noise. Draw all
-//     noise before the protected values are read. The time then does not depend on these values.
+//   - The time and memory accesses of the samplers depend on the noise. Draw all noise before the protected
+//     values are read. The time then does not depend on these values.
 //   - The first draw of a sampler computes a table, in up to 5 ms.
 package rng

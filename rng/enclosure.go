@@ -5,14 +5,14 @@ import (
 	"math/big"
 )
 
-// interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi for a precision prec.
+// interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi, for a given precision prec.
 type interval struct{ lo, hi *big.Int }
 
-// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves the argument h times, until the result y is
-// at most 1/2. It sums the series of exp(y). The terms are positive, and are rounded down for lo and up for
-// hi. Each omitted term is at most half its predecessor, so the omitted terms together are less than the last
-// term. Then it takes the reciprocal, which swaps the bounds, and squares h times. Every step is monotone and
-// rounds outwards. So the bounds hold for every working precision. The precision only affects the width.
+// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves p/q h times, until the result y is at most
+// 1/2. It sums the series of exp(y). The terms are positive, and are rounded down for lo and up for hi. Each
+// omitted term is at most half its predecessor, so the omitted terms together are less than the last term.
+// Then it takes the reciprocal, which swaps the bounds, and squares h times. Every operation is monotone and
+// rounds outwards, so the enclosure is correct at every working precision.
 func expNeg(p, q *big.Int, prec uint) interval {
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32
@@ -39,7 +39,7 @@ func expNeg(p, q *big.Int, prec uint) interval {
 	return x
 }
 
-// quoUp sets z to x/y rounded up, for x >= 0 and y > 0. z may be x.
+// quoUp sets z, which may be x, to x/y rounded up, for x >= 0 and y > 0.
 func quoUp(z, x, y *big.Int) *big.Int {
 	var rest big.Int
 	if z.QuoRem(x, y, &rest); rest.Sign() > 0 {
@@ -48,7 +48,6 @@ func quoUp(z, x, y *big.Int) *big.Int {
 	return z
 }
 
-// rshUp divides x >= 0 by 2^n and rounds up.
 func rshUp(x *big.Int, n uint) *big.Int {
 	up := x.TrailingZeroBits() < n && x.Sign() > 0
 	if x.Rsh(x, n); up {
@@ -57,14 +56,13 @@ func rshUp(x *big.Int, n uint) *big.Int {
 	return x
 }
 
-// law describes the distribution of an integer X >= 0 by its tails.
 type law interface {
 	// tails encloses P[X >= 1], P[X >= 2], ... with a precision of prec bits. The last interval, [0, hi],
 	// bounds all further tails.
 	tails(prec uint) []interval
 }
 
-// The method tails adds "guard" bits to the requested precision. It stops at terms below 2^-(prec+spare).
+// The method tails computes with guard bits more than prec. It stops at terms below 2^-(prec+spare).
 const (
 	guard = 64
 	spare = 16
@@ -76,10 +74,10 @@ type halfGaussian struct {
 	shift uint
 }
 
-// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the largest k down. With q = exp(-1/(2 s^2)) the ratio
-// w_(k+1)/w_k = q^(2k+1) falls by the factor q^2 per step. So a weight takes two products, rounded down for
-// lo and up for hi. Since ratios fall, the sum of all weights beyond w_K is at most w_K r/(1-r), where r is
-// the ratio at K.
+// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the largest k down. With q = exp(-1/(2 s^2)), the ratio
+// w_(k+1)/w_k = q^(2k+1) decreases by the factor q^2 per term. So a weight takes two products, rounded down
+// for lo and up for hi. Because the ratios decrease, the sum of all weights beyond w_K is at most w_K
+// r/(1-r), where r is the ratio at K.
 func (l halfGaussian) tails(prec uint) []interval {
 	work := prec + guard
 	den := new(big.Int).SetUint64(l.num)
@@ -111,7 +109,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 }
 
 // gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop.
-// ratio is the next weight divided by the last weight. round divides by 2^work and rounds down or up.
+// ratio is the quotient of the next weight and the last weight. round divides by 2^work and rounds down or
+// up.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)
@@ -193,9 +192,8 @@ func (t Masses) AtMost(m int64) float64 {
 	return t.below[m+t.Reach]
 }
 
-// TimesAtMost multiplies products[i] by P[Z <= m + i stride]. stride must be above 0.
+// TimesAtMost multiplies products[i] by P[Z <= m + i stride], for stride > 0.
 func (t Masses) TimesAtMost(products []float64, m, stride int64) {
-	// before returns the number of integers m, m + stride, ... below a limit.
 	before := func(limit int64) int64 {
 		return min(max(0, (limit-m+stride-1)/stride), int64(len(products)))
 	}

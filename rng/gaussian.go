@@ -9,10 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2 sigma^2)). The variance
-// is at most sigma^2. After a shift by an integer s, the Renyi divergence of order alpha is at most alpha
-// s^2/(2 sigma^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). A
-// DiscreteGaussian is safe for concurrent use if each goroutine has its own Stream.
+// DiscreteGaussian samples integers k with probability proportional to exp(-k^2/(2 sigma^2)). The variance is
+// at most sigma^2. After a shift by an integer s, the Renyi divergence of order alpha is at most alpha s^2/(2
+// sigma^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). A DiscreteGaussian
+// is safe for concurrent use if each goroutine has its own Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64
@@ -26,9 +26,9 @@ type DiscreteGaussian struct {
 	reach uint64    // reach of quick; fine > 0 only
 }
 
-// A cell is a block of integers with the same X (see Fill). For sigma below 2^8 it is one integer. For larger
-// sigma its width is a power of two, and sigma spans at least 32 and less than 64 cells. Wider cells cause
-// more rejections, and narrower cells more searches. 96 of 100 draws cost one word and no search.
+// A cell is a block of integers with the same X (see Fill). For sigma below 2^8 a cell is one integer. For
+// larger sigma its width is a power of two, and sigma is at least 32 and less than 64 cells. Wider cells need
+// more rejections, and narrower cells more searches.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
@@ -90,8 +90,8 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       unless B = - and M = 0:  return B M
 //
 // M has probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2
-// sigma^2)). Zero is returned for B = + only, or zero would count twice. For sigma below 2^8, J is 0, and the
-// Bernoulli rejects nothing.
+// sigma^2)). Zero is returned only for B = +, because zero would count twice. For sigma below 2^8, J is 0,
+// and the Bernoulli rejects nothing.
 //
 // With wide cells one word w holds the first bits of all variables:
 //
@@ -102,8 +102,8 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //
 // These bits are disjoint and so independent. X and the outcome of the Bernoulli are functions of U, V and
 // later words. If w alone decides X and the Bernoulli (see quick), no other word is read. An unread word does
-// not affect the distribution. Otherwise (see settle) the next two words extend U and V. The result is the
-// same as if these words had been read from the start.
+// not affect the distribution. Otherwise (see settle) the next two words extend U and V, as if these words
+// had been read from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine > 0 && len(dst) >= worthTelling {
 		dst = d.fill(machine, dst, s)
@@ -113,7 +113,6 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 }
 
-// worthTelling is the least number of values for which deciding many words at once is faster.
 const worthTelling = 16
 
 // fill draws most values of dst and returns the remaining slice, which is shorter than worthTelling.
@@ -161,8 +160,8 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide. quick does not decide the first word. If the result one is true,
-// three words give the value y. If none is true, the four words give no value.
+// settleFour is a fast version of decide for a first word that quick does not decide. If one is true, three
+// words give the value y. If none is true, the four words give no value.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -191,7 +190,6 @@ func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bo
 	return y, ok && one
 }
 
-// told holds the values of words that quick decides, at the indices of the words.
 type told struct {
 	values [toldWords + copied]int64
 	odd    uint64 // bits of the words that need more words, are rejected, or give zero
@@ -226,7 +224,6 @@ func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t
 	}
 }
 
-// sampleNarrow draws one value when a cell is one integer.
 func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	for {
 		w := s.Uint64()
@@ -236,16 +233,15 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	}
 }
 
-// known returns the number of bits of V in the first word, at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
 // quick returns M and reports whether w alone proves that M is accepted. The conditions are a slot within one
-// cell X, and V >= (2X+1)/(2 s^2). The last bound exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1.
+// cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1.
 // So the first trial V < g fails and the Bernoulli is true.
 //
-// Let n bits of V be known, with the value v. Then V >= v/2^n. reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
-// is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s, because its probability is 2^-13 or
-// more. So (2X+1) reach < 2^63.
+// Let v be the first n bits of V. Then V >= v/2^n. reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13 is v
+// 2^(64-n) plus less than 2^(64-n). If a slot is within one cell X, then X < 4s, because the probability of X
+// is at least 2^-13. So (2X+1) reach < 2^63.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	x := uint64(t.guide[w>>(64-guideBits)])
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
@@ -270,7 +266,6 @@ func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (
 	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
-// signed returns m with a sign given by bit. ok is false for minus zero.
 func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
@@ -288,9 +283,8 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 }
 
 // exponent encloses g for x < 2^9. Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and
-// c = 2^74/(2 s^2). c is at most 2^63 because s >= 2^5. So g < 1/2. Rounding down 2^54 (2x+i), and its
-// product with i, lowers y by less than 2, and so the result by less than 1. Rounding c down lowers the
-// result by less than 1. Rounding the result lowers it by less than 1. The total is less than 3.
+// c = 2^74/(2 s^2). c is at most 2^63 because s >= 2^5, so g < 1/2. Three roundings decrease the result by
+// less than 1 each: of y (by less than 2), of c, and of the result. So the slack is 3.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)
@@ -298,7 +292,6 @@ func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	return exponent{0, g, d.slack}
 }
 
-// exactExponent returns g as the fraction J (2 2^fine X + J)/(2 sigma^2).
 func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	bigJ := new(big.Int).SetUint64(j)
 	p = new(big.Int).SetUint64(x)
@@ -308,7 +301,6 @@ func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	return p, q.Lsh(q.Mul(q, q), 1)
 }
 
-// cellBits returns the number of halvings after which scale is below 2^(cells+1).
 func cellBits(scale float64, cells int) uint {
 	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
 	return uint(max(0, exp-1-cells))

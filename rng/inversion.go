@@ -13,9 +13,8 @@ import (
 //
 // Only the bits of U that the comparison needs are read. The first 63 bits are the integer u, and U is in [u,
 // u+1)/2^63. A table is made at the first draw. For every tail T the table holds an integer e with e <= 2^63
-// T <= e + slack. If u < e, then U < T. If u >= e + slack, then U >= T. Otherwise, in less than one of 2^50
-// draws, extend decides exactly. So the table decides only certain cases, and the distribution is exact.
-// Mostly the first 13 bits decide.
+// T <= e + slack. If u < e, then U < T. If u >= e + slack, then U >= T. In all other cases, less than one of
+// 2^50 draws, extend decides exactly. So the distribution is exact. Mostly the first 13 bits decide.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -34,7 +33,6 @@ const (
 	open      = 1 << 15 // the slot alone does not determine X
 )
 
-// find returns X for a U that starts with the 63 bits u.
 func (v *inversion) find(s *Stream, u uint64) uint64 {
 	if x, ok := v.table().find(u); ok {
 		return x
@@ -51,7 +49,6 @@ func (v *inversion) table() *table {
 	return t
 }
 
-// find returns X and reports whether the table determines X.
 func (t *table) find(u uint64) (x uint64, ok bool) {
 	if m := t.guide[u>>(uBits-guideBits)]; m < open {
 		return uint64(m), true
@@ -59,7 +56,7 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search is find for an open slot (see index). It counts the tails above u. The last tail, 0, ends the loop.
+// search is find for an open slot (see index).
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]
@@ -112,8 +109,7 @@ func (t *table) index() {
 //	                           else leave this loop
 //	       u = 2^64 u + next word;  n = n + 64
 //
-// The interval that contains U shrinks as n grows. So the loop ends unless U equals a tail in all bits
-// (probability 0).
+// The interval that contains U shrinks as n grows. So the loop ends with probability 1.
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)
@@ -135,8 +131,8 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 }
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
-// below 2^136 with the integer q 2^136. (The last bit of q is at least 2^-116.) The leading byte usually
-// decides, so one word serves eight trials. Otherwise more bytes are drawn.
+// below 2^136 with the integer q 2^136. (The last bit of q is at least 2^-116.) Usually the leading byte
+// decides, so one word serves eight trials.
 type Bernoulli struct {
 	always bool
 	first  byte
@@ -188,15 +184,14 @@ func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	return byte(taken >> 7 * 0x0102040810204080 >> 56) // moves byte i to bit 56+i
 }
 
-// rest decides the event if the leading bytes are equal.
 func (b Bernoulli) rest(s *Stream) bool {
 	u := s.Uint64()
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
 // atMost sets the top bit of each byte of word that is at most b.first. If the top bits of the byte and of
-// first are equal, the lower bits decide. They are subtracted from first with the top bit set. The top bit
-// stays set if the byte is not larger, and no byte borrows from another byte.
+// b.first are equal, the lower bits decide. The lower bits are subtracted from b.first with the top bit set.
+// The top bit stays set if the byte is not larger, and no byte borrows from another byte.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	const ones = 0x0101010101010101
 	const top = ones << 7

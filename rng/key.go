@@ -12,15 +12,17 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret that records whether its noise may protect releases. Make a Key with [NewKey] or
-// [SeedKey]. The zero Key has no secret. Using it panics, and [Key.IsZero] reports it. Every verb and logger
-// prints a Key as redacted text. A Key cannot be encoded as JSON. Only [Key.MarshalText] returns the secret.
+// Key is a 256-bit secret. It also records whether its noise may protect releases. Make a Key with [NewKey]
+// or [SeedKey]. The zero Key has no secret. Using the zero Key panics, and [Key.IsZero] reports it. Every
+// verb and logger prints a Key as redacted text. A Key cannot be encoded as JSON. Only [Key.MarshalText]
+// returns the secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
 }
 
-// sealed hides the secret behind two pointers. So fmt prints an address for a Key in an unexported field.
+// sealed hides the secret behind two pointers, so that fmt prints an address for a Key in an unexported
+// field.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -29,7 +31,7 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// Every MAC input starts with the number of its method, so that inputs of different methods differ.
+// Every input of HMAC starts with the number of its method, so that inputs of different methods differ.
 const (
 	domainIDs   = 1
 	domainBytes = 2
@@ -45,7 +47,7 @@ func NewKey() (Key, error) {
 }
 
 // SeedKey expands a seed into a key for repeatable experiments. This key and all keys derived from it are not
-// releasable, because noise that anyone can redraw protects nothing.
+// releasable, because anyone with the seed can draw the noise again.
 func SeedKey(seed uint64) Key {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
 	return Key{secret: seal(sum)}
@@ -58,7 +60,7 @@ func (k Key) IsZero() bool { return k.secret == nil }
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
 // Derive returns the key for the name (label, ids). It is the HMAC-SHA256 of an unambiguous encoding of the
-// name under the secret of k. Different names give independent keys. The same name always gives the same key.
+// name under the secret of k. Different names give independent keys, and equal names give equal keys.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)
@@ -69,8 +71,8 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes returns the key for the name (label, data). data may be a hash of the votes, for example. The
-// key always differs from the keys of Derive.
+// DeriveBytes returns the key for the name (label, data). data may be a hash, for example of votes. The key
+// always differs from the keys of Derive.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
@@ -88,7 +90,7 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 }
 
 // child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). It is three times as fast as
-// hash.Hash. [Key.Streams] is faster for many streams.
+// hash.Hash.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
@@ -96,7 +98,6 @@ func (k Key) child(message []byte) Key {
 	return Key{secret: seal(sha256.Sum256(outer)), releasable: k.releasable}
 }
 
-// appendPad appends the secret, padded to a block, with every byte xored.
 func (k Key) appendPad(b []byte, xor byte) []byte {
 	xors := 0x0101010101010101 * uint64(xor)
 	for i := 0; i < sha256.Size; i += 8 {
@@ -113,8 +114,8 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the key with its secret, so that a run can be resumed. Anyone who reads the result can
-// remove the noise. Write it only to a file with mode 0600.
+// MarshalText encodes the key with its secret, so that a run can be resumed. Anyone who reads the text can
+// remove the noise. Write the text only to a file with mode 0600.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")
@@ -126,8 +127,8 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText. It ignores surrounding white space. Errors never quote the
-// input.
+// UnmarshalText decodes the output of MarshalText. It ignores surrounding white space. Errors never quote
+// text.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	body, releasable := strings.CutPrefix(s, textReleasable)
@@ -153,11 +154,8 @@ func (k Key) MarshalJSON() ([]byte, error) {
 // Format writes redacted text for every verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// String returns redacted text.
 func (k Key) String() string { return redacted }
 
-// GoString returns redacted text.
 func (k Key) GoString() string { return redacted }
 
-// LogValue returns redacted text.
 func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }

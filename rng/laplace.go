@@ -14,7 +14,7 @@ const (
 	maxScale = 0x1p40
 )
 
-// DiscreteLaplace samples the two-sided geometric distribution tanh(1/(2b)) exp(-|k|/b) of scale b. A shift
+// DiscreteLaplace samples integers k with probability tanh(1/(2b)) exp(-|k|/b), where b is the scale. A shift
 // by s is s/b-differentially private.
 type DiscreteLaplace struct {
 	scale float64 // num/2^shift, exactly
@@ -27,7 +27,7 @@ type DiscreteLaplace struct {
 	slack uint64    // slack of exponent
 }
 
-// The cell width is a power of two, such that the scale spans at least 16 and less than 32 cells.
+// The cell width is a power of two, such that the scale is at least 16 and less than 32 cells.
 const laplaceCells = 4
 
 // NewDiscreteLaplace returns a sampler for exactly the float64 scale, which must be in [2^-10, 2^40].
@@ -45,7 +45,6 @@ func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	return d, nil
 }
 
-// Scale returns the scale that was passed to NewDiscreteLaplace.
 func (d *DiscreteLaplace) Scale() float64 { return d.scale }
 
 // LogProb returns the logarithm of the probability of k.
@@ -62,7 +61,7 @@ func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	}
 }
 
-// Geometric draws from P[G = k] = (1-r) r^k, k = 0, 1, ..., with r = exp(-1/scale).
+// Geometric draws k = 0, 1, ... with probability (1-r) r^k, where r = exp(-1/scale).
 func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 	g, _ := d.geometric(s)
 	return int64(g)
@@ -89,18 +88,16 @@ func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
 	return g, w & 1
 }
 
-// accept returns true with probability exp(-j/scale).
 func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Both roundings lower the result by less than 1.
+// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Both roundings decrease the result by less than 1.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
 	return exponent{0, x, d.slack}
 }
 
-// exactExponent returns j/scale as a fraction.
 func (d *DiscreteLaplace) exactExponent(j uint64) (p, q *big.Int) {
 	p = new(big.Int).SetUint64(j)
 	return p.Lsh(p, d.shift), new(big.Int).SetUint64(d.num)

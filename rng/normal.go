@@ -11,15 +11,15 @@ import (
 
 // RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The float64 parameters are taken
 // exactly, as dyadic rationals. It is for noise whose size depends on protected values. The result is a
-// function of one real number, which is drawn without rounding to as many bits as needed. The distribution is
-// rounded continuous noise, not a discrete Gaussian. A draw takes some microseconds. The time and the number
-// of words read depend on mean, sd and the noise.
+// function of one real number, which is drawn to as many bits as needed. The distribution is rounded
+// continuous noise, not a discrete Gaussian. A draw takes some microseconds. The time and the number of words
+// read depend on mean, sd and the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by the same power of two
 	digit          uint     // bits of a real number that are drawn at a time
 }
 
-// NewRoundedNormal returns a sampler for a finite mean and for sd and grid that are finite and above 0.
+// NewRoundedNormal returns a sampler for a finite mean, and for sd and grid that are finite and above 0.
 func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	switch {
 	case !mathx.IsFinite(mean):
@@ -34,7 +34,6 @@ func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	return n, nil
 }
 
-// integers returns x, y and z times the same power of two.
 func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 	var m [3]*big.Int
 	var exp [3]int
@@ -83,7 +82,7 @@ func (n *RoundedNormal) Sample(s *Stream) int64 {
 	}
 }
 
-// lazy holds the first bits of a uniform real in [head, head+1)/2^bits. bits is the number of bits drawn.
+// lazy holds the first bits of a uniform real in [head, head+1)/2^bits.
 type lazy struct {
 	src   interface{ Uint64() uint64 }
 	digit uint // in [1, 64]
@@ -117,7 +116,7 @@ func acceptNormal(k uint64, x *lazy) bool {
 }
 
 // below reports whether u < x(2k+x)/((2k+2) j). It draws bits of u and x until the comparison is decided.
-// With b bits of each, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
+// With b bits of u and of x, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
 //
 //	u (2k+2) j 4^b     is in [v, v+1) (2k+2) j 2^b
 //	x (2k+x) 4^b       is in [a (2k 2^b + a), (a+1) (2k 2^b + a+1))
@@ -149,8 +148,7 @@ func below(u *lazy, j, k uint64, x *lazy) bool {
 	}
 }
 
-// round returns floor((mean + sd (k+x))/grid + 1/2), with k+x negated if negative is set. The argument of
-// floor is strictly between its values at the two ends of the interval of x, with probability 1.
+// round returns floor((mean + sd (k+x))/grid + 1/2), with k+x negated if negative is set.
 func (n *RoundedNormal) round(k uint64, x *lazy, negative bool) int64 {
 	one := big.NewInt(1)
 	for ; ; x.extend() {

@@ -12,15 +12,16 @@ import (
 )
 
 // Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements [rand.Source], for
-// training and shuffling. Noise that protects data uses the samplers of this package. A Stream is not safe
-// for concurrent use. Derive one key for each goroutine.
+// training and shuffling. To draw noise that protects data, use the samplers of this package. A Stream is not
+// safe for concurrent use. Derive one key for each goroutine.
 type Stream struct {
 	src source
 }
 
 var _ rand.Source = (*Stream)(nil)
 
-// Stream returns the key's stream, from its start. Derive a key for each purpose, and read its stream once.
+// Stream returns the key's stream, from its start. Derive a key for each purpose, and read its stream only
+// once.
 func (k Key) Stream() *Stream {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
@@ -33,9 +34,9 @@ func (k Key) Stream() *Stream {
 // Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. It uses Lemire's
-// multiply-and-reject (2019). For a random word x it rejects the 2^64 mod n smallest values of lo(x n). Then
-// every hi(x n) has exactly floor(2^64/n) preimages.
+// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. For a random word x, the
+// method of Lemire (2019) rejects the 2^64 mod n smallest values of lo(x n). Then every hi(x n) has exactly
+// floor(2^64/n) preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
@@ -61,12 +62,11 @@ func (s *Stream) Perm(dst []int) {
 	}
 }
 
-// Format writes redacted text for every verb, because the state of a stream reveals all its noise.
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
 // Streams returns the streams of keys that differ only in ids, one at a time. The streams equal Derive(label,
-// ids...).Stream(), but take a third of the time. The first blocks of the two hashes of HMAC depend only on
-// the secret and are hashed once. The method Of allocates nothing. A Streams is not safe for concurrent use.
+// ids...).Stream(), but take a third of the time, because the first blocks of the two hashes of HMAC are
+// hashed once. A Streams is not safe for concurrent use.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest
@@ -76,7 +76,6 @@ type Streams struct {
 	stream       Stream
 }
 
-// digest is the interface that crypto/sha256 documents for its hash.
 type digest interface {
 	hash.Hash
 	encoding.BinaryAppender
@@ -125,5 +124,4 @@ func (s *Streams) finish(state, text []byte) {
 	s.hash.Sum(s.sum[:0])
 }
 
-// Format writes redacted text for every verb, because the states are as secret as the key.
 func (s *Streams) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Streams(redacted)") }
