@@ -56,7 +56,7 @@ func New(g *shell.Globals) *cobra.Command {
 		}
 		return auditVerdict(g, results)
 	})
-	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list})
+	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list, "delta": &g.Delta})
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
 		"targets to audit: default, trained, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
