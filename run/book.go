@@ -45,14 +45,14 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns the configuration to open the ledger with, and whether the ledger is new. It writes nothing.
-// Errors: a [*fault.Error] if the ledger is lost, unreadable or different from Expect.
+// Look returns the configuration to open the ledger with, and whether the ledger is new. Look writes nothing.
+// It returns a [*fault.Error] if the ledger is lost, unreadable or different from Expect.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
 			Why: "the head, the secret and the keys of a ledger must lie beside the ledger, not beside a link", Fix: "give " + is}
 	}
-	// Call traces before reading the ledger. Every trace is created after the ledger is complete.
+	// Call traces before reading the ledger, because every trace is created after the ledger is complete.
 	traces, err := f.traces()
 	if err != nil {
 		return f.New, false, err
@@ -88,7 +88,6 @@ func (f File) unreadable(err error) error {
 		Why: "releases must be charged to the ledger first", Fix: "check its name", Err: err}
 }
 
-// agrees returns an error if the settings of a ledger differ from Expect.
 func (f File) agrees(is ledger.Config) error {
 	var differ []string
 	field := func(name string, is, want any, given bool) {
@@ -139,7 +138,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns an error if traces is not empty. The ledger must be missing or empty.
+// lost returns an error for a missing or empty ledger if there are traces of the ledger.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
@@ -157,8 +156,8 @@ type Book struct {
 	lacks  bool // IDFile is missing, although earlier inputs may need it
 }
 
-// Open opens the ledger with the configuration from Look. It waits while another process holds the ledger,
-// until ctx ends. A ledger that contradicts a recorded head is an error (see the package comment).
+// Open opens the ledger with the configuration from Look. While another process holds the ledger, Open waits
+// until ctx ends. If the ledger contradicts a recorded head (see the package comment), Open returns an error.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -227,7 +226,7 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin creates the missing id file, secret and head of an accepted ledger.
+// begin creates missing files of an accepted ledger: the secret and the head.
 func (b *Book) begin(known Heads) error {
 	f := b.file
 	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // remains of killed processes; this process holds the ledger
@@ -267,8 +266,8 @@ func (f File) warnOfMode() {
 	}
 }
 
-// Key returns the secret key in the file at path, which must be private to the owner. It creates a missing
-// file.
+// Key returns the secret key in the file at path, which must be private to the owner. If the file is missing,
+// Key creates it.
 func Key(path string) (rng.Key, error) {
 	key, ok, err := keyfile.Read(path)
 	if err != nil || ok {
@@ -280,8 +279,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret that identifies inputs of the ledger. If used is set, a missing secret is an
-// error, because earlier inputs were recorded under this secret.
+// secret returns the secret that identifies inputs of the ledger. If used is set, earlier inputs were
+// recorded under this secret, and a missing secret is an error.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

@@ -1,9 +1,9 @@
 // Package run carries out releases: it plans, charges, draws, commits and writes files.
 //
 // A [Run] has a ledger, a plan with a privacy cost, and stages. Each stage releases one file. The identity of
-// a run is everything that the outcome depends on. An interrupted run resumes if the identity is equal,
-// without a new charge and with the same bytes. If the run is complete, only the files are checked. A run
-// with a different identity is a new run, or fails with [ErrOtherRun].
+// a run is everything that the outcome depends on. If a run is interrupted, a run with an equal identity
+// resumes it, without a new charge and with the same bytes. If the first run is complete, only the files are
+// checked. A run with a different identity is a new run, or fails with [ErrOtherRun].
 //
 //	r := run.Run{
 //		File: run.File{Path: "run.jsonl", New: ledger.Config{
@@ -29,8 +29,8 @@
 // appear only as a hash, keyed by the secret in LEDGER.id. The key of an unfinished run is in LEDGER.TAG.key.
 //
 // A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers for
-// this run alone ([ledger.Config].Run, from [ID]). Run.Key is the folder's key. [Folder.Finish] destroys the
-// key.
+// this run alone ([ledger.Config].Run, from [ID]). Set Run.Key to the folder's key. [Folder.Finish] destroys
+// the key.
 //
 // All stages are charged in one batch before the first stage draws. With [Run.Open] and [Session.Next] the
 // caller may do work without privacy cost between stages.
@@ -45,33 +45,32 @@
 //	the file gets its name
 //	the key is destroyed         or the noise could be removed
 //
-// A release that was interrupted between two steps can be repeated. It then gives the same bytes without a
-// new charge. A repeated complete release draws nothing. It compares the SHA-256 of the file with the
-// committed hashes.
+// An interrupted release can be repeated, which gives the same bytes without a new charge. A repetition of a
+// complete release draws nothing, and compares the SHA-256 of the file with the committed hashes.
 //
 // # Files beside a ledger
 //
 // LEDGER.head is the head of the ledger at its last release. LEDGER.id is a secret that identifies inputs.
-// LEDGER.*.key are keys of unfinished runs. Three cases are errors. A ledger lacks the line of LEDGER.head. A
-// ledger has a commit, but LEDGER.head or LEDGER.id is missing. A ledger is missing or empty next to such a
-// file.
+// LEDGER.*.key are keys of unfinished runs. Opening a ledger fails in three cases: the ledger lacks the line
+// of LEDGER.head; the ledger has a commit, but LEDGER.head or LEDGER.id is missing; the ledger is missing or
+// empty, but one of the other files exists.
 //
 // The first line of a ledger contains a random id. A second copy of the head is stored under this id in the
 // user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). For this user on this machine,
-// the copy reveals an old ledger that was restored with all files next to it. If the state folder cannot be
-// written, a warning is given. A ledger with a commit but without a head in the state folder gives one
-// warning. It comes from another machine, or may be an older copy.
+// the second copy reveals an old ledger that was restored with all files next to it. A ledger with a commit
+// but without a head in the state folder gives a warning, because the ledger comes from another machine or
+// may be an older copy. A state folder that cannot be written also gives a warning.
 //
 // A ledger for one run ([ledger.Config].Run) is in the folder of this run. Until the run is complete, the
-// folder also has the key of all noise. So a restored copy repeats the same outcomes. Such a ledger has a
-// head, but no LEDGER.id and no second copy of the head.
+// folder also has the key of all noise. So a restored copy repeats the same outcomes. A ledger for one run
+// has a head, but no LEDGER.id and no second copy of the head.
 //
 // # Caveats
 //
-// Files cannot protect themselves. A ledger can release twice for one charge if it is restored together with
-// all files next to it and with the user's state folder. So can a ledger on two machines, or a second ledger
-// for the same people. For certainty, store the printed head where nobody can change it. Pass the head to
-// `pate ledger verify --head`.
+// Files cannot prevent two releases for one charge in these cases: a ledger is restored together with all
+// files next to it and with the user's state folder; a ledger is used on two machines; a second ledger exists
+// for the same people. For certainty, store the printed head where nobody can change it, and pass it to `pate
+// ledger verify --head`.
 //
-// Destroying a key overwrites and removes its file, but not its copies on a disk, in a snapshot or backup.
+// Destroying a key overwrites and removes its file. Copies on a disk, in a snapshot or in a backup remain.
 package run

@@ -20,7 +20,7 @@ import (
 )
 
 // Identity is everything that a run in a folder depends on, except the key and the data. A run with an equal
-// identity resumes the run in the folder.
+// Identity resumes the run in the folder.
 type Identity struct {
 	Kind     string // such as "compare"
 	Settings any    // written as JSON
@@ -43,7 +43,7 @@ func (id Identity) Name() string {
 	return name
 }
 
-// Folder holds the results of a run. Its subfolder private holds the configuration, the key and other secrets
+// Folder holds the results of a run. The subfolder private holds the configuration, the key and other secrets
 // for a resume. Only one process at a time may hold a Folder.
 type Folder struct {
 	Path     string
@@ -52,7 +52,7 @@ type Folder struct {
 	unlock   func()
 }
 
-// Finish destroys the secret key of a complete run, because the key would allow removal of the noise. All
+// Finish destroys the secret key of a complete run, because anyone with the key can remove the noise. All
 // results must be on disk. Finish does nothing for a seeded run, which may be repeated. It stores a salted
 // hash of the data for CheckMadeOf.
 func (f *Folder) Finish(data [32]byte) error {
@@ -73,7 +73,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf returns an error if a finished run used other data. The error message contains the text what.
+// CheckMadeOf returns an error if a finished run used other data. The argument what is part of its message.
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -102,9 +102,9 @@ const (
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder creates the folder at path, or resumes its run, and locks the folder. It waits while another
-// process holds the folder, until ctx ends. It calls newKey for a new run. For a folder with a different
-// identity it returns [ErrOtherRun] and writes no result. The caller must close the folder.
+// OpenFolder creates the folder at path, or resumes its run, and locks the folder. While another process
+// holds the folder, OpenFolder waits until ctx ends. It calls newKey for a new run. For a folder with a
+// different identity it returns [ErrOtherRun] and writes no result. The caller must call [Folder.Close].
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -180,7 +180,8 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// Settings decodes the settings of the run in a folder, ignoring errors, and reports whether a run exists.
+// Settings decodes the settings of the run in a folder into "into", ignoring errors, and reports whether a
+// run exists.
 func Settings(path string, into any) (bool, error) {
 	text, err := os.ReadFile(results.Folder(path).Config())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -196,11 +197,9 @@ func Settings(path string, into any) (bool, error) {
 	return true, nil
 }
 
-// another is the start of the message for a folder of another run. mixes is the reason.
 const another = "the folder holds another run: "
 const mixes = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"
 
-// isRun returns an error if the configuration in the folder belongs to another run.
 func isRun(path string, config []byte, asked identity) error {
 	var held identity
 	if err := strictly(config, &held); err != nil {

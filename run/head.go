@@ -22,7 +22,7 @@ func HeadFile(path string) string { return path + ".head" }
 // IDFile returns the name of the file with the secret that identifies inputs of the ledger at path.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file to which path points if it is a link, or else path.
+// target returns the file to which path points if path is a link, or else path.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -51,7 +51,6 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// stateDir returns the folder with the second copies of heads.
 func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
@@ -83,7 +82,6 @@ func indexFile(path string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
 }
 
-// replaces reports whether the state folder has the id of a ledger at path.
 func replaces(path string) bool {
 	index, err := indexFile(path)
 	if err != nil {
@@ -93,7 +91,7 @@ func replaces(path string) bool {
 	return there && err == nil
 }
 
-// readHead reads a head from a file. It returns the zero Head if the file does not exist.
+// readHead reads a head from a file. If the file does not exist, the result is the zero Head.
 func readHead(path string) (ledger.Head, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +133,7 @@ type Heads struct {
 }
 
 // ReadHeads reads the head next to the ledger at path. It must be called before the ledger is read, because
-// another process may append lines. The method Of is for [ledger.VerifyOptions].
+// another process may append lines. Heads.Of is a function for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
@@ -166,7 +164,6 @@ func (b *Book) keep() error {
 	return nil
 }
 
-// mark writes the second copy of the head into the user's state folder.
 func (b *Book) mark(head ledger.Head) {
 	path, err := markFile(b.Ledger.State().ID)
 	if err == nil {

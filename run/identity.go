@@ -25,7 +25,7 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity holds all public inputs of a run. The JSON form is the name of the run on a ledger. It is also
+// identity holds all public inputs of a run. Its JSON form is the name of the run on a ledger, and is also
 // written to the folder of the run.
 type identity struct {
 	Version  int             `json:"run"` // version of this form
@@ -86,7 +86,7 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the settings in the name of a run. kind is "" for other names.
+// Kind returns the kind and the settings in the name of a run, or "" for names without a kind.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {
@@ -95,9 +95,9 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID returns the name of a run on a ledger of its own, or of a run in a folder. The name depends on key,
-// inputs (a hash of the private inputs), kind and settings. It is a pseudorandom function of the inputs under
-// key, so it reveals nothing about the inputs.
+// ID returns the name of a run that has its own ledger or folder. The name depends on key, kind, settings and
+// inputs, which is a hash of the private inputs. It is a pseudorandom function of the inputs under key, so it
+// reveals nothing about the inputs.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -123,7 +123,7 @@ func publicName(key rng.Key) (string, error) {
 type Recorded struct {
 	Settings  json.RawMessage
 	Committed bool // its first outcome is committed and may have been released
-	// Differs lists the differences between the noise sources of the recorded run and the new run.
+	// Differs lists how the noise source of the recorded run differs from the noise source of the new run.
 	Differs []string
 
 	id     identity
@@ -145,13 +145,12 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a keyed hash of the private inputs, with the secret of a ledger. A hash without a key
-// would confirm a guess of the inputs to readers of the ledger.
+// inputsName returns a keyed hash of the private inputs, with the secret of a ledger. With a hash without a
+// key, readers of the ledger could confirm a guess of the inputs.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
 
-// recordedRuns returns the runs of the given kind that were charged to a ledger.
 func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	var runs []Recorded
 	for _, r := range book.Runs() {
@@ -166,7 +165,8 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between the noise source of id and another noise source. key may be "".
+// noiseDiffers lists the differences between the noise source of id and another noise source. key is "" for
+// no key.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

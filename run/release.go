@@ -120,7 +120,6 @@ func (s *Session) reserve(c charged) (_ []*ledger.Reservation, err error) {
 	return run.ReserveBatch(events)
 }
 
-// leave draws and releases a charged stage, or checks the file if the stage is complete.
 func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done) error {
 	if len(c.reservations) > 0 {
 		done.Entry = c.reservations[0].Entry()
@@ -149,7 +148,8 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws and commits the outcome, records the head and renames the file to Out. It returns the hash.
+// draw draws and commits the outcome, records the head and renames the file to Out. It returns the file's
+// hash.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()
@@ -197,7 +197,6 @@ func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256
 	return sum, crash.Point(ctx, "named")
 }
 
-// commit commits the hash of a file as the outcome of all given reservations.
 func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	outcomes := make([]ledger.Outcome, len(of))
 	for i := range of {
@@ -206,7 +205,7 @@ func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	return b.Ledger.CommitBatch(outcomes)
 }
 
-// verify compares the file of a complete stage with the committed hash. It returns the hash of the file.
+// verify compares the file of a complete stage with the committed hash, and returns the hash.
 func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	if sum, err = stage.read(); err != nil {
 		return sum, &fault.Error{What: stage.Out + " cannot be read", Err: err}
@@ -222,7 +221,6 @@ func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err err
 	return sum, nil
 }
 
-// read returns the hash of the file and passes the file to Stage.Read.
 func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	f, err := durable.OpenRegular(s.Out)
 	if err != nil {
@@ -239,7 +237,7 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name of a key. Derivation is one-way, so the name reveals nothing about the key.
+// nameOfKey returns a public name of a key. The name reveals nothing about the key.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 func (s Stage) there() (bool, error) {

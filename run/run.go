@@ -50,11 +50,11 @@ func (u Units) Check(delta float64) error {
 		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
 }
 
-// UsualDelta is the result of DefaultDelta if the number of units is unknown or at most 10,000.
+// UsualDelta is the largest result of DefaultDelta.
 const UsualDelta = 1e-5
 
 // DefaultDelta returns a delta for a public number of units n, which is 0 if unknown. The result is the
-// largest one-digit number up to 1/(10 n), but at most UsualDelta.
+// largest number with one significant digit up to 1/(10 n), but at most UsualDelta.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
 	for ; power < units; power *= 10 {
@@ -76,10 +76,10 @@ type Stage struct {
 	Mode os.FileMode
 	// Key derives the key of the stage from the key of the run. nil means the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw draws a complete stage again, for work that needs the outcome. The key must still exist.
+	// Redraw draws a complete stage again, for a caller that needs the outcome. The key must still exist.
 	Redraw bool
-	// Draw writes the file. It gets one reservation for each event of the stage. Equal keys and reservations
-	// must give equal bytes.
+	// Draw writes the file to out. r has one reservation for each event of the stage. Equal keys and
+	// reservations must give equal bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
 	// Read, if not nil, reads the file of a complete stage.
 	Read func(file io.Reader) error
@@ -95,7 +95,6 @@ type Before struct {
 	tried bool
 }
 
-// Try checks that events fit the budget. It charges nothing.
 func (b *Before) Try(events ...accountant.Event) error {
 	err := b.Ledger.Try(events...)
 	b.tried = b.tried || err == nil
@@ -142,7 +141,6 @@ type Session struct {
 	next  int      // index of the next stage
 }
 
-// look returns the configuration to open the ledger with, and whether the ledger is new.
 func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 	r.New.Noise = ledger.SecretNoise
 	if r.seeded() {
@@ -163,7 +161,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns Run.Key or the key of Run.Seed, or the zero key if the run has a key of its own.
+// given returns Run.Key or the key of Run.Seed, or the zero key if the run has its own key.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)
@@ -232,7 +230,6 @@ func (r Run) Try(ctx context.Context) error {
 	return s.Ledger.Try(s.events()...)
 }
 
-// tryNew plans on a new ledger in memory.
 func (s *Session) tryNew(ctx context.Context) error {
 	trial, err := ledger.New(s.Account)
 	if err != nil {
@@ -242,7 +239,6 @@ func (s *Session) tryNew(ctx context.Context) error {
 	return s.planOn(ctx, &Before{Ledger: trial, Fresh: true})
 }
 
-// planOn calls Run.Plan. For a new ledger it checks that the plan fits the budget.
 func (s *Session) planOn(ctx context.Context, before *Before) (err error) {
 	if s.plan, err = s.run.Plan(ctx, before); err != nil {
 		return err
@@ -297,7 +293,6 @@ func (s *Session) settle(ctx context.Context, planned bool) error {
 	return s.identify(secret, key)
 }
 
-// identify sets the name of the run on a shared ledger.
 func (s *Session) identify(secret rng.Key, key string) (err error) {
 	if same := s.plan.Same; same != nil {
 		if len(same.Differs) > 0 {
@@ -320,8 +315,8 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error
-// nothing uncommitted is in the file Out. A charge may have been made, but is not repeated.
+// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error the
+// file Out contains nothing uncommitted. The run may be charged, and a repetition is not charged again.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {

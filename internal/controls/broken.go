@@ -79,7 +79,6 @@ func comparisons(law svt.Law, values []float64) side[string] {
 	})
 }
 
-// drawn returns a side in which every run calls draw with random numbers from the key.
 func drawn[O comparable](draw func(rnd *rand.Rand) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		rnd := rand.New(key.Stream())
@@ -97,8 +96,8 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 
 // noisyValue is a wrong sparse vector technique from lecture notes of 2011. For the query above the threshold
 // it releases the noisy value of the comparison. After many queries below the threshold, a small value shows
-// that the noisy threshold was low. ByRuns misses such an output, which has probability at most 1e-5. ByLaw
-// finds it.
+// that the noisy threshold was low. Such an output has probability at most 1e-5, so ByRuns misses it and
+// ByLaw finds it.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
@@ -129,9 +128,10 @@ const (
 	gapDelta    = 0.01
 )
 
-// brokenVotes returns mistakes about how one teacher changes votes. Lecture notes describe noisy argmax with
-// Laplace noise of scale 1/epsilon as epsilon-private, but one moved vote changes two counts. The lead minus
-// one is no distance to instability: its sensitivity is 2, and it is not 0 where one vote changes the winner.
+// brokenVotes returns mistakes about the effect of one teacher on votes. Lecture notes describe noisy argmax
+// with Laplace noise of scale 1/epsilon as epsilon-private, but one moved vote changes two counts. The lead
+// minus one is no distance to instability: its sensitivity is 2, and it can be positive where one vote
+// changes the winner.
 func brokenVotes() []Target {
 	one, two := []int{8, 2}, []int{9, 1}
 	return []Target{
@@ -149,7 +149,6 @@ func halfNoiseOf(counts []int) side[aggregate.Answer] {
 	}, counts)
 }
 
-// gapRelease returns runs of the stability test as printed, at this distance.
 func gapRelease(distance float64) side[bool] {
 	return drawn(func(rnd *rand.Rand) bool {
 		return distance+laplaceNoise(rnd, 1/gapEpsilon) > math.Log(1/gapDelta)/gapEpsilon
@@ -157,8 +156,8 @@ func gapRelease(distance float64) side[bool] {
 }
 
 // floatingPoint audits textbook Laplace noise b log u, where u is uniform with 53 bits and sums are float64
-// (Mironov 2012). Gaps between the possible sums depend on the true value. For each released number the
-// auditor tests which of the two true values can produce it.
+// (Mironov 2012). Gaps between the possible sums depend on the true value. The auditor tests which of the two
+// true values can produce a released number.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
@@ -200,8 +199,8 @@ func brokenSGD() []Target {
 	}, fixedBatches()...)
 }
 
-// batchClipped clips the mean gradient of a batch instead of each record's gradient, as printed in lecture
-// notes. The norm of the sum of n gradients may then be n times the clip norm.
+// batchClipped clips the mean gradient of a batch instead of each record's gradient, as in lecture notes. The
+// norm of the sum of n gradients may then be n times the clip norm.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -223,8 +222,9 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 }
 
 // fixedBatches shuffles records into batches of fixed size but accounts for Poisson samples (Chua et al.
-// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing. All others have -1. Before noise, the
-// sum of its batch is above other sums by 2 (by 1 if it is missing). The auditor uses the largest sum.
+// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing. All other records have gradient -1.
+// Before noise, the sum of the record's batch exceeds other sums by 2 (by 1 if the record is missing). The
+// auditor uses the largest sum.
 func fixedBatches() []Target {
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
@@ -271,8 +271,8 @@ func largestBatch(steps int, sigma, shift float64) []float64 {
 	return append(law, math.Log1p(-last))
 }
 
-// brokenAccounts returns correct mechanisms whose epsilon is wrong: accountants of older releases or
-// plausible rules computed it. All are audited by output distributions.
+// brokenAccounts returns correct mechanisms with a wrong epsilon, from older releases of accountants or from
+// plausible rules. All are audited by output distributions.
 func brokenAccounts() []Target {
 	priced := func(name, mistake, on string, claim claimer, pair laws) Target {
 		return byLaw(name, on, claim, pair).mistaken(mistake)
@@ -311,13 +311,12 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns two log probabilities: that none of n runs is good, and that at least one is good.
+// anyOf returns two log probabilities: none of n runs is good, and at least one run is good.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}
 }
 
-// halfLines returns the log probabilities of the 402 intervals into which 401 points divide the real line.
 func halfLines(survival func(float64) float64) []float64 {
 	var law []float64
 	above := 0.0
@@ -336,15 +335,14 @@ const flipScale, flips = 10.0, 500
 var exponential = profile(accountant.Repeated{
 	Event: accountant.ExponentialMechanism{Epsilon: 2 / flipScale}, Count: flips}, accountant.ReplaceOne)
 
-// permuteAndFlip returns the distribution of the number of wins of the class with fewer votes.
 func permuteAndFlip(lead float64) []float64 {
 	p := math.Exp(-lead/flipScale) / 2
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
 // anyOrder returns a mechanism of at most two steps. It continues while the cost at Rényi order 6 or at order
-// 32 fits epsilon 2 at delta 0.01. Every path fits, but the mechanism's delta at epsilon 2 is 1.37 times 0.01
-// (Whitehouse et al. 2023 give valid filters).
+// 32 fits epsilon 2 at delta 0.01. Every path fits, but the mechanism's delta at epsilon 2 is 0.0137.
+// Whitehouse et al. 2023 give valid filters.
 func anyOrder() laws {
 	steps := func(first [3]float64, after0, after1 float64) []float64 {
 		law := []float64{first[0] * after0, first[0] * (1 - after0), first[1] * after1, first[1] * (1 - after1), first[2]}

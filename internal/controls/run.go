@@ -16,7 +16,8 @@ import (
 // Options controls the effort of audits.
 type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
-	// Alpha is the probability that some true claim is refuted. It is divided equally among random audits.
+	// Alpha is the probability that at least one true claim is refuted. It is divided equally among random
+	// audits.
 	Alpha float64
 	// Delta is the delta for privacy profiles. 0 means 0.01 for runs, 1e-5 for laws, 1e-8 for canaries.
 	Delta float64
@@ -24,11 +25,10 @@ type Options struct {
 	Runs int
 	// Workers is the number of concurrent audits. 0 means GOMAXPROCS.
 	Workers int
-	// Progress, if not nil, is called by several goroutines with the amount of finished work.
+	// Progress, if not nil, is called concurrently with the amount of finished work and of all work.
 	Progress func(done, total int)
 }
 
-// Result is the audit result for one target.
 type Result struct {
 	Target  Target
 	Finding audit.Finding

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// mechanismTargets returns audits of all mechanisms whose description has two neighbouring inputs.
 func mechanismTargets() []Target {
 	const teachers, classes = 10, 3
 	var all []Target
@@ -62,13 +61,13 @@ func stableTargets() []Target {
 	), subsampled())
 }
 
-// stableClaim returns a pure claim with its failure probability, or for Gaussian noise a claim by profile.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	claim := pureOrProfile(must(stability.NewMStab(cfg)).Event(), cfg.Noise != stability.Gaussian)
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits the stability test. ByLaw uses all votes of 14 teachers. ByRuns compares one and two.
+// stable audits the stability test. ByLaw enumerates all votes of 14 teachers. ByRuns compares the votes one
+// and two.
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))
@@ -125,7 +124,6 @@ func subsampled() Target {
 	return runs("subsample-aggregate", "30 or 29 of 30 records positive", 10_000, stableClaim(cfg), ask(records), ask(records-1))
 }
 
-// numberTargets returns audits of mechanisms that release numbers. ByRuns counts the numbers in buckets.
 func numberTargets() []Target {
 	laplace := stability.MeanConfig{Records: 4, Dimension: 1, Clip: 1, Noise: stability.Laplace, Epsilon: 1}
 	gaussian := stability.MeanConfig{Records: 4, Dimension: 1, Clip: 1, Noise: stability.Gaussian, NoiseMultiplier: 1.5}
@@ -152,7 +150,6 @@ func meanByRuns(name string, cfg stability.MeanConfig, isPure bool) Target {
 	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, pureOrProfile(m.Event(), isPure), release(9), release(-9))
 }
 
-// proposed audits the median of nine close values. The neighbouring inputs differ in the middle value.
 func proposed() Target {
 	p := must(stability.NewPTR(stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}))
 	release := func(middle float64) side[string] {

@@ -86,7 +86,7 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and distance e on the other. If differ is true, the
+// stableQuery is a query at distance d on one input and distance e on the other input. If differ is true, the
 // inputs also have different answers, and both distances are 0.
 type stableQuery struct {
 	d, e   int64
@@ -142,7 +142,6 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 	return []Target{law, runs(name, fmt.Sprintf("distances %v and %v", one, two), 50_000, pure(m.Event()), ask(one), ask(two))}
 }
 
-// stableLaws returns the output distributions on two inputs. Outcomes with different answers are distinct.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64) {
 	var one, two []float64
 	for _, s := range queries {

@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Method is a way to test a claim.
 type Method string
 
 const (
@@ -48,7 +47,7 @@ type effort struct {
 	progress func(done int)
 }
 
-// Default returns the mechanisms as shipped.
+// Default returns audits of all mechanisms, without mistakes.
 func Default() []Target {
 	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), sgdTargets())
 }
@@ -92,7 +91,7 @@ func stated(epsilon, delta float64) claimer {
 	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }
 
-// pure returns the claim of an event's largest privacy loss, with its failure probability as delta.
+// pure returns the claim that epsilon is the event's largest privacy loss, and delta its failure probability.
 func pure(event accountant.Event) claimer {
 	return func(float64) (audit.Claim, error) {
 		loss, failure, err := accountant.Divergence(accountant.ReplaceOne, math.Inf(1), event)
@@ -100,7 +99,7 @@ func pure(event accountant.Event) claimer {
 	}
 }
 
-// profile returns a claim about an event at delta. Its epsilon is the smaller result of two accountants.
+// profile returns a claim about an event at delta. Epsilon is the smaller result of two accountants.
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)
@@ -122,7 +121,6 @@ func profile(event accountant.Event, relation accountant.Relation) claimer {
 	}
 }
 
-// pureOrProfile returns the claim pure(event) if isPure is true, and otherwise a claim by profile.
 func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	if isPure {
 		return pure(event)
@@ -130,7 +128,6 @@ func pureOrProfile(event accountant.Event, isPure bool) claimer {
 	return profile(event, accountant.ReplaceOne)
 }
 
-// must panics on an error. In the fixed configurations of this package an error is a programming mistake.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -140,7 +137,6 @@ func must[T any](v T, err error) T {
 
 const lawAccuracy = 1e-9
 
-// laws yields the log probabilities of all outcomes for pairs of neighbouring inputs.
 type laws = iter.Seq2[[]float64, []float64]
 
 // byLaw returns a target that compares output distributions on pairs of neighbouring inputs.
@@ -158,7 +154,6 @@ func onePair(p, q []float64) laws {
 	return func(yield func(p, q []float64) bool) { yield(p, q) }
 }
 
-// overVotes yields a pair of distributions for every histogram of votes and every change of one vote.
 func overVotes(teachers, classes int, law func(counts []int) []float64) laws {
 	return func(yield func(p, q []float64) bool) {
 		known := map[string][]float64{}
@@ -201,10 +196,9 @@ func histograms(votes, classes int) [][]int {
 	return out
 }
 
-// side returns a function that runs a mechanism on one of two neighbouring inputs.
+// side runs a mechanism on one of two neighbouring inputs.
 type side[O comparable] func(key rng.Key, runs int) audit.Run[O]
 
-// runs returns a target that runs a mechanism on two inputs.
 func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {
 	return Target{Name: name, Method: ByRuns, On: on, Runs: n,
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
@@ -234,7 +228,6 @@ func (p *reservations) take() *ledger.Reservation {
 	return r
 }
 
-// each returns a side in which every run has its own reservation.
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{event: event, size: 1000}

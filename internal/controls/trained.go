@@ -22,7 +22,7 @@ import (
 )
 
 // Trained returns audits of models that are trained as users train them, with canaries among the records.
-// Each takes about a minute. They are not part of Default.
+// Each audit takes about a minute. Default does not include these audits.
 func Trained() []Target { return []Target{mnist().target()} }
 
 // BrokenTrained returns the positive controls of Trained.
@@ -58,8 +58,8 @@ func (t trained) target() Target {
 }
 
 // audit trains once. A fair coin decides for each canary whether it is among the images. The only feature of
-// a canary is in no other record. Its value is the norm of a whole image. The weights of this feature depend
-// on other records only through the predictions, which the auditor sees.
+// a canary is in no other record, and its value is the norm of a whole image. The weights of this feature
+// depend on other records only through the predictions, which the auditor sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {
@@ -210,7 +210,6 @@ func (w *weightWatch) look(rate float64) []float64 {
 	return w.scores
 }
 
-// gradient returns the gradient of canary i's loss with respect to the logits, before the step.
 func (w *weightWatch) gradient(p []float64, i int) []float64 {
 	total := 0.0
 	for k := range p {

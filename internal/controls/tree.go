@@ -32,8 +32,9 @@ func brokenTrees() []Target {
 }
 
 // treeEdge returns the distribution of a choice between two edges. Products of columns are scaled to total.
-// If total is the true number of rows, record 13 adds 2 to the distance of the first edge and takes 1.5 from
-// the distance of the second edge. The log-ratio of the second edge is then near 3.5, and 2 is charged.
+// If total is the true number of rows, record 13 adds 2 to the distance of the first edge and subtracts 1.5
+// from the distance of the second edge. The log-ratio of the second edge is then near 3.5, but epsilon 2 is
+// charged.
 func treeEdge(rows, total float64) []float64 {
 	distance := func(shares, table [4]float64) (sum float64) {
 		for i, n := range table {
@@ -47,7 +48,7 @@ func treeEdge(rows, total float64) []float64 {
 	return []float64{-math.Log1p(math.Exp(-odds)), -math.Log1p(math.Exp(odds))}
 }
 
-// twoTables returns the joint distribution of two noisy cells, one per table. Both true values are record.
+// twoTables returns the joint distribution of two noisy cells, one per table. Both true values equal record.
 func twoTables(record int64) (law []float64) {
 	const reach = 12
 	noise, rest := must(rng.NewDiscreteGaussian(1)), 1.0

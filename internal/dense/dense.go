@@ -53,7 +53,7 @@ func Check(m Matrix) error {
 	return nil
 }
 
-// Finite reports whether all values of v are finite. The sum of their squares is then finite in float64.
+// Finite reports whether all values of v are finite. The sum of their squares in float64 is then finite.
 func Finite(v []float32) bool { return mathx.IsFinite(kernel.SquaredNorm(v)) }
 
 // NotFinite returns the first row of m with a value that is not finite, or -1.
@@ -77,7 +77,8 @@ func Argmax[T float32 | int64](v []T) int {
 	return best
 }
 
-// Largest returns the index of the largest output (the lowest index in a tie), or an error for ±Inf or NaN.
+// Largest returns the index of the largest output, in a tie the lowest index. It returns an error for ±Inf or
+// NaN.
 func Largest(outputs []float32) (int, error) {
 	for k, v := range outputs {
 		if v-v != 0 {
@@ -87,8 +88,8 @@ func Largest(outputs []float32) (int, error) {
 	return Argmax(outputs), nil
 }
 
-// Present returns the classes that occur in labels, ascending. For every label it also returns the index of
-// its class in present. Labels are in [0, classes).
+// Present returns the classes that occur in labels, ascending, and for every label the index of its class in
+// present. Labels are in [0, classes).
 func Present[I int | int32](labels []int, classes int) (present []int, index []I) {
 	at := make([]I, classes)
 	for _, y := range labels {
@@ -107,7 +108,6 @@ func Present[I int | int32](labels []int, classes int) (present []int, index []I
 	return present, index
 }
 
-// SquaredNorms returns the squared norm of each row of m.
 func SquaredNorms(m Matrix) []float32 {
 	norms := make([]float32, m.Rows)
 	for i := range norms {
@@ -116,17 +116,16 @@ func SquaredNorms(m Matrix) []float32 {
 	return norms
 }
 
-// MulAB sets dst to a times b.
 func MulAB(dst, a, b Matrix) {
 	kernel.MulAB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Cols, a.Cols)
 }
 
-// MulBT sets dst to a times the transpose of b, the inner products of all pairs of rows.
+// MulBT sets dst to a times the transpose of b.
 func MulBT(dst, a, b Matrix) {
 	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
 }
 
-// AddATB adds the product of the transpose of a and of b itself to dst.
+// AddATB adds the transpose of a times b to dst.
 func AddATB(dst, a, b Matrix) {
 	kernel.AddATB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Cols, b.Cols, a.Rows)
 }
@@ -134,9 +133,9 @@ func AddATB(dst, a, b Matrix) {
 // RBF computes the Gaussian kernel exp(-Gamma |x-z|²).
 type RBF struct{ Gamma float32 }
 
-// Block sets dst to the kernel of every row of x (a row of dst) and every row of z (a column). normX and
-// normZ hold squared norms of rows. The squared distance is |x|² + |z|² - 2xz, so one matrix product does
-// nearly all the work. The rounding error is a few 1e-7 of |x|² + |z|², and negative distances count as zero.
+// Block sets dst[i][j] to the kernel of row i of x and row j of z. normX and normZ hold the squared norms of
+// the rows. The rounding error of a squared distance is a few 1e-7 of |x|² + |z|², and negative distances
+// count as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {
@@ -146,23 +145,20 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 
 // Cholesky is the upper triangular factor R of a symmetric positive definite matrix RᵀR.
 //
-// Nearly all of the work is in float32 matrix products. Diagonal blocks use float64 sums. Their factors are
-// inverted, so that the blocks beside them are also matrix products. R is the exact factor of a nearby
-// matrix, whose element (i, j) differs from a_ij by about 1e-7 sqrt(a_ii a_jj). In norm, this error grows
-// with the square root of the number of rows. A matrix with eigenvalues below this error may have no factor.
+// Nearly all of the work is in float32 matrix products. R is the exact factor of a nearby matrix, whose
+// element (i, j) differs from a_ij by about 1e-7 sqrt(a_ii a_jj). The norm of this difference grows with the
+// square root of the number of rows. A matrix with eigenvalues below this norm may have no factor.
 type Cholesky struct {
 	r        Matrix   // undefined below the diagonal
 	inverses []Matrix // of the diagonal blocks
 }
 
-// choleskyBlock is the size of diagonal blocks.
 const choleskyBlock = 64
 
-// choleskyTile is the number of columns that a goroutine processes at once.
 const choleskyTile = 256
 
 // Factorize returns the factor of the square matrix a, and whether the factor exists. It reads the upper
-// triangle of a and overwrites a. The bits do not depend on the number of processors.
+// triangle of a and overwrites a. To the last bit, the result does not depend on the number of processors.
 func Factorize(a Matrix) (Cholesky, bool) {
 	n := a.Rows
 	c := Cholesky{r: a}

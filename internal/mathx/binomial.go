@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// LogBinomial returns log P[Bin(n, p) = k] for the logs of p and of 1-p. It uses the saddle point formula of
-// Loader 2000. The error is a few units in the last place. The log-gamma formula would have an error of n log
-// n units.
+// LogBinomial returns log P[Bin(n, p) = k] for the logarithms of p and of 1-p. It uses the saddle point
+// formula of Loader 2000, with an error of a few units in the last place. The log-gamma formula would have an
+// error of n log n units.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
@@ -55,7 +55,7 @@ func deviance(x, m float64) float64 {
 }
 
 // LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k]. It sums up to 2^16 terms, and bounds the
-// rest by a geometric series. The bound is usually tight to rounding.
+// other terms by a geometric series.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -94,7 +94,7 @@ type Multiset[K comparable] struct {
 	index  map[K]int
 }
 
-// Add increases the count of k by n. If this would overflow, it adds nothing and returns false.
+// Add increases the count of k by n. If the count would overflow, Add returns false and changes nothing.
 func (m *Multiset[K]) Add(k K, n int64) bool {
 	if n == 0 {
 		return true
@@ -126,7 +126,6 @@ func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	return true
 }
 
-// Union returns the number of different keys in m and u together.
 func (m *Multiset[K]) Union(u *Multiset[K]) int {
 	n := len(m.Keys)
 	for _, k := range u.Keys {

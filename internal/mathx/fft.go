@@ -7,8 +7,8 @@ import (
 
 // FFT transforms real sequences of length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
 //
-// A sequence is stored as N/2 complex numbers x_2j + i x_2j+1, and transformed by a complex transform of
-// length N/2. The slice has one more element, for N/2+1 frequencies.
+// A sequence is stored as N/2 complex numbers x_2j + i x_2j+1, followed by one unused element. A complex
+// transform of length N/2 transforms the sequence. The result has N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
@@ -18,22 +18,23 @@ type FFT struct {
 
 // FFTError bounds the error of each output of one transform, in either direction, relative to the sum of the
 // moduli of the inputs. An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of
-// Numerical Algorithms, 2nd ed., section 24.1). So the relative error of an input is the sum of the errors on
-// its path (see [fftUnits]). An input reaches an output by two paths, through the frequencies k and N/2-k of
-// the shorter transform. With the root w, the weights of the paths have moduli |1+iw|/2 and |1-iw|/2,
-// together at most sqrt 2.
+// Numerical Algorithms, 2nd ed., section 24.1). So the relative error that belongs to an input is the sum of
+// the errors on its path through the tree (see [fftUnits]). Each input has two paths, through the frequencies
+// k and N/2-k of the shorter transform. With the root w, the weights of these paths have moduli |1+iw|/2 and
+// |1-iw|/2, together at most sqrt 2.
 func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 
-// FFTNormError bounds the error of one transform in the Euclidean norm, relative to the norm. Let each of the
-// r outputs of a butterfly have an error of at most e times the sum of the moduli of the inputs. Then the
-// norm of the errors is at most r e times the norm of the inputs. The butterfly itself scales the norm by
-// sqrt r. So a unit of [fftUnits] counts at most sqrt 5 times. The two paths of an input preserve the norm.
+// FFTNormError bounds the Euclidean norm of the error of one transform, relative to the norm of the exact
+// result. Let each of the r outputs of a butterfly have an error of at most e times the sum of the moduli of
+// the butterfly's inputs. Then the norm of the errors is at most r e times the norm of the inputs. The
+// butterfly itself scales the norm by sqrt r. So a unit of [fftUnits] counts at most sqrt r <= sqrt 5 times.
+// The two paths of an input preserve the norm.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one path through a transform, in units of 2^-53:
 //
-//   - The error of a root is 0.75. The error of a product with a root is sqrt 5 more (Brent, Percival,
-//     Zimmermann 2007), which makes 2.99.
+//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival, Zimmermann
+//     2007), in total 2.99.
 //   - Radix 2 has one addition, of error 1, and a product. Radix 4 has two additions and a product.
 //   - Radix 3 first multiplies by a rounded sine. An input contributes 0.5 to the sum of two, 0.5 to the
 //     middle, 2.23 to the turn, and 1 to the sum of these. With a product this is less than 7.3.
@@ -42,7 +43,7 @@ func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 //     the sum of all. With a product this is less than 10.
 //   - The last stage has no product, so its error is 2.9 less.
 //   - The split of the real sequence has two additions and a product. Its inverse also has a rounded factor.
-//     This is less than 7.
+//     The sum is less than 7.
 //
 // These numbers are rounded up, which covers the far smaller second-order errors.
 func fftUnits(n int) float64 {
@@ -70,7 +71,7 @@ func FFTLength(n int) int {
 	return best
 }
 
-// factorise returns the radices of the stages of a complex transform of length h, or nil if h has other
+// factorise returns the radices of the stages of a complex transform of length h, or nil for other prime
 // factors.
 func factorise(h int) []int {
 	var factors []int
@@ -86,7 +87,6 @@ func factorise(h int) []int {
 	return factors
 }
 
-// NewFFT prepares transforms of length n.
 func NewFFT(n int) *FFT {
 	f := &FFT{n: n}
 	if n > 0 && n%4 == 0 {
@@ -99,10 +99,8 @@ func NewFFT(n int) *FFT {
 	return f
 }
 
-// Len returns the length of the sequences.
 func (f *FFT) Len() int { return f.n }
 
-// root returns e^{-2 pi i k/N} for 0 <= k < N.
 func root(roots []complex128, k int) complex128 {
 	if k < len(roots) {
 		return roots[k]
@@ -110,8 +108,8 @@ func root(roots []complex128, k int) complex128 {
 	return -roots[k-len(roots)]
 }
 
-// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. c has length N/2+1. The last
-// element of c is ignored.
+// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. c has N/2+1 elements. The last
+// element is ignored.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)
@@ -127,8 +125,7 @@ func (f *FFT) Forward(c []complex128) {
 	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // the root is -i
 }
 
-// Inverse replaces N/2+1 frequencies by the sequence whose Forward transform they are. The last element of c
-// is then undefined.
+// Inverse inverts Forward. The last element of c is then undefined.
 func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)
@@ -174,8 +171,7 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 // idle has a pool of transforms for every requested length.
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns an FFT of length n. If possible it reuses an FFT from Return, which saves computing the
-// roots.
+// BorrowFFT returns an FFT of length n. It reuses an FFT from Return if there is one.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {
@@ -194,17 +190,17 @@ func (f *FFT) Return() {
 	pool.(*sync.Pool).Put(f)
 }
 
-// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. In units
-// of 2^-53, two roots (0.75 each), their product (sqrt 5), the product with the input (1) and a compensated
-// sum (2; Higham, section 4.3) make less than 6.8.
+// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. The sum
+// of these errors is less than 6.8 units of 2^-53: two roots (0.75 each), the product of the roots (sqrt 5),
+// the product with the input (1) and a compensated sum (2; Higham, section 4.3).
 const FFTLowError = 7 * 0x1p-53
 
-// lowBlock is the number of roots that ForwardLow reads per input. All other roots are products of two roots.
+// lowBlock is the number of roots that ForwardLow reads per input. Other roots are products of two roots.
 const lowBlock = 32
 
-// ForwardLow computes the first len(dst) outputs of Forward directly from the defining sum. x holds the
-// sequence from index at on, and wraps around at the end. All else is zero. ForwardLow takes one
-// multiplication for each output and each nonzero input. The outputs are ten times as accurate as in Forward.
+// ForwardLow computes the first len(dst) outputs of Forward directly from the defining sum. The sequence is
+// zero except for x, which begins at index "at" and wraps around at the end. The time is proportional to the
+// number of outputs times the number of nonzero inputs. The outputs are ten times as accurate as in Forward.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

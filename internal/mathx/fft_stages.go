@@ -151,7 +151,7 @@ func unitRoots(n int) []complex128 {
 	return w
 }
 
-// powers returns n points on the unit circle, at the first multiples of angle. angle is at most pi/2.
+// powers returns n points on the unit circle, at the multiples 0, 1, 2, ... of angle <= pi/2.
 func powers(angle wide, n int) []point {
 	step, term := point{cos: wide{1, 0}}, wide{1, 0}
 	for j := 1; j < 40; j += 2 { // Taylor's series
@@ -174,8 +174,8 @@ func (p point) times(q point) point {
 	return point{p.cos.times(q.cos).plus(p.sin.times(q.sin).minus()), p.cos.times(q.sin).plus(p.sin.times(q.cos))}
 }
 
-// wide is an unevaluated sum of two float64. lo is at most half a unit of hi (Dekker 1971). An operation adds
-// a relative error of about 2^-104.
+// wide is an unevaluated sum of two float64, where lo is at most half a unit of hi (Dekker 1971). An
+// operation has a relative error of about 2^-104.
 type wide struct{ hi, lo float64 }
 
 func (a wide) minus() wide { return wide{-a.hi, -a.lo} }
@@ -196,7 +196,6 @@ func (a wide) over(n float64) wide {
 	return sum(q, (math.FMA(-q, n, a.hi)+a.lo)/n)
 }
 
-// sum returns the exact sum of a and a smaller b.
 func sum(a, b float64) wide {
 	s := a + b
 	return wide{s, b - (s - a)}

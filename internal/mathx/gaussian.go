@@ -57,7 +57,8 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 }
 
 // Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64 math.Log stays near -709.09 for
-// x below 2.2e-308, but log(5e-324) is -744.44. So math.Log would understate an epsilon at such a delta.
+// x below 2.2e-308, but log(5e-324) is -744.44. So with math.Log an epsilon at such a delta would be too
+// small.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -99,7 +100,8 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 for which enough(n) is true. For all larger n it must be true, too.
+// Least returns the least integer n >= 0 for which enough(n) is true. enough must also be true for all larger
+// n.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
@@ -115,7 +117,7 @@ func Least(enough func(int64) bool) int64 {
 	return high
 }
 
-// GoldenSection shrinks [lo, hi] around a minimum of f. It returns the best of at most 40 points.
+// GoldenSection searches [lo, hi] for a minimum of f. It returns the best of at most 40 points.
 func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	const ratio = 0.6180339887498949
 	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
@@ -137,13 +139,14 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest x with f(x), to the last bit. f must switch once, from false (lo) to true (hi).
+// Bisect returns the smallest x in [lo, hi] for which f(x) is true, to the last bit. f must be false at lo
+// and true at hi, and switch once.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi
 }
 
-// Halve narrows [lo, hi] around the switch of f from false to true, by a bounded number of halvings.
+// Halve narrows [lo, hi] around the switch of f from false to true, by at most the given number of halvings.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2
@@ -159,9 +162,9 @@ func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-// LogTheta returns the log of sum_k exp(-k^2/(2 sigma^2)) over all integers k, for sigma > 0. This sum
-// normalises the discrete Gaussian. The result is exact to the last digit. A small sigma uses the sum itself.
-// A large sigma uses Poisson's formula sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2 k^2).
+// LogTheta returns the logarithm of sum_k exp(-k^2/(2 sigma^2)) over all integers k, for sigma > 0, to the
+// last digit. This sum normalises the discrete Gaussian. For large sigma it equals sigma sqrt(2 pi) sum_k
+// exp(-2 pi^2 sigma^2 k^2) by Poisson's formula.
 func LogTheta(sigma float64) float64 {
 	sum := func(c float64) (s float64) {
 		for k := 4.0; k > 0; k-- {

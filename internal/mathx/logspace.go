@@ -23,7 +23,6 @@ func Log1mExp(x float64) float64 {
 	return math.Log1p(-math.Exp(-x))
 }
 
-// LogExpm1 returns log(e^x - 1) for x >= 0.
 func LogExpm1(x float64) float64 {
 	if x > 36 {
 		return x + math.Log1p(-math.Exp(-x))
@@ -60,7 +59,7 @@ func LogMix(q, u float64) float64 {
 	return u + math.Log(q+(1-q)*math.Exp(-u))
 }
 
-// LogUnmix is the inverse of LogMix. It returns the u with LogMix(q, u) = x, or -Inf if no u is small enough.
+// LogUnmix is the inverse of LogMix. It returns the u with LogMix(q, u) = x, or -Inf if x is too small.
 func LogUnmix(q, x float64) float64 {
 	switch {
 	case q == 1:
@@ -89,7 +88,6 @@ func Down(x float64) float64 {
 	return math.Nextafter(x, math.Inf(-1))
 }
 
-// SumUp returns the sum of two nonnegative numbers, rounded up. It is exact if one of them is zero.
 func SumUp(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -97,14 +95,12 @@ func SumUp(a, b float64) float64 {
 	return Up(a + b)
 }
 
-// IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// Expm1 and Exp use a short series if |x| is below nearZero. The first omitted term is below 2^-57 of the
-// result.
+// Expm1 and Exp use a series for |x| < nearZero. The first omitted term is below 2^-57 of the result.
 const nearZero = 0.06
 
-// Expm1 is math.Expm1, but faster near 0. There the error is at most two units in the last place.
+// Expm1 is math.Expm1, but faster near 0, with an error of at most two units in the last place.
 func Expm1(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Expm1(x)

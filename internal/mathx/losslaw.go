@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// LossAtom is one value of a privacy loss and the log of its mass.
 type LossAtom struct{ Loss, LogMass float64 }
 
-// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta. For a
-// number l, the atoms with losses of at least l have mass A under the first distribution and B under the
-// second. The expectation is the maximum of A - e^epsilon B over l. So epsilon is the maximum of
-// log((A-delta)/B) over l. The code has masses in units of delta.
+// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta, where L
+// is the privacy loss. For a number l, the atoms with losses of at least l have mass A under the first
+// distribution and B under the second. The expectation is the maximum of A - e^epsilon B over l. So epsilon
+// is the maximum of log((A-delta)/B) over l. The code has masses in units of delta.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
 	logDelta := Log(delta)
