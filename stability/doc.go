@@ -1,9 +1,9 @@
 // Package stability releases answers that one record could not have changed.
 //
-// A function of private data has a distance to instability on each data set. The distance is the number of
-// records that must change before the answer can change. It is private, but the result of a noisy comparison
-// with a threshold may be released. If the noisy distance exceeds the threshold, the answer is released
-// without noise ([MStab]). For the plurality of votes the distance has a closed form ([Plurality]):
+// On each data set, a function of private data has a distance to instability: the number of records that must
+// change before the answer can change. [MStab] adds noise to this distance. If the noisy distance exceeds a
+// threshold, MStab releases the answer itself, without noise. For the plurality of votes, [Plurality]
+// computes the distance:
 //
 //	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1}
 //	m, err := stability.NewMStab(cfg)
@@ -15,16 +15,16 @@
 // Related mechanisms:
 //
 //   - [SubsampleAggregate] makes any function stable by evaluating it on many small parts of the data.
-//   - [Gate] runs a mechanism only on data where the privacy cost is small.
-//   - [PTR] adds noise for a local sensitivity.
-//   - [SmoothMedian] scales the noise and never refuses.
-//   - [Mean] clips, sums and adds noise, and needs no distance.
+//   - [Gate] runs a mechanism only on data where its privacy cost is small.
+//   - [PTR] releases a number with noise for its local sensitivity.
+//   - [SmoothMedian] releases a median with noise for its smooth sensitivity, and never refuses.
+//   - [Mean] clips records, sums them and adds noise. It needs no distance.
 //
 // # Guarantee
 //
-// Event returns the worst-case cost of a mechanism. Start, Release, Pass and Propose first check a
-// reservation of this cost. Only then do they read private data. Let T be the threshold and r = e^(-Epsilon).
-// Then each query has this guarantee between any two neighbours:
+// Event returns the worst-case cost of a mechanism. Start, Release, Pass and Propose check a reservation of
+// this cost before they read private data. Each query has the following guarantee between any two neighbours,
+// where T is the threshold and r = e^(-Epsilon):
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
@@ -34,20 +34,21 @@
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
-// The first four rows have two parts. One part is for neighbours with equal answers, the other part for
-// neighbours with different answers. Both are charged. The comments of the types contain the proofs and
-// define neighbours. The ledger must use the same relation. With a public number of records the relation is
-// accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small worlds and compare exact
-// hockey-stick divergences with these guarantees.
+// The first four rows have two parts: for neighbours with equal answers, and for neighbours with different
+// answers. Both parts are charged. The comments of the types contain the proofs and define neighbours. The
+// ledger must use the same relation: accountant.ReplaceOne if the number of records is public. All noise is
+// exact integer noise. Tests enumerate small worlds and compare exact hockey-stick divergences with these
+// guarantees.
 //
 // # Caveats
 //
-//   - The distance, its noisy value, the votes and the gap are private. Each release of them needs a charge.
+//   - Distances (even noisy ones), votes and gaps between vote counts are private. To release one, charge for
+//     it.
 //   - A refusal costs as much as an answer.
-//   - Many queries are expensive. At epsilon 1 and delta 1e-6, 1000 queries need a gap of thousands of votes,
-//     but noisy argmax needs 471. Package svt charges for refusals only.
-//   - Do not use a key for two data sets, because the same noise would cover both. Derive the key from a hash
-//     of the data ([rng.Key.DeriveBytes]). Answers under a key from [rng.SeedKey] are for experiments.
+//   - Many queries are expensive. For 1000 queries at epsilon 1 and delta 1e-6, MStab needs a gap of
+//     thousands of votes, but noisy argmax a gap of 471. Package svt charges for refusals only.
+//   - Do not use one key for two data sets, because both would get the same noise. Derive the key from a hash
+//     of the data ([rng.Key.DeriveBytes]). Keys from [rng.SeedKey] are for experiments only.
 //   - Results of Law depend on private values. They are for tests, planning and teaching.
-//   - The running time of a private function is visible.
+//   - The running time of a private function is visible, and is not charged.
 package stability

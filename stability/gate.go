@@ -15,9 +15,9 @@ type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes on data that are not good; [1e-15, 1/4]
 	Cost    accountant.Event // cost on good data of the mechanism behind the gate
-	// Dominated means that Cost bounds more than the Rényi curve. On every good data set (see [Gate]), Cost
-	// dominates the mechanism in every hockey-stick divergence in both directions. Without Dominated, a
-	// ledger that may use privacy loss distributions refuses the gate.
+	// Dominated means that Cost bounds every hockey-stick divergence of the mechanism, in both directions, on
+	// every good data set (see [Gate]). If Dominated is false, Cost bounds only Rényi divergences. A ledger
+	// that may use privacy loss distributions then refuses the gate.
 	Dominated bool
 }
 
@@ -30,13 +30,13 @@ type GateConfig struct {
 //
 // Proof, for each ordered pair (D, D') of neighbours. The result of the test costs Epsilon. If D is good, M
 // adds at most Cost. If D is not good, its distance is 0, and M runs with probability at most Delta. So the
-// gate costs Epsilon and Cost, and has a failure probability of at most Delta. The proof covers both orders,
-// so a good D needs only a bound on D_a(M(D)||M(D')). Theorem 6 of Papernot et al. (2018) bounds only this
-// direction. Alone the theorem guarantees nothing, but it suffices for a gate. A Rényi bound does not bound
-// privacy loss distributions (see GateConfig.Dominated).
+// gate costs Epsilon and Cost, and has a failure probability of at most Delta. The proof is for each order of
+// the pair, so a good D needs only a bound on D_a(M(D)||M(D')). Theorem 6 of Papernot et al. (2018) bounds
+// only this direction. Alone the theorem guarantees nothing, but it suffices for a gate.
 //
-// The test must use the distance, because one record can make a good D not good. Cost must not depend on the
-// data. A second try after a refusal, with another Cost, is a second mechanism and needs a second charge.
+// A test of "D is good" itself would not be private, because one record can change it. Cost must not depend
+// on the data. A second try after a refusal, with another Cost, is a second mechanism and needs a second
+// charge.
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -66,9 +66,9 @@ func (g *Gate) Event() accountant.Event {
 // Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass calls the argument mechanism, with a key of its own, if the distance passes the test. If r does not
-// charge exactly g.Event() or was used before, Pass fails before it calls a function. An error of distance or
-// mechanism is returned unchanged and must not be released.
+// If the distance passes the test, Pass calls the function mechanism with a new key. If r does not charge
+// exactly g.Event(), or r was used before, Pass fails before it calls a function. An error of a function is
+// returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
@@ -98,9 +98,9 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 // the value by one record. An example is [Median].
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the number of records that must change until the local sensitivity exceeds bound. It
-	// is 0 if the local sensitivity exceeds bound already. A smaller result is valid if it changes by at most
-	// 1 between neighbours.
+	// Distance returns the number of records that must change before the local sensitivity exceeds bound, and
+	// 0 if the local sensitivity of data exceeds bound. A smaller result is valid if it differs by at most 1
+	// between neighbours.
 	Distance func(data D, bound float64) (int64, error)
 	// Relation is the only relation for which Distance is valid, or 0 if Distance is valid for both.
 	Relation accountant.Relation
@@ -115,12 +115,12 @@ type PTRConfig struct {
 }
 
 // PTR releases a real function with noise for a proposed local sensitivity (propose-test-release; Dwork, Lei
-// 2009). PTR is a [Gate] around a Laplace mechanism. A data set is good if the local sensitivity is at most
-// Bound. The values of neighbours then differ by at most Bound. If both epsilons are Epsilon, PTR is (2
-// Epsilon, Delta)-differentially private.
+// 2009). PTR is a [Gate] around a Laplace mechanism. A data set is good if its local sensitivity is at most
+// Bound. Then the value differs by at most Bound between this data set and its neighbours. PTR is (Epsilon +
+// TestEpsilon, Delta)-differentially private.
 //
 // The value is rounded to multiples of a unit of at most Bound/2^20. Rounding can add one unit to a
-// difference. So the discrete Laplace noise is for a sensitivity of floor(Bound) + 1 in units.
+// difference. So the discrete Laplace noise is for a sensitivity of floor(Bound/unit) + 1 units.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate
@@ -157,14 +157,13 @@ func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
 	return p, nil
 }
 
-// mathUp returns x increased by more than its rounding error.
 func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 
 // Event returns the event of the worst case, in which the value is released.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose releases f of the data with noise if the proposed bound passes the test. It fails unless r charges
-// exactly p.Event() and is unused.
+// Propose releases f of the data with noise if the proposed bound passes the test. If r does not charge
+// exactly p.Event(), or r was used before, Propose fails.
 func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
 	return pass(p.gate, f.Relation, r, key, distance, func(key rng.Key) (float64, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// MeanConfig holds the parameters of a [Mean]. No parameter has a default. Noise decides which of Epsilon and
-// NoiseMultiplier is used. The other must be 0.
+// MeanConfig holds the parameters of a [Mean]. No parameter has a default. Laplace noise needs Epsilon, and
+// Gaussian noise needs NoiseMultiplier. The other of the two fields must be 0.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]
@@ -21,16 +21,17 @@ type MeanConfig struct {
 	NoiseMultiplier float64 // Gaussian: standard deviation of the noise divided by 2 Clip; [2^-10, 2^20]
 }
 
-// Mean clips every record, sums, adds noise and divides by the number of records. One record can change the
-// clipped sum by at most twice the clip norm. Neighbours differ in one record (accountant.ReplaceOne), and
-// the number of records is public.
+// Mean clips every record, sums the records, adds noise and divides by the number of records. One record can
+// change the clipped sum by at most twice the clip norm. Neighbours differ in one record
+// (accountant.ReplaceOne), and the number of records is public.
 //
-// For (epsilon, delta), take NoiseMultiplier from accountant.GaussianNoise, the analytic Gaussian mechanism
-// (Balle, Wang 2018). The textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
+// For Gaussian noise at (epsilon, delta), take NoiseMultiplier from accountant.GaussianNoise, the analytic
+// Gaussian mechanism (Balle, Wang 2018). The textbook formula sqrt(2 log(1.25/delta))/epsilon is too small at
+// large epsilon.
 //
-// The centre of clipping is 0, so first subtract a public guess of the mean. The clipped records are rounded
-// to a grid with a unit of at most 2^-30 of the noise. The sensitivity includes one more unit per coordinate
-// for rounding. The noise is exact integer noise.
+// Records are clipped towards 0, so first subtract a public guess of the mean. The clipped records are
+// rounded to a grid with a unit of at most 2^-30 of the noise. For rounding, the sensitivity includes one
+// more unit per coordinate. The noise is exact integer noise.
 type Mean struct {
 	cfg   MeanConfig
 	grid  grid
@@ -101,8 +102,9 @@ func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (floa
 	return mean[0], nil
 }
 
-// ReleaseVector releases the mean of the records. A record has Dimension coordinates. NaN and infinities
-// count as 0. ReleaseVector fails unless r charges exactly m.Event() for ReplaceOne and is unused.
+// ReleaseVector releases the mean of the records, each of Dimension coordinates. NaN and infinities count as
+// 0. If r does not charge exactly m.Event() under accountant.ReplaceOne, or r was used before, ReleaseVector
+// fails.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)
@@ -119,7 +121,6 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float6
 	return m.release(key, data), nil
 }
 
-// release returns the noisy mean after the charge.
 func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	stream := key.Derive("mean", uint64(m.cfg.Records), uint64(m.cfg.Dimension), math.Float64bits(m.cfg.Clip),
 		uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.NoiseMultiplier)).Stream()
@@ -137,7 +138,6 @@ func (m *Mean) release(key rng.Key, data [][]float64) []float64 {
 	return mean
 }
 
-// addClipped clips and rounds a record and adds it to sum.
 func (m *Mean) addClipped(sum []int64, row []float64) {
 	finite := func(x float64) float64 {
 		if !mathx.IsFinite(x) {

@@ -15,8 +15,8 @@ import (
 // Median returns the median of an odd number of values as a [Function]. It clamps each value to [low, high].
 // The number of values is public, and neighbours differ in one value (accountant.ReplaceOne).
 //
-// Let x_i be the sorted values, with x_i = low for smaller indices and x_i = high for larger indices. Let m
-// be the index of the median. The largest local sensitivity within k changes is
+// Let x_i be the sorted values. Before the first value x_i = low, and after the last value x_i = high. Let m
+// be the index of the median. After k changes, the local sensitivity is at most
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //
@@ -44,7 +44,6 @@ func Median(low, high float64) Function[[]float64] {
 	}
 }
 
-// sample holds sorted values in [low, high].
 type sample struct {
 	values    []float64
 	low, high float64
@@ -69,7 +68,6 @@ func sorted(data []float64, low, high float64) (sample, error) {
 	return sample{clamped, low, high, len(data) / 2}, nil
 }
 
-// at returns x_i of the comment of Median.
 func (s sample) at(i int) float64 {
 	switch {
 	case i < 0:
@@ -80,7 +78,6 @@ func (s sample) at(i int) float64 {
 	return s.values[i]
 }
 
-// sensitivityWithin returns A(k) of the comment of Median.
 func (s sample) sensitivityWithin(k int) (most float64) {
 	for t := range k + 2 {
 		most = max(most, s.at(s.median+t)-s.at(s.median+t-k-1))
@@ -88,13 +85,13 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity returns a bound on the local sensitivity: the least bound that changes by a factor of at
-// most e^beta between neighbours,
+// smoothSensitivity returns the least bound on the local sensitivity that changes by a factor of at most
+// e^beta between neighbours:
 //
 //	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 //
-// The best j does not decrease as i increases, because a larger x_i reduces (x_j - x_i) e^(-beta j) less at a
-// larger j. So the search can divide and conquer.
+// As i increases, the best j does not decrease: a larger x_i reduces (x_j - x_i) e^(-beta j) less at a larger
+// j. So the search can divide and conquer.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
 	var search func(iLow, iHigh, jLow, jHigh int)
 	search = func(iLow, iHigh, jLow, jHigh int) {
@@ -116,7 +113,7 @@ func (s sample) smoothSensitivity(beta float64) (most float64) {
 	return most
 }
 
-// SmoothMedianConfig holds the parameters of a [SmoothMedian]. Only Low or High may be 0.
+// SmoothMedianConfig holds the parameters of a [SmoothMedian]. No parameter has a default.
 type SmoothMedianConfig struct {
 	Low, High float64 // interval to which values are clamped
 	Epsilon   float64 // [2^-10, 2^9]
@@ -126,20 +123,21 @@ type SmoothMedianConfig struct {
 // SmoothMedian releases the median of an odd, public number of values with noise for its smooth sensitivity
 // (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
 //
-// Values are rounded to a grid with at least 2^24 units in the interval, so the median F is an integer. The
-// noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the smooth sensitivity in grid units with
+// Values are rounded to a grid with at least 2^24 units between Low and High, so the median F is an integer.
+// The noise Z is discrete Laplace of scale t = 2 S/Epsilon, where S is the smooth sensitivity, in grid units,
+// for
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //
-// The paper proves a slightly larger beta, Epsilon/(2 log(2/Delta)), for continuous noise.
+// For continuous noise, the paper proves the slightly larger beta Epsilon/(2 log(2/Delta)).
 //
-// Proof for integers. Let t and t' be the scales of two neighbours. As |F - F'| <= min(S, S'), a shift by F -
-// F' costs at most Epsilon/2 at either scale.
+// Proof for integers. Let t and t' be the scales of two neighbours. As |F - F'| <= min(S, S'), the shift by F
+// - F' costs at most Epsilon/2 at either scale. The change of scale costs at most another Epsilon/2:
 //
-//   - If t < t', the change of scale costs at most log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <=
-//     Epsilon/2.
-//   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z|/t >
-//     log(2/Delta), which has probability 2 r^m/(1+r) <= Delta for r = e^(-1/t) and m > t log(2/Delta).
+//   - If t < t', the cost is at most log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
+//   - If t > t', the cost is |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z| >=
+//     m, where m is the least integer above t log(2/Delta). With r = e^(-1/t), the probability of |Z| >= m is
+//     2 r^m/(1+r) <= Delta.
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid
@@ -170,7 +168,7 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack bounds the relative rounding error of a smooth sensitivity. It is negligible beside beta.
+// smoothSlack bounds the relative rounding error of a smooth sensitivity.
 const smoothSlack = 1e-11
 
 // Event returns the event of one release.
@@ -178,8 +176,8 @@ func (m *SmoothMedian) Event() accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
 }
 
-// Release releases the median of the data. It fails if r was used before, or if r does not charge exactly
-// m.Event() under accountant.ReplaceOne.
+// Release releases the median of the data. If r does not charge exactly m.Event() under
+// accountant.ReplaceOne, or r was used before, Release fails.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {
@@ -188,7 +186,6 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float6
 	return m.release(key, data)
 }
 
-// release returns the noisy median after the charge.
 func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
@@ -198,7 +195,6 @@ func (m *SmoothMedian) release(key rng.Key, data []float64) (float64, error) {
 	return m.grid.value(median + noise.Sample(key.Derive("smooth median", params...).Stream())), nil
 }
 
-// law returns the median in grid units and the noise.
 func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLaplace, err error) {
 	units := make([]float64, len(data))
 	for i, x := range data {
@@ -213,7 +209,7 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid rounds real answers to multiples of unit before noise is added. unit is a power of two, so division by
+// grid rounds real answers to multiples of unit before noise is added. As unit is a power of two, division by
 // unit is exact.
 type grid struct{ unit float64 }
 

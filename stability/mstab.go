@@ -22,8 +22,8 @@ const (
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. No parameter has a default. Noise decides which of Epsilon
-// and Sigma is used. The other must be 0.
+// MStabConfig holds the parameters of an [MStab]. No parameter has a default. Gaussian noise needs Sigma, and
+// other noise needs Epsilon. The other of the two fields must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // Laplace, OneShot: of one query; [2^-20, 2^9]
@@ -37,9 +37,10 @@ type MStabConfig struct {
 //
 // If two neighbours have the same answer, the test is a noise mechanism on a distance of sensitivity 1. If
 // their answers differ, both distances are 0, and the test refuses with probability at least 1 - Delta. So a
-// query costs Epsilon (or the cost of Gaussian noise) and a failure probability. The threshold is the least
-// integer with P[noise > threshold] <= Delta. The left side is charged. Lecture notes print the threshold
-// log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta ([ContinuousLaplace]).
+// query costs Epsilon (or the cost of Gaussian noise) and a failure probability, P[noise > threshold]. The
+// threshold is the least integer for which this probability is at most Delta. Lecture notes print the
+// threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta (see
+// [ContinuousLaplace]).
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64
@@ -153,12 +154,10 @@ func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	return mathx.Least(enough), nil
 }
 
-// derive returns a key that depends on all parameters of the noise.
 func (m *MStab) derive(key rng.Key) rng.Key {
 	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
 }
 
-// draw draws the noise of one query and returns the test with this noise.
 func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	var noise int64
 	switch m.cfg.Noise {
@@ -173,7 +172,6 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
 }
 
-// clampDistance clamps a distance to prevent overflow.
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
 // laplaceTail returns log P[Z >= m] for discrete Laplace noise. For m >= 1 the probability is r^m/(1+r).
@@ -185,7 +183,6 @@ func laplaceTail(scale float64, m int64) float64 {
 	return math.Log1p(-math.Exp(-float64(1-m)/scale - log1pr))
 }
 
-// gaussianTail returns log P[Z >= m] by summation.
 func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return math.Log1p(-math.Exp(gaussianTail(d, 1-m)))
@@ -199,13 +196,14 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 	}
 }
 
-// oneShot is the optimal release that uses only a distance. release holds the probabilities pi(d) in units of
-// 2^-64. The optimum is the largest solution of
+// oneShot is the test with the largest probabilities pi(d) of a release at distance d, the largest solution
+// of
 //
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
 // Each pi(d+1) is the largest value that both inequalities of (eps, delta)-privacy allow, as in optimal
-// partition selection (Desfontaines et al. 2022). Rounding down preserves the inequalities.
+// partition selection (Desfontaines et al. 2022). The probabilities are rounded down so that both
+// inequalities stay valid.
 type oneShot struct {
 	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }
@@ -252,10 +250,10 @@ func (o oneShot) law(distance int64) (released, failed float64) {
 	return math.Log(float64(p)) - 64*math.Ln2, math.Log(float64(-p)) - 64*math.Ln2
 }
 
-// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon. It is
-// for comparing distributions and costs, not for release. It releases an answer at distance 0 with
-// probability e^(-Epsilon Threshold)/2. So the published threshold log(1/delta)/epsilon gives (epsilon,
-// delta/2), and log(1/(2 delta))/epsilon gives (epsilon, delta).
+// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon. It
+// serves only to compare distributions and costs. At distance 0, an answer is released with probability
+// e^(-Epsilon Threshold)/2. So the published threshold log(1/delta)/epsilon gives (epsilon, delta/2)-privacy,
+// and the threshold log(1/(2 delta))/epsilon gives (epsilon, delta)-privacy.
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0
 	Threshold float64 // >= 0

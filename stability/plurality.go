@@ -9,8 +9,8 @@ import (
 type Change int
 
 const (
-	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention. This
-	// fits teachers that are trained again without the record.
+	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention. It is
+	// right if a record changes the training data of one teacher.
 	VoteMoves Change = iota + 1
 	// VoteAppears means that one vote is added or removed, but never changes its class. This is valid only if
 	// a teacher without the record abstains.
@@ -28,9 +28,9 @@ const (
 // maxCount bounds each vote count, to prevent overflow.
 const maxCount = 1 << 40
 
-// Plurality returns the class with the most votes and its distance to instability. The lowest index wins a
-// tie. The distance is the largest k such that no k changes give another winner. Abstentions are not counted.
-// Let a be the winner, g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
+// Plurality returns the class with the most votes, and its distance to instability: the largest k such that
+// no k changes give another winner. The lowest index wins a tie. Abstentions are not counted. Let a be the
+// winner, g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
 //
 //	               LowestIndex                       AnyTies
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
@@ -40,9 +40,10 @@ const maxCount = 1 << 40
 // most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare the table with a search of
 // all histograms of up to 8 votes and 4 classes.
 //
-// The distance differs by at most 1 between neighbours. If the winners of neighbours differ, both distances
-// are 0. The gap and half the gap lack the second property. gap - 1 lacks both properties. A test of gap - 1,
-// with noise for sensitivity 1, costs 2 epsilon and releases an unstable answer e^epsilon times as often.
+// The distance has two properties: it differs by at most 1 between neighbours, and it is 0 for two neighbours
+// with different winners. Under VoteMoves, the gap g and g/2 lack the second property, and g - 1 lacks both.
+// A test of g - 1 with noise for sensitivity 1 costs 2 epsilon, and releases an unstable answer e^epsilon
+// times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {
 	case len(counts) < 2:

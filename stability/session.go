@@ -19,8 +19,8 @@ type Answer[T any] struct {
 // ErrExhausted matches the error of Session.Ask after all charged queries were asked.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key, uses up the reservation and returns a key that depends on the ledger entry. So
-// different charges use different noise.
+// begin checks the key and uses the reservation. It returns a key that depends on the ledger entry, so that
+// different charges have different noise.
 func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
@@ -35,8 +35,8 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	return key, nil
 }
 
-// Session releases stable answers within a charged budget. It is safe for concurrent use. Answers do not
-// depend on the order of the queries, until all charged queries were asked.
+// Session releases stable answers to the charged number of queries. It is safe for concurrent use. Answers to
+// these queries do not depend on their order.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key
@@ -46,7 +46,7 @@ type Session[T any] struct {
 	answers map[uint64]Answer[T]
 }
 
-// Start begins a session of m. It fails unless r charges exactly m.Event() and is unused.
+// Start begins a session of m. If r does not charge exactly m.Event(), or r was used before, Start fails.
 func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], error) {
 	key, err := begin(m.Event(), ledger.Use{}, r, key)
 	if err != nil {
@@ -59,8 +59,9 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
-// neighbours. If the values of neighbours differ, both distances must be at most 0 (see [Plurality]). Query
-// numbers are public and unique in the run. A repeated query gets the stored answer at no cost.
+// neighbours. If the values on two neighbours differ, both distances must be at most 0 (see [Plurality]).
+// Query numbers must be public, with one number per query. A repeated number gets the stored answer at no
+// cost.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison
 

@@ -13,18 +13,21 @@ import (
 )
 
 // SubsampleAggregate answers one query by any function of the data (Nissim, Raskhodnikova, Smith 2007; Smith,
-// Thakurta 2013). split divides the data into parts. The function f runs concurrently on the parts, and the
-// answer of a part is one vote. The session releases the most frequent answer if it is stable.
+// Thakurta 2013). The data are divided into parts by split. The function f runs concurrently on the parts,
+// and its answer on a part is one vote. The session releases the most frequent answer if this answer is
+// stable.
 //
-// One record changes at most Overlap votes. Let v = floor((gap-1)/2). Then v moved votes do not change the
-// winner under any tie rule. So floor(v/Overlap) records do not change the winner. The session tests the
-// distance floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
+// Let the gap be the lead of the winner in votes, and v = floor((gap-1)/2). Under any tie rule, v moved votes
+// do not change the winner. One record changes at most Overlap votes, so the session tests the distance
+// floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
-// f returns an answer, or false to abstain. f must depend on no private data except its part, which it may
-// store and change. If ctx is done, the error of ctx is returned. The data must not influence ctx.
+// The function f returns an answer, or false to abstain. It must depend on no private data except its part,
+// which it may store and change. If ctx is done, SubsampleAggregate returns the error of ctx. The data must
+// not influence ctx.
 //
-// Equal answers must be identical, because a single part decides which of two equal values is released. Types
-// that contain floats are errors, because a float has two zeros. Use integer multiples of a unit.
+// If two values are equal (==), their bits must be equal, too, because one part alone provides the released
+// value. So types that contain floats are errors, because a float has two zeros. Use integer multiples of a
+// unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -46,8 +49,9 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 
 // SubsampleMedian releases the median of the values of f on disjoint parts of the data, with noise for its
 // smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one value. If f
-// abstains, the value is the config's Low. The number of models must be odd. The reservation r must be unused
-// and charge exactly m.Event(), under a valid relation of split. Otherwise f is not called.
+// abstains, its value is SmoothMedianConfig.Low. The number of models must be odd. The reservation r must be
+// unused, and must charge exactly m.Event() under a relation for which split is valid. Otherwise
+// SubsampleMedian fails before it calls f.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
@@ -105,7 +109,7 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer and its lead in votes. The first model wins a tie.
+// mode returns the most frequent answer and its lead in votes. In a tie the answer of the first model wins.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {
@@ -134,7 +138,8 @@ type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is 0 if no changed record moves other records. Otherwise this holds only under relation.
+	// relation is the only relation under which a changed record moves no other record; 0 means both
+	// relations.
 	relation accountant.Relation
 }
 
@@ -145,14 +150,14 @@ func (s Split) Models() int { return len(s.models) }
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number
-// of records is public, and neighbours differ in the content of one record (accountant.ReplaceOne). For
-// add/remove use [ByUnit].
+// of records is public, and neighbours differ in one record (accountant.ReplaceOne). For add/remove use
+// [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
 
-// Repeated returns independent Disjoint splits. Each of the repetitions has the given number of blocks, and
-// each block is a model. A record is in one model per repetition.
+// Repeated returns independent Disjoint splits. Each repetition splits the records into the given number of
+// models (blocks), so a record is in one model per repetition.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
@@ -173,9 +178,10 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	return s, nil
 }
 
-// ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. The
-// guarantee is then for units. The Split is valid under accountant.AddRemove and ReplaceOne. Under ReplaceOne
-// the name of a unit is public and must not change. A change of the name counts as two changes.
+// ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. So all
+// records of a unit are in one model, and the guarantee is for units. The Split is valid under
+// accountant.AddRemove and ReplaceOne. Under ReplaceOne the names of units are public: a record that changes
+// its unit counts as two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

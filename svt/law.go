@@ -11,14 +11,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law describes a sparse vector with exact distributions of the transcripts. Query i is "above" if
+// Law computes the exact distribution of the transcripts of a sparse vector. Query i is "above" if
 //
 //	value_i + query noise_i >= Threshold + threshold noise.
 //
-// The run stops after Stop queries above. Law describes every mechanism of this package and the broken
-// variants of the literature. For stable answers the value is -distance, Threshold is minus the threshold of
-// the distance, and "above" is a refusal. Both noises are continuous, or both are discrete, or QueryNoise is
-// zero. Results of a Law depend on private values. They are for tests, planning and teaching.
+// The run stops after Stop queries above. A Law can describe every mechanism of this package and the broken
+// variants of the literature. For stable answers, the value is -distance, Threshold is minus the threshold
+// for the distance, and "above" is a refusal. The two noises must be both continuous or both discrete, unless
+// QueryNoise is zero. Results of a Law depend on private values: they are for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -33,8 +33,8 @@ type Outcome struct {
 	Prob  float64
 }
 
-// Outcomes returns all transcripts of a run on values. There are at most 2^len(values). The relative accuracy
-// of the probabilities is 1e-9 unless they are tiny.
+// Outcomes returns all transcripts of a run on values, at most 2^len(values). Probabilities that are not tiny
+// have a relative accuracy of 1e-9.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	if n := l.outcomes(len(values)); n > maxOutcomes {
 		return nil, fmt.Errorf("svt: %d values have %.3g outcomes, the limit is %d", len(values), n, maxOutcomes)
@@ -62,10 +62,8 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	return all, nil
 }
 
-// maxOutcomes bounds the number of transcripts that Outcomes returns.
 const maxOutcomes = 1 << 20
 
-// outcomes returns the number of transcripts on the given number of values.
 func (l Law) outcomes(values int) (total float64) {
 	stop := l.Stop
 	if stop == 0 {
@@ -79,8 +77,8 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove returns for each query the probability that it is the first query above. none is the probability
-// that no query is above.
+// FirstAbove returns, for each query, the probability that this query is the first query above. The result
+// none is the probability that no query is above.
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {
@@ -101,15 +99,14 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states holds the quadrature points of the threshold noise. Each point has a weight, and for each value the
-// probabilities of "below" and "above".
+// states holds the quadrature points of the threshold noise: their weights, and for each value the
+// probabilities of "below" and "above" at each point.
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]
 	above   [][]float64
 }
 
-// maxPoints bounds the number of points in the sum for a distribution.
 const maxPoints = 1 << 20
 
 func (l Law) states(values []float64) (*states, error) {
@@ -151,7 +148,6 @@ func (l Law) states(values []float64) (*states, error) {
 	return s, nil
 }
 
-// lattice returns the integers with non-negligible probability, and the probabilities as weights.
 func (l Law) lattice(span float64) (points, weights []float64) {
 	reach := l.ThresholdNoise.reach() + span
 	if 2*reach > maxPoints {
@@ -167,8 +163,8 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights on panels between kinks. The integrand has kinks where
-// the threshold noise is 0 or a value equals the threshold. Elsewhere it is analytic.
+// quadrature returns Gauss-Legendre points and weights. The integrand is analytic except where the threshold
+// noise is 0 or a value equals the noisy threshold, so panels end at these points.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
@@ -207,7 +203,6 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 	return points, weights
 }
 
-// step splits the weights into weights for "above" and "below" at query i.
 func (s *states) step(weights []float64, i int) (over, under []float64) {
 	both := make([]float64, 2*len(weights))
 	over, under = both[:len(weights)], both[len(weights):]
@@ -217,7 +212,6 @@ func (s *states) step(weights []float64, i int) (over, under []float64) {
 	return over, under
 }
 
-// restart returns the weights of new threshold noise, scaled so that their sum is mass.
 func (s *states) restart(mass float64) []float64 {
 	out := make([]float64, len(s.weights))
 	for k, w := range s.weights {
@@ -307,7 +301,6 @@ func (n Noise) split(x float64) (below, above float64) {
 	return 0, 1
 }
 
-// reach returns the distance from 0 beyond which the noise has negligible probability.
 func (n Noise) reach() float64 {
 	if n.Kind == Gaussian {
 		return 14*n.Scale + 2

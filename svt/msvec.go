@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// MSvecConfig holds the parameters of an [MSvec]. No parameter has a default. [CalibrateMSvec] computes the
-// parameters. [PrintedMSvec] computes the values of the literature, for comparison.
+// MSvecConfig holds the parameters of an [MSvec]. No parameter has a default. [CalibrateMSvec] computes
+// parameters, and [PrintedMSvec] the parameters of the literature, for comparison.
 type MSvecConfig struct {
 	Lambda    float64 // scale of the threshold noise, in records; query noise has scale 2 Lambda; [2^-8, 2^39]
 	Threshold int64   // for the distance, in records; [0, 2^50]
@@ -18,31 +18,32 @@ type MSvecConfig struct {
 }
 
 // MSvec releases stable answers at no cost and is charged for each refusal. After a refusal it draws new
-// threshold noise (Bassily, Thakkar, Thakurta 2018):
+// threshold noise (Bassily, Thakkar, Thakurta 2018). It is for comparison only: at the same cost, [StableSVT]
+// needs a distance several times smaller.
 //
 //	rho = noise of scale Lambda
 //	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda
 //	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
 //
 // Proof. A stretch is the part of a run up to and including a refusal. Each stretch is one AboveThreshold on
-// the distances, of cost 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT], let G be the transcripts that
-// release no query whose answers differ between the neighbours. Such queries have distance 0. On G the run is
-// the composition of Q stretches. Outside G some query at distance 0 was released. Each earlier query at
-// distance 0 was refused and ended a stretch. So each stretch has at most one query at distance 0, at a
-// position that earlier stretches determine. A release then has probability at most
+// the distances, of cost 1/Lambda + 2/(2 Lambda) = 2/Lambda. Call a query unstable if its answers on the two
+// neighbours differ: its distance is then 0. As in [StableSVT], let G be the transcripts that release no
+// unstable query. On G the run is the composition of Q stretches. Outside G some unstable query was released,
+// and each earlier unstable query was refused, which ended its stretch. So each stretch has at most one
+// unstable query, at a position that earlier stretches determine. This query is released with probability at
+// most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. The least delta at this epsilon is 1-(1-p)^Q. The literature
-// charges m p for m queries, by a union bound over queries in which each has probability p. But late in a
-// stretch rho is probably low, and a release is more probable than p. So the union bound must be over
-// stretches. This step is derived here and was checked like [StableSVT] (see docs/claims.md).
+// So Q p is charged, for any number of queries. (The least delta at this epsilon is 1-(1-p)^Q.) The
+// literature charges m p for m queries, by a union bound over queries. But late in a stretch rho is probably
+// low, so the probability of a release exceeds p. So the union bound must be over stretches. This step is
+// new, and was checked like [StableSVT] (see docs/claims.md).
 //
-// Lecture notes have more errors: Lambda is multiplied by epsilon instead of divided, so that a run at a
-// nominal epsilon of 1/4 costs 3.0; log(1/delta) is used although half of delta is used elsewhere; the loop
-// runs Q + 1 stretches; the query noise has scale Lambda, unlike AboveThreshold; M_stab computes the
-// threshold again; only the last answer is returned. MSvec is for comparison: at the same cost, [StableSVT]
-// needs a distance several times smaller.
+// Lecture notes have more errors. Lambda is multiplied by epsilon instead of divided, so a run at a nominal
+// epsilon of 1/4 costs 3.0. The formula contains log(1/delta), although another part of the charge uses half
+// of delta. The loop runs Q + 1 stretches. The query noise has scale Lambda, unlike AboveThreshold. M_stab
+// computes the threshold again. Only the last answer is returned.
 type MSvec struct {
 	drawn
 	cfg MSvecConfig
@@ -71,7 +72,7 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 
 // PrintedMSvec returns the calibration of the literature, for comparison, with epsilon corrected. For m
 // queries, Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). If Q < 8
-// log(2/delta) (116 at delta = 1e-6), this Lambda exceeds that of plain composition, 2 Q/epsilon.
+// log(2/delta) (116 at delta = 1e-6), plain composition needs a smaller Lambda: 2 Q/epsilon.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -83,9 +84,9 @@ func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, e
 	return MSvecConfig{Lambda: lambda, Threshold: int64(math.Ceil(2 * lambda * math.Log(2*float64(queries)/delta))), Failures: failures}, nil
 }
 
-// CalibrateMSvec returns the config with the least noise, and then the least threshold, within (epsilon,
-// delta). It accounts by Rényi divergence. Half of delta is for the composition of the stretches, and half of
-// delta for releases of unstable answers.
+// CalibrateMSvec returns the least Lambda, and then the least Threshold, at (epsilon, delta). It accounts by
+// Rényi divergence. Half of delta is for the composition of the stretches, and half for releases of unstable
+// answers.
 func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -111,7 +112,6 @@ func stretches(lambda float64, failures int) accountant.Event {
 	return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / lambda * (1 + 0x1p-50)}, Count: int64(failures)}
 }
 
-// falseRelease returns p of the comment of MSvec, rounded up to a positive number.
 func falseRelease(lambda float64, threshold int64) float64 {
 	return mathx.Up(math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9))
 }

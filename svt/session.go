@@ -15,7 +15,7 @@ import (
 // ErrExhausted matches the error of a query after the run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run draws from a Law. It stores answers of type A, so that a repeated query gets the same answer.
+// run is a run of a mechanism. It stores its answers, so that a repeated query gets the same answer.
 type run[A any] struct {
 	drawn
 	key       rng.Key
@@ -29,7 +29,6 @@ type run[A any] struct {
 	answers map[uint64]A
 }
 
-// start checks the key and the charge, and then draws the threshold noise.
 func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
@@ -45,14 +44,12 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key rng.Ke
 	return nil
 }
 
-// charged begins a run with noise from key, after the charge.
 func (u *run[A]) charged(key rng.Key) {
 	u.key = key
 	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
 	u.answers = make(map[uint64]A)
 }
 
-// ask compares value with the threshold. For a repeated query it returns the stored answer.
 func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, error) {
 	nu := u.queryNoise(u.key.Derive("query", query).Stream()) // drawn before any comparison
 	value = min(max(value, -1<<60), 1<<60)                    // never increases the difference of two values
@@ -102,7 +99,8 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the distribution of a run. For stable answers a value is -distance, and "above" a refusal.
+// Law returns the distribution of a run. For stable answers a value is -distance, and "above" means a
+// refusal.
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }
@@ -126,11 +124,11 @@ type StableMechanism interface {
 	identity() (name string, params []uint64)
 }
 
-// StableSession is a run that releases stable answers. It is safe for concurrent use. In an MSvec run the
-// answers depend on the order of the queries.
+// StableSession is a run that releases stable answers. It is safe for concurrent use. In a run of an [MSvec]
+// the answers depend on the order of the queries.
 type StableSession[T any] struct{ run[Answer[T]] }
 
-// Start begins a run of m. It fails unless r charges exactly m.Event() and is unused.
+// Start begins a run of m. If r does not charge exactly m.Event(), or r was used before, Start fails.
 func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
 	s := &StableSession[T]{run[Answer[T]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
@@ -139,9 +137,9 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
-// neighbours. If the values on neighbours differ, both distances must be at most 0, as with
-// stability.Plurality. Query numbers are public and unique in the run. A repeated query gets the stored
-// answer, even if value has changed. After the stop, the error matches [ErrExhausted].
+// neighbours. If the values on two neighbours differ, both distances must be at most 0, as with
+// stability.Plurality. Query numbers must be public, with one number per query. A repeated number gets the
+// stored answer, even if value has changed. After the stop, the error matches [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {
@@ -152,7 +150,7 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 }
 
 // DistanceFor returns the least distance at which an answer is released with at least this probability. For n
-// queries it should be 1 - Failures/(2n), because refusals of stable queries count, too.
+// queries the probability should be 1 - Failures/(2n), because refusals of stable queries count, too.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -9,7 +9,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SparseVectorConfig holds the parameters of a [SparseVector]. Only Threshold and Monotone may be zero.
+// SparseVectorConfig holds the parameters of a [SparseVector]. All fields except Threshold and Monotone are
+// required.
 type SparseVectorConfig struct {
 	Noise       Kind    // DiscreteLaplace, or Geometric, which is one-sided and has half the variance
 	Epsilon     float64 // of the whole run, for any number of queries; [2^-20, 2^9]
@@ -19,9 +20,9 @@ type SparseVectorConfig struct {
 	Monotone    bool    // one record changes all queries in the same direction, like counts under add/remove
 }
 
-// SparseVector reports for any number of integer queries whether each value reaches a public threshold. It is
-// charged only for queries "above". For one answer it is AboveThreshold (Dwork, Roth 2014, Algorithm 1). For
-// c answers it is Algorithm 7 of Lyu, Su, Li 2017:
+// SparseVector reports, for any number of integer queries, whether each value reaches a public threshold
+// ("above"). It is charged only for queries above. If Answers is 1, it is AboveThreshold (Dwork, Roth 2014,
+// Algorithm 1). With c = Answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, per query
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
@@ -29,17 +30,18 @@ type SparseVectorConfig struct {
 // It is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:
 //
 //  1. Couple rho with rho + Sensitivity. Then each comparison moves away from "above" by 0 to 2 Sensitivity.
-//  2. So any number of results "below" become likelier. Only rho and the c queries above cost epsilon.
-//  3. Monotone queries move by at most Sensitivity, so c Sensitivity/e2 is enough. If the queries rise, rho
-//     moves by Sensitivity. If they fall, rho stays.
-//  4. All shifts go up, so noise that is never negative is enough.
+//  2. So every result "below" becomes likelier, at no cost. Only rho and the c queries above cost epsilon.
+//  3. For monotone queries, noise of scale c Sensitivity/e2 is enough. If all values rise, rho moves by
+//     Sensitivity. If all values fall, rho stays. Each comparison then moves by at most Sensitivity.
+//  4. The coupling shifts noise only upwards, so noise that is never negative is enough.
 //
 // The split e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) for monotone queries, has the least variance (Lyu, Su,
 // Li 2017, section 4.2).
 //
-// A distance to instability is not a monotone query. Round a real query to a multiple of a unit u. A query of
-// sensitivity s then has sensitivity floor(s/u) + 1. Tests refute the errors of the literature: no query
-// noise, no stop, noise that does not grow with c, noise scaled by epsilon, the release of the noisy value.
+// A distance to instability is not a monotone query. Round a real query of sensitivity s to a multiple of a
+// unit u: in units, the sensitivity is then floor(s/u) + 1. Tests refute the errors of the literature: no
+// query noise, no stop, noise that does not grow with c, noise multiplied by epsilon, the release of the
+// noisy value.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig
@@ -98,16 +100,16 @@ func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsil
 // Session is a run of a [SparseVector]. It is safe for concurrent use.
 type Session struct{ run[bool] }
 
-// Start begins a run. It fails unless r charges exactly m.Event() and is unused.
+// Start begins a run. If r does not charge exactly m.Event(), or r was used before, Start fails.
 func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
 	s := &Session{run[bool]{drawn: m.drawn, threshold: m.cfg.Threshold, stop: m.cfg.Answers}}
 	return s, s.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask reports whether value reaches the threshold. Query numbers are public and unique in the run. A repeated
-// query gets the stored answer. After the stop, the error matches [ErrExhausted]. To release a noisy value,
-// charge another query with independent noise.
+// Ask reports whether value reaches the threshold. Query numbers must be public, with one number per query. A
+// repeated number gets the stored answer. After the stop, the error matches [ErrExhausted]. To release a
+// noisy value, charge another query with independent noise.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }

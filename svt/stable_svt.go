@@ -7,7 +7,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// StableSVTConfig holds the parameters of a [StableSVT], from [CalibrateStableSVT]. Only Threshold may be 0.
+// StableSVTConfig holds the parameters of a [StableSVT], from [CalibrateStableSVT]. All fields except
+// Threshold are required.
 type StableSVTConfig struct {
 	B1        float64 // scale of the threshold noise, in records; [2^-10, 2^40]
 	B2        float64 // scale of the query noise, in records; [2^-10, 2^40]
@@ -15,8 +16,9 @@ type StableSVTConfig struct {
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// StableSVT releases any number of stable answers and stops after Failures refusals. It uses one-sided
-// integer noise: P[rho = k] ~ e^(-k/B1) once and P[nu = k] ~ e^(-k/B2) for each query, k >= 0. The rule
+// StableSVT releases any number of stable answers and stops after Failures refusals. All noise is integer and
+// never negative: rho, drawn once with P[rho = k] ~ e^(-k/B1), and nu, drawn for each query with P[nu = k] ~
+// e^(-k/B2). The rule
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
 //
@@ -26,24 +28,23 @@ type StableSVTConfig struct {
 //
 // Proof. Fix neighbours D and D'. Let G be the transcripts that release no query with f_i(D) != f_i(D').
 //
-//  1. Off G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. For all queries
-//     together this has probability at most P[rho > Threshold], because nu is never negative. No union bound
-//     is used.
+//  1. Outside G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. For all queries
+//     together, this has probability at most P[rho > Threshold]: no union bound is needed.
 //  2. On G all released answers agree. Couple rho = z under D with rho = z + 1 under D'.
 //  3. A release, nu < d_i - Threshold + z, becomes nu < d'_i - Threshold + z + 1. The right side grows by 0
 //     to 2, so a release is no less likely.
 //  4. A refusal is less likely by a factor of at most e^(2/B2), and at most Q refusals occur.
 //  5. With P[rho = z] = e^(1/B1) P[rho = z + 1], P_D(S and G) <= e^epsilon P_D'(S and G) for every S. Each
-//     step holds per transcript, so the queries may be adaptive.
+//     step is about one transcript, so the queries may be adaptive.
 //
-// At most Q queries with d_i = 0 are tried before a release, because each failed try is a refusal. So the
-// exact delta is P[rho > Threshold + min(nu_1..nu_Q)],
+// Up to the first release of a query with d_i = 0, at most Q such queries are tried, because each failed try
+// is a refusal. So the exact delta is P[rho > Threshold + min(nu_1..nu_Q)],
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
 // and a run with only unstable queries attains it. The event accountant.StableSVT charges the simpler bound.
-// Sparse vector with exponential noise is known (Liu et al. 2024). The proof without a union bound is derived
-// here. It was checked by enumeration and an adversarial review (see docs/claims.md).
+// Sparse vector with exponential noise is known (Liu et al. 2024). The proof without a union bound is new. It
+// was checked by enumeration and an adversarial review (see docs/claims.md).
 type StableSVT struct {
 	drawn
 	cfg StableSVTConfig
@@ -76,9 +77,9 @@ func checkStable(threshold int64, failures int) error {
 	return nil
 }
 
-// CalibrateStableSVT returns the config of a whole run at (epsilon, delta). It minimises the distance at
-// which an answer is released with probability 1 - refusal. This distance is about (sqrt(log 1/delta) +
-// sqrt(2 failures log 1/refusal))^2/epsilon.
+// CalibrateStableSVT returns the config of a whole run at (epsilon, delta). The config minimises the distance
+// at which an answer is released with probability 1 - refusal. The least distance is about (sqrt(log 1/delta)
+// + sqrt(2 failures log 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {
 		return StableSVTConfig{}, fmt.Errorf("svt: no stable sparse vector at epsilon %g, delta %g and refusal %g", epsilon, delta, refusal)
@@ -99,9 +100,9 @@ func (m *StableSVT) Event() accountant.Event {
 	return accountant.StableSVT{B1: m.cfg.B1, B2: m.cfg.B2, Threshold: m.cfg.Threshold, Failures: int64(m.cfg.Failures)}
 }
 
-// LawAt implements [StableMechanism] in closed form. Below the threshold w, the probability of a release is
-// P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). At or above w, the probability of a refusal is P[nu -
-// rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
+// LawAt implements [StableMechanism] in closed form. At a distance d below the threshold w, the probability
+// of a release is P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). At or above w, the probability of a
+// refusal is P[nu - rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
 func (m *StableSVT) LawAt(distance int64) (released, refused float64) {
 	above := float64(distance - m.cfg.Threshold)
 	t1, t2 := 1/m.cfg.B1, 1/m.cfg.B2

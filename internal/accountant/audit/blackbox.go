@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Run runs a mechanism once on a fixed input. The argument counts the independent runs from 0. Numeric
-// outputs must be rounded coarsely, because an output that occurs only once gives no evidence.
+// Run runs a mechanism once on a fixed input. The argument run is the number of the run, from 0. Numeric
+// outputs must be rounded coarsely, because an output that occurs only once is no evidence.
 type Run[O comparable] func(run uint64) (O, error)
 
 // Config holds the claim to audit and the number of runs.
@@ -35,11 +35,12 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox audits a mechanism on two neighbouring inputs. The first half of the runs chooses an event and a
-// direction. The second half tests this event with false alarm probability Alpha.
+// BlackBox audits a mechanism on two neighbouring inputs. From the first half of the runs it chooses an event
+// and a direction. On the second half it tests this event with false alarm probability Alpha.
 //
-// The event is a set of outputs with large likelihood ratios, the form of the best event (Neyman, Pearson).
-// Confidence limits choose its size (as in Ding et al. 2018; Bichsel et al. 2021, DP-Sniper).
+// The event contains all outputs whose likelihood ratio is above a threshold, because the best event has this
+// form (Neyman, Pearson). The threshold is chosen by confidence limits (as in Ding et al. 2018; Bichsel et
+// al. 2021, DP-Sniper).
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -93,7 +94,6 @@ type progress struct {
 	done   int
 }
 
-// repeat calls the function see with the output of each run in [from, to).
 func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *progress, see func(O)) error {
 	const every = 512
 	for i := from; i < to; i++ {
@@ -118,14 +118,13 @@ func repeat[O comparable](ctx context.Context, run Run[O], from, to int, p *prog
 	return nil
 }
 
-// outcome is an output and its number of occurrences on each input.
 type outcome[O comparable] struct {
 	output O
 	counts [2]int
 }
 
-// learn chooses the event to test. swapped reports that the event is more probable on the second input. learn
-// uses Wilson's limits. They are fast, and the choice need not be optimal.
+// learn chooses the event to test. swapped reports that the event is more probable on the second input. The
+// limits are Wilson's, which are fast: the choice need not be optimal.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)
@@ -164,7 +163,8 @@ func wilson(hits, runs int, z float64) (lower, upper float64) {
 
 // Guesses is the outcome of an audit with one run. For each canary record, a fair coin decided whether the
 // record was in the data. Canaries is the number of canary records, Made the number of guesses, and Right the
-// number of correct guesses. Guesses use only the release. Canaries and Made must be fixed before the run.
+// number of correct guesses. The guesses must depend only on the release. Canaries and Made must be fixed
+// before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -176,12 +176,13 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue bounds the probability of at least Right correct guesses if claim holds for adding or removing one
-// record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) the bound is
+// PValue bounds the probability of at least Right correct guesses under the assumption that claim is true for
+// add/remove of one record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) the
+// bound is
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
-// The bound is valid for any dependence between the records.
+// The canary records may depend on each other in any way.
 func (g Guesses) PValue(claim Claim) float64 {
 	if g.Right == 0 {
 		return 1
@@ -207,8 +208,8 @@ func (g Guesses) PValue(claim Claim) float64 {
 	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
 }
 
-// OneRun returns the largest epsilon that the guesses refute at the claim's delta. The false alarm
-// probability is at most alpha.
+// OneRun returns the largest epsilon that the guesses refute at claim.Delta, with false alarm probability
+// alpha.
 func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	if err := cmp.Or(g.validate(), claim.validate(), validateAlpha(alpha)); err != nil {
 		return Finding{}, err
@@ -229,9 +230,9 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	return f, nil
 }
 
-// Guess makes guesses from scores, which should be large for records in the data. Half of the guesses are
-// "in", for the records with the largest scores. The other half are "out", for the smallest scores. The
-// argument in serves only to count the correct guesses.
+// Guess makes guesses from scores, which should be large for records in the data. It guesses "in" for the
+// records with the largest scores, and "out" for as many records with the smallest scores. It uses the
+// argument in only to count the correct guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

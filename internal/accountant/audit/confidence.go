@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Count is the number of times that an event happened in independent runs.
+// Count contains the number of independent runs, and the number of runs in which an event happened (Hits).
 type Count struct{ Hits, Runs int }
 
 func (c Count) validate() error {
@@ -58,8 +58,9 @@ func validateAlpha(alpha float64) error {
 }
 
 // LowerBound returns max(0, log((L - delta)/U)), a lower bound on epsilon at delta. L is the lower limit of
-// an event's count on one input, and U the upper limit of its count on a neighbour. The event must be chosen
-// in advance. The bound exceeds the true epsilon with probability at most alpha.
+// the probability of an event on one input (from on). U is the upper limit of this probability on a neighbour
+// (from beside). The event must be chosen in advance. The bound exceeds the true epsilon with probability at
+// most alpha.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)
@@ -102,9 +103,9 @@ type Finding struct {
 func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
 // Exact returns the largest lower bound on epsilon over pairs of neighbours with known output distributions.
-// A pair holds the log probabilities of all outcomes on two neighbouring inputs, in the same order. Exact
-// tests both directions. accuracy in [0, 1e-3] is the relative error of the probabilities. No true claim is
-// refuted.
+// Each element of pairs is the log probabilities of all outcomes on two neighbours, in the same order. Exact
+// tests both directions. The argument accuracy, in [0, 1e-3], is the largest relative error of a probability.
+// Exact refutes no true claim.
 //
 // The bound is the maximum over events S of log((P(S) - delta)/Q(S)). It exceeds the claim's epsilon if and
 // only if the hockey-stick divergence at this epsilon exceeds the claim's delta.
@@ -132,7 +133,6 @@ func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64])
 	return Finding{Claim: claim, Epsilon: worst, Evidence: fmt.Sprintf("the laws of %d pairs of neighbours", n)}, nil
 }
 
-// checkLaw returns an error if the sum of the probabilities differs from 1 by more than the accuracy.
 func checkLaw(logs []float64, accuracy float64) error {
 	total := 0.0
 	for _, l := range logs {

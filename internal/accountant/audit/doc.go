@@ -1,7 +1,7 @@
 // Package audit tries to refute claims of (epsilon, delta)-differential privacy.
 //
 // A claim states P[S | D] <= e^epsilon P[S | D'] + delta for every event S and all neighbours D and D'. One
-// violation refutes the claim. Every event gives a lower bound on the true epsilon at that delta,
+// violation refutes the claim. Every event gives a lower bound on the true epsilon at this delta:
 //
 //	log((P[S | D] - delta) / P[S | D']).
 //
@@ -22,11 +22,12 @@
 // # Guarantee
 //
 // BlackBox and OneRun refute a true claim with probability at most Alpha. Exact never refutes a true claim if
-// the distributions have the stated accuracy. Alpha is for one finding. For k findings divide Alpha by k.
+// the distributions have the stated accuracy. For k findings, divide Alpha by k, because Alpha is for one
+// finding.
 //
 // # Caveats
 //
-// An audit tests only the given inputs. A claim that is not refuted may still be false. An event whose
-// probability is far below 1/Runs is not observed. At a delta of 1e-5 no affordable number of runs reveals
-// much about Gaussian noise, so audit at a larger delta. Only Exact can reveal a leak through rare events.
+// An audit tests only the given inputs, and a claim that is not refuted may still be false. BlackBox does not
+// observe events with probabilities far below 1/Runs: only Exact can reveal a leak through rare events. At
+// delta 1e-5 no affordable number of runs reveals much about Gaussian noise, so audit at a larger delta.
 package audit

@@ -60,15 +60,15 @@ func New(cfg Config) (*Account, error) {
 	return a, nil
 }
 
-// slack is the factor by which a distance may exceed Bound because of float32 rounding.
+// slack is the factor by which float32 rounding may raise a distance above Bound.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. A distance is the norm of the change of the sum by one record. These records must be
-// sampled from the data distribution. A distance above Config.Bound is an error. If Bound is set and there
-// are fewer than two distances, Add has the effect of [Account.AddUnseen]. After an error nothing is added.
+// Add adds a step. A distance is the norm of the change of the step's sum by one record. The records must be
+// sampled from the data distribution. A distance above Config.Bound is an error. If there are fewer than two
+// distances and Config.Bound is set, Add does the same as [Account.AddUnseen]. On an error it adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds the step s several times. All these steps have the same sample of distances.
+// AddRepeated adds several equal steps, with the same distances for each.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -126,7 +126,6 @@ func (a *Account) price(m int) float64 {
 	return p
 }
 
-// prepare updates the cached law and bound if they are not for the parameters of step s.
 func (a *Account) prepare(s Step) {
 	if a.law == nil || a.law.probability != s.SamplingProbability {
 		a.law, a.bound = newLaw(s.SamplingProbability, a.cfg.Orders), nil
@@ -137,7 +136,8 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step without distances, at the cost of a record at distance Config.Bound (required).
+// AddUnseen adds a step without distances. It costs as much as a step with all distances equal to
+// Config.Bound, which is required.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {
@@ -159,7 +159,6 @@ func (a *Account) addUnseen(s Step, times int) error {
 	return nil
 }
 
-// count updates the counters of steps and distances. More than the planned number of steps is an error.
 func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")
@@ -182,7 +181,7 @@ func (a *Account) count(largest float64, distances, times int) error {
 // Steps returns the number of added steps.
 func (a *Account) Steps() int { return a.state.steps }
 
-// best returns the smallest (cost - logDelta)/lambda over the orders lambda, rounded up, and the best order.
+// best returns the smallest (cost - logDelta)/lambda, rounded up, and its order lambda.
 func best(orders []int, costs []float64, logDelta float64) (value float64, order int) {
 	value = math.Inf(1)
 	for i, lambda := range orders {
@@ -210,20 +209,21 @@ func DefaultOrders() []int {
 
 // Config holds the fixed parameters of an Account. Steps and Delta are required.
 type Config struct {
-	// Steps is the planned number T of steps. The formula of each cost contains T, so T must be fixed in
-	// advance. Fewer than T steps may be added.
+	// Steps is the planned number T of steps. The cost of each step depends on T, so T must be fixed in
+	// advance. An account may contain fewer than T steps.
 	Steps int
-	// Delta is delta_mu, in (0, 1). It includes the probability that an estimate fails.
+	// Delta is delta_mu, in (0, 1). It includes Steps x orders x Failure, the probability that any estimate
+	// fails.
 	Delta float64
-	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. They must be
-	// fixed in advance, because the estimate at each order may fail.
+	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders must
+	// be fixed in advance, because the estimate at each order may fail.
 	Orders []int
-	// Failure is the probability that the estimate of one step at one order fails. By default all failures
-	// together have a tenth of Delta. Steps x orders x Failure must be below Delta.
+	// Failure is the probability that the estimate of one step at one order fails. The default makes all
+	// failures together a tenth of Delta. Steps x orders x Failure must be below Delta.
 	Failure float64
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
-	// Bound is an upper bound on the distances, such as the clip norm. It limits the cost of each step to the
+	// Bound is an upper bound on the distances, such as the clip norm. The cost of a step is then at most the
 	// cost of a record at this distance. 0 means no bound. Bernstein requires a bound.
 	Bound float64
 }
@@ -266,15 +266,14 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// failures bounds the probability that any estimate fails, by a union bound over steps and orders.
 func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.Steps) * c.Failure }
 
-// Estimator computes an upper limit on the mean of e^(T K) from a sample of distances.
+// Estimator selects the upper limit on the mean of e^(T K) that is computed from a sample of distances.
 type Estimator int
 
 const (
-	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4. For any bounded distances
-	// the bound is below the mean with probability at most f = Failure:
+	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4. For bounded distances, it
+	// is below the true mean with probability at most f = Failure:
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
@@ -285,9 +284,9 @@ const (
 	//	mean + t S/sqrt(m-1)
 	//
 	// S is the population standard deviation, and t is the upper Failure quantile of Student's t distribution
-	// with m-1 degrees of freedom. The guarantee needs a normal e^(T K), which never holds. Example: 0.1 % of
-	// records have distance 1, all other records 0.1. With 32 distances, T = 1000 and lambda = 8, the
-	// estimate is below the mean with probability 0.968, not 1e-15.
+	// with m-1 degrees of freedom. The guarantee needs normally distributed values e^(T K), which never
+	// occur. Example: 0.1 % of records have distance 1, all other records 0.1. With 32 distances, T = 1000
+	// and lambda = 8, the estimate is below the mean with probability 0.968, not 1e-15.
 	StudentT
 )
 
@@ -321,7 +320,7 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns the factor of an estimator for m distances: the Student t quantile, or log(2/failure).
+// price returns a factor in the estimate from m distances: the Student t quantile, or log(2/failure).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)
@@ -329,7 +328,7 @@ func (e Estimator) price(failure float64, m int) float64 {
 	return math.Log(2 / failure)
 }
 
-// surcharge returns the estimate minus the sample mean, divided by e^(T K) at the reference.
+// surcharge returns the estimate minus the sample mean, as a multiple of e^(T K) at the reference.
 func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	m := float64(s.n)
 	if e == StudentT {

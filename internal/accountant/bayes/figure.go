@@ -2,56 +2,57 @@
 // Triastcyn and Faltings (ICML 2020). The bound is not differential privacy. So the result has a type of its
 // own, [Figure].
 //
-// A step of DP-SGD releases a sum with Gaussian noise. Let the distance d be the norm of the change of the
-// sum by one record, s the standard deviation of the noise, and q the sampling probability. The log moment of
-// the loss at integer order lambda is
+// A step of DP-SGD releases a sum with Gaussian noise of standard deviation s. Let q be the sampling
+// probability. Let the distance d of a record be the norm of its change of the sum. At the integer order
+// lambda, the log moment of the privacy loss is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
-// Differential privacy uses the largest d, which is the clip norm. Here d is random, for a new record from
-// the data distribution. By Hölder's inequality the log moment of T steps is at most the sum of c,
+// Differential privacy uses the largest d, the clip norm. The Bayesian accountant uses the random d of a new
+// record from the data distribution. By Hölder's inequality, the log moment of T steps is at most the sum of
+// their costs c, where
 //
 //	c = log(E e^(T K(d)))/T
 //
-// An upper limit replaces E. It is too low with probability at most Failure. Then, by Markov's inequality,
+// The unknown mean E is replaced by an upper limit from a sample, which is too low with probability at most
+// Failure. Then, by Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
-// Moments are computed as logarithms relative to the moment at a bound on the distances, so none overflows.
-//
 // # Guarantee
 //
-// Assume that the planned number of steps, the orders and Failure are fixed in advance; that, given all
-// earlier releases, the distances of each step are independent draws of d for new records; that
-// Config.Estimator is Bernstein; and that no distance exceeds Config.Bound. Then the privacy loss of all
-// steps is at most eps_mu for a record from the data distribution, with probability at least 1 - delta_mu
-// over record, distances and noise.
+// Assume that the number of steps, the orders and Failure are fixed in advance. Assume that Config.Estimator
+// is Bernstein, and that no distance exceeds Config.Bound. Assume that, given all earlier releases, the
+// distances of each step are independent draws of d for new records. Draw a record from the data
+// distribution. Then, with probability at least 1 - delta_mu over record, distances and noise, its privacy
+// loss in all steps is at most eps_mu.
 //
-// The guarantee is about an average over records. Unlike differential privacy it does not hold for every
-// record. If all distances equal Bound, eps_mu is the moments accountant's epsilon at delta_mu - orders x T x
-// Failure. A Figure is the smaller of eps_mu and the moments accountant's epsilon at delta_mu.
+// Unlike differential privacy, this guarantee is about an average over records, not about every record. A
+// Figure is the smaller of eps_mu and the epsilon of the moments accountant at delta_mu.
 //
 // # Errors in the sources
 //
 //   - The printed estimator (equation 14) omits the factor T of the printed cost (equation 10).
-//   - The printed cost of the reverse direction is of first order in q. So the maximum of both directions
-//     loses the amplification by sampling. In truth the forward direction is the larger one (Mironov, Talwar,
-//     Zhang 2019, Theorem 5), and it is used alone.
-//   - delta_mu must include the failure of the estimate at every step and order. The authors' code includes
-//     only the steps, and no failure at all if a target epsilon is given.
+//   - The printed cost of the reverse direction is of first order in q, so the maximum of both directions has
+//     no amplification by sampling. In truth the forward direction is the larger one (Mironov, Talwar, Zhang
+//     2019, Theorem 5). This package uses only the forward direction.
+//   - delta_mu must include the failure of the estimate at every step and every order. The authors' code
+//     includes failures at one order only, and no failures if a target epsilon is given.
 //   - The proof of composition treats the moments of a step as constants, but they depend on earlier
-//     releases. The Guarantee above assumes this dependence away, too.
-//   - Student's t interval requires normally distributed values (see [StudentT]).
-//   - The authors' notebook clips the gradient of the batch, not of each example: its noise protects none.
+//     releases. The Guarantee above excludes this dependence by assumption.
+//   - Student's t interval is valid only for normally distributed values (see [StudentT]).
+//   - The authors' notebook clips the gradient of the batch, not of each example, so its noise protects no
+//     example.
 //
 // # Caveats
 //
-//   - Outliers are not protected, and attacks target outliers.
+//   - The guarantee does not protect outliers, which attacks target.
 //   - Records must be exchangeable. If the model overfits, gradients of training rows and new rows differ.
 //     Compare the distances of training and test rows.
-//   - Distances and Figures are private. A Figure omits the loss of choosing settings by another Figure.
-//   - With Bernstein and m distances, the estimate is below the worst case only if T K(Bound) is small
-//     compared with log(m). Otherwise a few unseen records at distance Bound could dominate the mean.
+//   - Distances and Figures are private. If a Figure influenced the settings, later Figures do not count this
+//     loss.
+//   - With Bernstein and m distances, eps_mu is below the worst case only if T K(Bound) is small compared
+//     with log(m). Otherwise a few unseen records at distance Bound could dominate the mean.
 //
 // # Use
 //
@@ -76,9 +77,9 @@ import (
 // Schema is the version of the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the result of an [Account]. It is not an epsilon of differential privacy, and its type prevents
-// its use as one. It can only be printed, plotted (by this module) and written to JSON. It is computed from
-// private gradients without a charge, so it is private.
+// Figure is the result of an [Account]. It is not an epsilon of differential privacy, and no charge accepts
+// its type. A Figure can only be printed, written to JSON, and plotted by this module. It is private, because
+// it is computed from private gradients without a charge.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
@@ -97,7 +98,7 @@ type Figure struct {
 //
 //	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
 //
-// If Config.Bound is set and the epsilon of the moments accountant at Delta is smaller, Figure returns that.
+// If Config.Bound is set, the result is at most the epsilon of the moments accountant at Delta.
 func (a *Account) Figure() Figure {
 	f := Figure{
 		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
@@ -114,10 +115,10 @@ func (a *Account) Figure() Figure {
 	return f
 }
 
-// Opaque returns eps_mu, which only code of this module can open.
+// Opaque returns the figure as an opaque number, which only code of this module can open.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
-// OpaqueEstimate returns the estimate of eps_mu, before its limit by the moments accountant.
+// OpaqueEstimate returns eps_mu itself, even if the epsilon of the moments accountant is smaller.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
 // OpaqueWorst returns the epsilon of the moments accountant at Config.Bound. It is +Inf without Bound.
@@ -145,7 +146,8 @@ func (f Figure) Cell() string { return text(f.mu) }
 const Column = "ε_µ (Bayesian, not DP)"
 
 // AttackSuccess returns the success rate of the best membership test for a typical record at even prior odds.
-// It is (e^f + d)/(1 + e^f) for Figure f and Delta d. At d = 0 it is the formula 1/(1 + e^-f) of the paper.
+// The rate is (e^f + d)/(1 + e^f) for Figure f and Delta d. At d = 0 this is 1/(1 + e^-f), the formula of the
+// paper.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {
@@ -217,7 +219,7 @@ func (f Figure) report(line func(format string, args ...any)) {
 	}
 }
 
-// form is the JSON form of a Figure. No field has the name epsilon, to avoid confusion.
+// form is the JSON form of a Figure. To avoid confusion, no field has the name epsilon.
 type form struct {
 	Schema       string    `json:"schema"`
 	Private      bool      `json:"private"`

@@ -10,15 +10,15 @@ import (
 // lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
 const lanes = 32
 
-// Terms of a moment below the fraction negligible are omitted. Each omitted term raises a cost by at most
-// 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
+// Terms below the fraction negligible of a moment are omitted. An omitted term raises a cost by at most 1e-20
+// per distance, and there are about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
-// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance. Here s is the reference
-// minus the squared distance. The reference is an upper bound on the squared distances.
+// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance, where s is the
+// reference (an upper bound on all squared distances) minus the squared distance.
 type block [][lanes]float64
 
-// fill computes all rows from the differences s >= 0 (see block). Unused lanes must be 0.
+// fill computes all rows from the values s >= 0. Unused lanes must be 0.
 //
 // Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no digits
 // cancel. Every 32 rows the products restart from an exponential. Between restarts v has at most 32 factors
@@ -76,8 +76,8 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z to 1 - e^(K_i - K). K is the cost at the reference, and K_i is the cost at distance i. z
-// is a weighted mean of rows, whose values are in [0, 1], so z cannot overflow.
+// shortfall sets z[i] to 1 - e^(K_i - K), where K is the cost at the reference and K_i the cost at distance
+// i. This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
 func shortfall(z *[lanes]float64, terms []term) {
 	for i := 0; i <= lanes-8; i += 8 {
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
@@ -98,11 +98,11 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// If the cost at the reference is below fine, power limits the relative error of shortfalls. Otherwise power
-// limits their absolute error, which is faster (see logMean).
+// If the cost at the reference is below fine, power computes shortfalls with a small relative error.
+// Otherwise a small absolute error is enough, which is faster (see logMean).
 const fine = 0x1p-10
 
-// power replaces z by 1 - (1-z)^t, using repeated squaring.
+// power replaces z by 1 - (1-z)^t.
 func power(z *[lanes]float64, t int, cost float64) {
 	top := bits.Len(uint(t)) - 2
 	if cost < fine {
@@ -148,8 +148,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds two sums over numbers: of their differences from the first number, and of the squares of these
-// differences. Both sums are compensated for rounding.
+// spread holds the sum of the differences of numbers from the first number, and the sum of their squares.
+// Both sums are compensated for rounding.
 type spread struct {
 	n                 int
 	at                float64
@@ -199,17 +199,17 @@ func (s spread) deviations() float64 {
 }
 
 // shortfalls describes a sample of distances at one order. Let X_i = e^(T K_i), and let X be this value at
-// the reference. spread is of the numbers 1 - X_i/X, and cost is log(X)/T.
+// the reference. The numbers of spread are 1 - X_i/X, and cost is log(X)/T.
 type shortfalls struct {
 	cost float64
 	spread
 }
 
-// arithmetic bounds the relative error of the mean of shortfalls. The parts are 2e-14 for a term's fraction,
-// 1.3e-13 for a row, and 2.1e-14 for the power.
+// arithmetic bounds the relative error of the mean of shortfalls. It is the sum of 2e-14 for a term's
+// fraction, 1.3e-13 for a row, and 2.1e-14 for the power, rounded up.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step, with costs and moment terms at the bound.
+// reference is an upper bound on the squared distances of a step (square), with costs and moment terms there.
 type reference struct {
 	square float64
 	costs  []float64
@@ -239,7 +239,6 @@ func newReference(l *law, square float64) *reference {
 	return r
 }
 
-// scan returns the shortfalls at each order. No squared distance may exceed the reference.
 func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	out := make([]shortfalls, len(ref.costs))
 	for i, c := range ref.costs {
@@ -264,10 +263,10 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 
 // logMean returns log(mean(X_i) + extra X)/T, rounded up by its arithmetic error.
 //
-// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. The relative error of W adds
-// arithmetic x W to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each step of the
-// power adds two roundings and doubles the error. So the relative error of X_i is below 4 T 2^-53. After
-// division by T, this adds less than 4.5e-16 to the cost.
+// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
+// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53, and each
+// step of power doubles this error and adds two roundings. So the relative error of X_i is below 4 T 2^-53.
+// After division by T, this is less than 4.5e-16 of the cost.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	short := s.mean()
 	if short == 0 && extra == 0 {
@@ -281,17 +280,17 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 	return c
 }
 
-// finite reports whether x is finite and at least 0.
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns lambda times the Rényi divergence of order lambda+1 of step A from step B. A has one
-// record more than B. r is the squared distance of this record divided by the variance of the noise:
+// LogMoment returns lambda times the Rényi divergence of order lambda+1 of step A from step B. Step A has one
+// record more than step B. The argument r is the squared distance of this record, divided by the variance of
+// the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
-// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. K is at least the other
-// direction's moment (the latter, Theorem 5), so K alone is the cost. q must be in (0, 1], r >= 0 and lambda
-// >= 1. The sum over expm1 has only positive terms and uses logs: the relative error of K is about 1e-14.
+// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. By Theorem 5 of the latter
+// paper, the other direction has no larger moment, so K alone is the cost. q must be in (0, 1], r >= 0 and
+// lambda >= 1. The relative error of K is about 1e-14.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
@@ -330,7 +329,7 @@ func logOnePlus(x float64) float64 {
 }
 
 // PrintedReverse returns the cost of the other direction as printed in the paper, for comparison only. The
-// exact cost is of second order in q. The printed cost is a valid bound, but of first order:
+// printed cost is a valid bound, but of first order in q. The exact cost is of second order. The formula is
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

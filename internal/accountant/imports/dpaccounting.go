@@ -14,9 +14,9 @@ import (
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01,
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
-// Arguments must be named. The relation is add_remove, except with a RandomizedResponseDpEvent or a
+// Arguments must be named. The relation is add_remove, unless the input has a RandomizedResponseDpEvent or a
 // SampledWithoutReplacementDpEvent, which need replace_one. With replace_one, Gaussian, Laplace, discrete
-// Laplace and Poisson sampled events are errors, because a clipped sum can change by twice the clipping norm.
+// Laplace and Poisson sampled events are errors: a clipped sum can then change by twice the clipping norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -48,7 +48,8 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder converts values to events. For each relation it stores the first class that requires this relation.
+// builder converts values to events. It stores the first class that requires add_remove, and the first class
+// that requires replace_one.
 type builder struct {
 	clipped  string // class with a known sensitivity under add_remove only
 	replaced string // class that exists under replace_one only
@@ -93,7 +94,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event for the call a. If a.err is set, the result is invalid.
+// read returns the event for a call. The result is invalid if a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -177,8 +178,8 @@ func whyNot(class string) string {
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each entry is read as Gaussian steps with Poisson sampling under add_remove. If the steps ran with
-// poisson_sampling=False, the history does not show it, and the schedule is wrong.
+// Each entry is read as Gaussian steps with Poisson sampling under add_remove. The caller must ensure that
+// the steps did not run with poisson_sampling=False, because the history does not record that.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -240,7 +241,7 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads the discrete Gaussian. It ignores the dimension.
+// discreteGaussian ignores the dimension.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -250,7 +251,7 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns the event for any (epsilon, delta)-private mechanism. The event is a pure mechanism
+// epsilonDelta returns an event that dominates every (epsilon, delta)-private mechanism: a pure mechanism
 // that fails with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
@@ -262,8 +263,8 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads a response that is, with probability p, uniform over k answers, and otherwise
-// true. True answers have probability 1 - p + p/k, each other answer p/k. So epsilon is log(1 + k(1-p)/p).
+// randomizedResponse reads a response that is uniform over k answers with probability p, and otherwise true.
+// The true answer has probability 1 - p + p/k, and each other answer p/k. So epsilon is log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {

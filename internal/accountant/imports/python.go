@@ -44,7 +44,7 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses JSON lists of numbers, and the part of Python's repr that events and histories use.
+// reader parses JSON lists of numbers and the part of Python's repr that events and histories use.
 type reader struct {
 	text   string
 	at     int
@@ -356,8 +356,8 @@ func (a *arguments) events(b *builder) []accountant.Event {
 	return out
 }
 
-// ErrSyntax matches every error about text that cannot be read. Such text is malformed, too large, nested too
-// deeply, has wrong arguments, or contains NaN.
+// ErrSyntax matches every error about text that cannot be read. Examples are malformed text, wrong arguments,
+// NaN, and excessive size or depth.
 var ErrSyntax = errors.New("imports: cannot be read")
 
 // UnsupportedError reports a class that no event equals. It matches accountant.ErrUnsupportedEvent.
