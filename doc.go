@@ -22,6 +22,6 @@
 //
 // # Caveats
 //
-// If two ledgers are about the same people, their costs add up, but no file contains the sum. Votes, teacher
+// If two ledgers concern the same people, their costs add up, but no file contains the sum. Votes, teacher
 // models, LEDGER.id and keys are secret. Labels, model files and ledgers are public.
 package pate

@@ -35,10 +35,10 @@ type Asked struct {
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
-	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on
-	// TeacherAccuracy, so the value must come from public data and never from votes of the private teachers.
-	// For example, train teachers of the same kind and size on public rows. If TeacherAccuracy is 0 and
-	// NoPilot is false, a pilot is charged and released first, and a new ledger has mode Filter (see
+	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on this
+	// value, so it must come from public data, for example from teachers of the same kind and size that are
+	// trained on public rows. It must never come from votes of the private teachers. If TeacherAccuracy is 0
+	// and NoPilot is false, a pilot is charged and released first, and a new ledger has mode Filter (see
 	// [label.Pilot]).
 	TeacherAccuracy float64
 	// If TeacherAccuracy is 0, NoPilot replaces the pilot by an assumed accuracy of 88 %.
@@ -178,7 +178,7 @@ type Budget struct {
 	Delta   float64 // far below 1/n for n units
 	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
-	// If Shared is true, a new ledger has mode Filter, so that later runs may charge it within its budget.
+	// If Shared is true, a new ledger has mode Filter, in which later runs may charge the rest of the budget.
 	// Otherwise a new ledger has this mode only if a pilot is charged.
 	Shared bool
 	// Seed, if not nil, determines all noise, so results are repeatable but not releasable.
@@ -206,7 +206,7 @@ func (b Budget) file(out string) (run.File, error) {
 }
 
 // Verify checks a ledger and returns its summary. It is an error if the ledger is damaged, or older than its
-// heads (hashes beside the ledger and in the user's state folder).
+// stored heads (hashes beside the ledger and in the user's state folder).
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

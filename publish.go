@@ -20,10 +20,10 @@ type PublishOptions struct {
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Method is one of "nearest" (every unit votes on the public rows nearest to it), "sample" (the nearest
-	// units of a random sample vote), "dpsgd" (one linear model), "pate" (teachers vote) and "auto". The
-	// default "auto" stands for "pate" if a field for teachers is set. Otherwise it stands for "nearest" if
-	// Ranges is set. Otherwise the method is chosen from public numbers.
+	// Method is the way to learn from private rows. If it is "nearest", every unit votes on the public rows
+	// nearest to the unit. If it is "sample", the nearest units of a random sample vote. If it is "pate",
+	// teachers vote, and "dpsgd" trains one linear model. The default "auto" stands for "pate" if a field for
+	// teachers is set, or for "nearest" if Ranges is set. Otherwise the method is chosen from public numbers.
 	Method string
 	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
 	// methods except "pate" require Size. Size determines the number of teachers, or noise and sampling.
@@ -35,7 +35,7 @@ type PublishOptions struct {
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
 	// Ranges is a file that declares the ranges of all columns, if there are no public rows. Queries are
-	// drawn from these ranges. If Pool is "marginals", queries are drawn from noisy counts of columns of the
+	// drawn from these ranges. If Pool is "marginals", they are drawn from noisy counts of columns of the
 	// private rows. If Pool is "tree", counts of pairs of columns are added. Counts take a part of the
 	// budget. The default "none" uses no counts.
 	Ranges string
@@ -64,11 +64,11 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. Either private units near public rows vote on these
-// rows, or teachers with disjoint partitions of the private rows vote. Publish releases as many labels as the
-// budget allows, trains a student on these labels, and writes a privacy statement. If the method is "dpsgd",
-// it trains one private model instead. The plan depends only on public numbers and is checked before the
-// ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error] wraps a
+// Publish carries out a publication under one ledger. Voters label public rows. They are private units near
+// these rows, or teachers with disjoint partitions of the private rows. Publish releases as many labels as
+// the budget allows, trains a student on these labels, and writes a privacy statement. If the method is
+// "dpsgd", it trains one private model instead. The plan depends only on public numbers and is checked before
+// the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error] wraps a
 // [*plan.NoPlanError].
 //
 // A second call with the same options resumes an interrupted run, with the same noise and at no further cost.

@@ -14,7 +14,8 @@ import (
 // DropOther, as the value of [ClassRule].Other, drops rows whose label is not a class.
 const DropOther = "drop"
 
-// maxClasses is the largest number of classes. A label with more values is assumed to be a measurement.
+// maxClasses is the largest number of classes. A label column with more values is assumed to be a
+// measurement.
 const maxClasses = 1000
 
 // ClassRule defines the classes and the treatment of rows whose label is not a class. Class names are
@@ -23,12 +24,11 @@ const maxClasses = 1000
 type ClassRule struct {
 	// Names are the class names. For a folder of idx files, Names[i] is the name of label i. For other data,
 	// each name is a label. If Names is nil, the classes are the sorted labels of the public rows. For a
-	// folder of idx files, they are then 0, 1 and so on, at least to 9 and at most to the largest test label
-	// above 9.
+	// folder of idx files, they are 0 to m instead, where m is the largest test label, but at least 9.
 	Names []string
-	// Other is the class of rows whose label is missing or not a class. Other becomes an additional class if
-	// Names does not contain it. [DropOther] drops such rows. If Other is empty, such rows are refused. Such
-	// an error depends on private rows, so show it only to the owner of the data.
+	// Other is the class of rows whose label is missing or not a class. If Names does not contain Other, it
+	// becomes an additional class. The value [DropOther] drops such rows. If Other is empty, such rows are
+	// refused. Such an error depends on private rows, so show it only to the owner of the data.
 	Other string
 }
 
@@ -66,7 +66,6 @@ func (r ClassRule) declared() map[string]bool {
 	return set
 }
 
-// withOther appends Other to the classes if Other is an additional class.
 func (r ClassRule) withOther(classes []string) []string {
 	if r.Other == "" || r.Other == DropOther || slices.Contains(classes, r.Other) {
 		return classes
@@ -74,7 +73,7 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class for labels that are not class names, or -1 if their rows are dropped. If known is
+// other returns the class of rows whose label is not a class, or -1 if such rows are dropped. If known is
 // false, such rows are refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {

@@ -128,7 +128,6 @@ func isWhole(cell string) bool {
 	return err == nil
 }
 
-// ascending reports whether the values, without missing values, are strictly ascending whole numbers.
 func ascending(values []string) bool {
 	last, seen := int64(0), false
 	for _, v := range values {
@@ -144,8 +143,8 @@ func ascending(values []string) bool {
 	return true
 }
 
-// mostly returns a number form that at least 19 of 20 cells have, or nil. With fewer than minJudged cells,
-// all must have the form. The map counts the values that the form cannot parse.
+// mostly returns a number form that at least 19 of 20 cells have, or nil. If there are fewer than minJudged
+// cells, all cells must have the form. The map counts the values that the form cannot parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {
@@ -177,7 +176,6 @@ func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 
 var decimalComma = regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?$`)
 
-// reads reports whether the form can parse a cell, perhaps as a number too large for float64.
 func (n numberForm) reads(cell string) bool {
 	_, err := n.parse(cell)
 	return !errors.Is(err, strconv.ErrSyntax)
@@ -293,8 +291,8 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows refuses rows as units if ids repeat in a column of the public rows. Several rows may then belong to
-// one person, and epsilon would protect only one row.
+// ownRows refuses rows as units if ids repeat in a column of the public rows: several rows may belong to one
+// person, and epsilon would protect only one of these rows.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil

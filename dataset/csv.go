@@ -20,10 +20,10 @@ import (
 type Header string
 
 const (
-	// headerAuto derives the answer from the options. If Names is given, the first row is not a header.
-	// Otherwise, if Label or Unit is a name and not a number, the first row is a header. Otherwise, if Expect
-	// is given, the first row is a header if it contains a name of Expect. Without these options, headerAuto
-	// is an error.
+	// headerAuto derives the answer from the options. If Names is given, the first row is not a header. If
+	// Label or Unit is a name and not a number, the first row is a header. If Expect is given, the first row
+	// is a header if it contains a name of Expect. The first of these rules that applies is used. If none
+	// applies, headerAuto is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -47,11 +47,11 @@ type CSVOptions struct {
 	// AskLabel uses the only column with a name such as label, class or target if Label is empty. It is an
 	// error if no column or several columns have such a name.
 	AskLabel bool
-	// Optional is for public rows. A Label, Unit or Drop column that the file lacks is ignored. A label that
-	// is missing or not a class becomes -1.
+	// Optional is for public rows. The columns of Label, Unit and Drop may then be missing. A label that is
+	// missing or not a class becomes -1.
 	Optional bool
-	// Unlabelled is for rows that a model is to predict. Every column becomes a feature, the table has no
-	// Labels, and Y is -1. Unlabelled and Label together are an error.
+	// Unlabelled is for rows whose labels a model will predict. Every column becomes a feature, and Y is -1.
+	// Unlabelled and Label together are an error.
 	Unlabelled bool
 
 	needed []string // features that are used, nil for all; other columns may have a type that cannot be read
@@ -180,8 +180,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit fails at a record longer than maxRecord. A parser needs several times the memory of a record
-// that consists of separators.
+// recordLimit fails at a record longer than maxRecord, because a parser may need several times the memory of
+// a record.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -265,8 +265,8 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// findColumn returns the index of a column, given by name or by number from 1. A name takes precedence over a
-// number. The argument public has the columns of the public rows, for errors about a private file.
+// findColumn returns the index of a column, given by name or by number from 1. Names take precedence over
+// numbers. The argument public has the columns of the public rows, for errors about a private file.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// usual holds the categories of a column in public rows, or the range of the middle 98 % of the numbers.
+// usual holds the categories of a column in public rows, or the range of the middle 98 % of its numbers.
 type usual struct {
 	name      string
 	low, high float64

@@ -27,18 +27,18 @@
 // Classes, header, separator and columns are not derived from private rows either. [ClassRule] determines
 // what happens to a private row whose label is not a class. No content of a feature cell is an error.
 //
-// Sizes in file headers are not trusted: memory is allocated as bytes are read. Unpacked data above 1 GiB and
-// tables above 1 GiB of memory are refused. Pipes and devices are refused before they are opened.
+// Sizes in file headers are not trusted: memory is allocated as bytes are read. Files above 1 GiB of unpacked
+// data, and tables above 1 GiB of memory, are refused. Pipes and devices are refused.
 //
 // Without a unit column, a row of a table is identified by its content. The ids of the pool count only rows
-// of the pool. So adding or removing a private row does not change the name of another unit, the part of
-// another unit, or a released id.
+// of the pool. So adding or removing a private row changes neither the name or part of another unit nor a
+// released id.
 //
 // # Caveats
 //
 // An error may reveal a private row, for example a label that is not a class or a row that is not valid CSV.
-// The text of such an error states that it is for the owner of the data alone. Whether an error occurred is
-// also for the owner alone, because the guarantee does not cover errors. If ClassRule.Other is set, no label
+// The text of such an error states that it is for the owner of the data alone. The guarantee does not cover
+// errors, so the fact that an error occurred is also for the owner alone. If ClassRule.Other is set, no label
 // is an error.
 //
 // The number of private units is assumed to be public. Units whose rows [DropOther] drops still count. The

@@ -21,8 +21,8 @@ const (
 	maxCategories = 100     // features of one categorical column
 )
 
-// Encoder turns the columns of a table into features. It is fitted on public rows and then never changes. So
-// each row is encoded separately, and encoding has no privacy cost.
+// Encoder turns the columns of a table into features. It is fitted on public rows alone and encodes each row
+// separately, so encoding has no privacy cost.
 //
 // A column is numeric if its public values are numbers, perhaps with a decimal comma, or dates, which are
 // converted to days. If there are at least 20 public values, up to 5 % of them may be other texts. Such texts

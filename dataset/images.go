@@ -18,10 +18,10 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DirFS reads a folder of MNIST-shaped files: {train,t10k}-images-idx3-ubyte and
-// {train,t10k}-labels-idx1-ubyte. Each file may end in .gz or .zst. Images may have any size. The classes
-// come from the rule or from the test file, whose rows are public. Errors contain path, and the last element
-// of path becomes the name of the sets. A missing or malformed file is an [*fault.Error].
+// DirFS reads a folder of files named like those of MNIST: {train,t10k}-images-idx3-ubyte and
+// {train,t10k}-labels-idx1-ubyte, perhaps with .gz or .zst. Images may have any size. The classes come from
+// the rule or from the public test file. Errors contain path, and the last element of path becomes the name
+// of the sets. A missing or malformed file is an [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
@@ -59,7 +59,6 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 	return train, test, nil
 }
 
-// classify turns the labels of a set, which are indices into names, into classes of the rule.
 func (f folder) classify(s Set, names []string) (Set, error) {
 	s.Classes = f.rule.withOther(names)
 	other, known := f.rule.other(s.Classes)
@@ -117,7 +116,6 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	return s, nil
 }
 
-// readFile reads one idx file, whose name may end in .gz or .zst.
 func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) {
 	found := name
 	info, err := fs.Stat(files, found)
@@ -188,7 +186,8 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	return a, err
 }
 
-// readExactly reads size bytes and then expects the end of the stream. Memory is about twice the bytes read.
+// readExactly reads size bytes, after which the stream must end. It takes memory of about twice the bytes
+// read.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {

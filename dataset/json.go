@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/internal/texts"
 )
 
-// columnJSON is a column of an encoder in JSON. A numeric column has a deviation. A categorical column has
-// categories. Any other column has no feature, except for missing values.
+// columnJSON is a column of an encoder in JSON. Numeric columns have a deviation, and categorical columns
+// have categories. All other columns have no feature, except for missing values.
 type columnJSON struct {
 	Name       cell         `json:"name"`
 	Mean       float64      `json:"mean,omitempty"`
@@ -138,8 +138,8 @@ func (c columnJSON) column() (encodedColumn, error) {
 	return f, nil
 }
 
-// pick returns the fitted columns from a table, which may hold other columns and any order. It also returns
-// the quoted names of fitted columns that t lacks or has twice. A column without features may be missing.
+// pick returns the fitted columns of t, which may have other columns and any order. It also returns the
+// quoted names of fitted columns that are missing or occur twice. A column without features may be missing.
 func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	out := *t
 	out.Columns = make([]Column, len(e.columns))
@@ -179,7 +179,6 @@ func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	return e.Encode(picked)
 }
 
-// schemaJSON holds everything that reading new rows depends on. It is public, like a Schema.
 type schemaJSON struct {
 	Kind     Kind     `json:"kind"`
 	Image    Shape    `json:"image,omitzero"`

@@ -279,8 +279,8 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file in an error. The names are not shown if the first line may be a
-// private row: if it contains a number, or no column of the public rows.
+// columnsAre describes the columns of a file in an error. The first line may be a private row if it contains
+// a number, or no column of the public rows. The description then has no names.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// rowSource yields rows of numbers in order, any number of times. So scaling needs little memory.
+// rowSource yields rows of numbers in order, any number of times.
 type rowSource interface {
 	size() (rows, cols int)
 	// each calls visit with every row in order. The row is valid only during the call.
@@ -22,7 +22,7 @@ type rowSource interface {
 // maxNumbers is the largest number of entries of a matrix, which then takes 4 GiB of memory.
 const maxNumbers = 1 << 30
 
-// contentNames names rows by a hash of their content and the number of equal rows before.
+// contentNames names a row by a hash of its content and the number of equal rows so far.
 type contentNames struct {
 	copies map[[16]byte]int
 	raw    []byte
@@ -64,7 +64,8 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool sets the size of images to that of the pool's images, or fits the scale of other rows to the pool.
+// fitPool sets the size of all images to the size of the pool's images, or fits the scale of other rows to
+// the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {
 		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)
@@ -101,8 +102,8 @@ func (s some) each(visit func(i int, row []float64) error) error {
 	})
 }
 
-// scale shifts and scales columns to mean 0 and deviation 1 over public rows. The zero scale, which is used
-// for pixels, does not change numbers.
+// scale transforms columns to mean 0 and deviation 1 over public rows. The zero scale, for pixels, does not
+// change numbers.
 type scale struct {
 	Mean []float64 `json:"mean,omitempty"`
 	SD   []float64 `json:"sd,omitempty"` // 0 if the column is constant over public rows

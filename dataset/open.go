@@ -24,8 +24,8 @@ type Data struct {
 	numbers *Table   // rows of an NPY file, an idx file or a folder of images, otherwise nil
 }
 
-// Task splits the data by the protocol. If the data are not published, errors are marked: they are for the
-// owner of the data alone.
+// Task splits the data by the protocol. If the data are not published, the text of an error states that it is
+// for their owner alone.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
@@ -74,8 +74,8 @@ type Options struct {
 	Ranges *Ranges
 }
 
-// mark adds to an error that it is for the owner of the rows alone. Errors about unlabelled rows are not
-// changed, because these rows are public.
+// mark adds to an error that it is for the owner of the rows alone. It does not change errors about
+// unlabelled rows, which are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err
@@ -109,8 +109,8 @@ func (o Options) OnlyRanges(where string) error {
 // Open opens a folder of idx files ([DirFS]), a table ([ReadTable]), an NPY or idx file, or a folder of
 // images. An option that does not apply to the data is an [*fault.Error].
 //
-// Any row of a labelled file may become a private row. So every error of reading such a file is marked: it is
-// for the owner of the data alone.
+// Any row of a labelled file may become a private row. So every error about such a file states that it is for
+// the owner of the data alone.
 func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
 	parted := true // the data are a table or a folder of idx files

@@ -15,20 +15,18 @@ import (
 //
 // CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. An
 // empty cell, "?", "NA", and "nan", "n/a" or "null" in any case are missing values. A missing unit is an
-// error. A missing label is an error unless opt.Rule.Other is set. Time and memory are linear in the size of
-// the file. The unpacked file may have at most 1 GiB. Above 64 MiB, it may have at most 256 times the
+// error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are linear in the
+// size of the file. The unpacked file may have at most 1 GiB and, above 64 MiB, at most 256 times the
 // compressed size. A row takes 144 bytes, and a cell takes 16 bytes and its text. Repeated text is stored
-// once. A table of more than 1 GiB of memory is refused. Reading takes up to about twice the memory of the
-// table. Splitting copies the table.
+// once. A table above 1 GiB of memory is refused. Reading takes about twice the memory of the table, and
+// splitting copies the table.
 //
-// Parquet is read like a CSV file of the same table. Options about the text of a CSV file have no effect.
-// Package internal/parquet converts the cells. A table that pandas writes in both formats has the same
-// columns, labels and named units. Only whole numbers in a column of floats differ: they are 3 and not 3.0.
-// The reason is that pandas writes integers as floats if one row lacks a value, and this row must not rename
-// other rows. Units derived from content may therefore differ between the two formats. Row groups,
-// compression and encoding have no effect, and metadata of the file is not read. A column of an unsupported
-// type, such as timestamps, is an error unless it is dropped. A dropped column of such a type does not
-// distinguish rows. Memory is bounded as for CSV, plus 512 MiB for pages.
+// A Parquet file is read like a CSV file of the same table. Package internal/parquet converts the cells.
+// Options about the text of a CSV file have no effect. Whole numbers in a column of floats are 3 and not 3.0,
+// so units derived from content may differ between the two formats. The reason is that pandas writes integers
+// as floats if one row lacks a value, and this row must not rename other rows. Row groups, compression and
+// encoding have no effect, and metadata is not read. A column of an unsupported type, such as timestamps, is
+// an error unless it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
 	return withFile(path, func(f *os.File) (*Table, error) {
 		head := make([]byte, len(parquet.Magic))

@@ -74,7 +74,7 @@ func listPictures(dir string) ([]pictureFile, error) {
 	return files, nil
 }
 
-// shapeOfPictures returns the common shape of all public images. It has colour if any image has colour.
+// shapeOfPictures returns the common shape of all public images, in colour if one image has colour.
 func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
@@ -101,8 +101,7 @@ func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error)
 	return shape, nil
 }
 
-// openPicture reads the size of an image and, if pixels is set, the pixels. An image that declares too many
-// pixels is an error, so memory is bounded.
+// openPicture reads the size of an image and, if pixels is set, the pixels. Too many pixels are an error.
 func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -142,8 +141,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes the planes of an image with values in [0, 1]: one grey plane, or red, green and blue. Each
-// new pixel is the mean of the source pixels that it covers, or the nearest source pixel if it covers none.
+// resample writes the planes of an image, grey or red, green and blue, with values in [0, 1]. Each new pixel
+// is the mean of the source pixels that it covers or, if it covers none, the nearest source pixel.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

@@ -47,8 +47,8 @@ const (
 //	gain,0..1..5000..100000  a range with inner edges, for finer bins where values matter more
 //	sex,Female,Male          categories
 //
-// A cell that is ? or empty declares that values may be missing. A range with inner edges is divided at these
-// edges. Other ranges are divided into 32 bins of equal width. Lines that begin with # are comments. An
+// A cell that is ? or empty declares that values may be missing. A range with inner edges has one bin between
+// two edges. Other ranges are divided into 32 bins of equal width. Lines that begin with # are comments. An
 // invalid file is an [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := unpack.Open(path)
@@ -168,7 +168,7 @@ func (d *declared) setEdges(texts []string) error {
 	return nil
 }
 
-// bins returns the number of bins. The last bin holds missing values, if they are declared.
+// bins returns the number of bins, of which the last holds missing values if they are declared.
 func (d declared) bins() int {
 	n := len(d.values)
 	if d.edges != nil {
@@ -261,7 +261,7 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 }
 
 // encode returns an encoder of the declared columns. Each category becomes a feature. Numbers are scaled to
-// mean 0 and deviation 1, with the weights as relative probabilities of the bins. Nil weights are equal.
+// mean 0 and deviation 1 if the bins have probabilities in proportion to the weights. Nil weights are equal.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {
@@ -289,7 +289,6 @@ func (r *Ranges) encode(weights [][]float64) *Encoder {
 	return e
 }
 
-// scale returns mean and deviation of a numeric column whose bins have the given weights.
 func (d declared) scale(weights []float64) (mean, sd float64) {
 	total, square := 0.0, 0.0
 	for b := range len(d.edges) - 1 {
@@ -312,8 +311,8 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 	return mean, math.Max(sd, (high-low)/1000)
 }
 
-// Cells returns the bin of each column for each row of x, or -1 for an undeclared category. The rows of x
-// must be encoded by the declaration with equal weights.
+// Cells returns, for each row of x, the bin of each column, or -1 for an undeclared category. The rows must
+// be encoded by the declaration with equal weights.
 func (r *Ranges) Cells(x blas32.General) [][]int {
 	cells := make([][]int, x.Rows)
 	for i := range cells {

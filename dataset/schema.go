@@ -30,7 +30,7 @@ type Pool struct {
 	Name string
 	X    blas32.General
 	IDs  []string // public name of each row: the file of an image, otherwise the index of the row
-	// Truth has the class of each row, or -1 if unknown. It is nil without labels. Use it only for
+	// Truth has the class of each row, or -1 if unknown. It is nil without labels. Use Truth only for
 	// evaluation.
 	Truth []int
 	Image Shape
@@ -101,7 +101,6 @@ func (s *Schema) fit(t *Table) error {
 	return nil
 }
 
-// fitDeclared makes an encoder for the declared columns and scales numbers by the bins of the public rows.
 func (s *Schema) fitDeclared(t *Table) error {
 	ranges, err := s.reading.Ranges.pick(t)
 	if err != nil {
@@ -187,11 +186,10 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 // ReadPrivate reads labelled rows with a schema. It finds columns by name. If no units are given, each row is
 // its own unit, named by its content. An image in a folder is named by its file.
 //
-// Unless RowUnits is set, it is an [*fault.Error] if no units are given and ids repeat in a column of the
-// public rows. Unless Reading.Accept is set, it is an [*fault.Error] if most values of a column, in at least
-// 20 private rows, are outside the common values of the public rows. One of the two files then probably has
-// other units of measure or other category names. Every error about a private file may reveal private rows
-// and is for their owner alone.
+// If no units are given and ids repeat in a column of the public rows, an [*fault.Error] is returned. The
+// option RowUnits disables this check. If most values of a column in at least 20 private rows are not common
+// in the public rows, an [*fault.Error] is returned. The option Reading.Accept disables this check. Every
+// error about a private file may reveal private rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "list all classes in --class-names, or give their number as --classes"
@@ -329,7 +327,6 @@ func (s *Schema) privateNumbers(t *Table) (blas32.General, error) {
 	return x, err
 }
 
-// fits sets the shape of images to the schema's shape, and reports rows of a different size.
 func (s *Schema) fits(t *Table) error {
 	if pictures, ok := t.numbers.(*pictureRows); ok && s.Image != (Shape{}) {
 		pictures.shape = s.Image
@@ -341,9 +338,8 @@ func (s *Schema) fits(t *Table) error {
 	return nil
 }
 
-// ReadNew reads rows with a schema, for predictions by a model. Label and unit columns do not become
-// features. Labels become Truth. Columns that the schema lacks are ignored, even if their type is
-// unsupported.
+// ReadNew reads rows with a schema, for predictions by a model. Labels become Truth. Label and unit columns,
+// and columns that the schema lacks, do not become features.
 func (s *Schema) ReadNew(src Source) (Pool, error) {
 	reading := s.reading
 	if s.Encoder != nil {

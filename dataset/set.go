@@ -79,7 +79,7 @@ func (s Set) Sample(fraction float64) (Set, error) {
 }
 
 // UnitCount returns the number of distinct units, including units whose rows were all dropped. The set of
-// units is assumed to be public. The labels of a unit's rows and the number of these rows are private.
+// units is assumed to be public. Labels and the number of rows of a unit are private.
 func (s Set) UnitCount() int {
 	seen := make(map[string]bool, s.Len())
 	for _, u := range slices.Concat(s.Units, s.LeftOut) {
@@ -101,9 +101,9 @@ func leftOut(units []string, rows, kept []int) []string {
 	return names
 }
 
-// OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. The row of a
-// unit does not depend on other units, so adding or removing a unit adds or removes one row. If every row is
-// its own unit, OnePerUnit returns s itself. Otherwise the result shares no rows with s.
+// OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. Adding or
+// removing a unit adds or removes one row of the result. If every row is its own unit, OnePerUnit returns s
+// itself. Otherwise the rows are copies.
 func (s Set) OnePerUnit() Set {
 	first := make([]int, 0, s.Len())
 	seen := make(map[string]bool, s.Len())
@@ -176,9 +176,9 @@ func (s Set) Validate() error {
 	return nil
 }
 
-// Hash returns the SHA-256 of features, labels, units, LeftOut, class names and image shape. The hash does
-// not depend on Name, Provenance or the stride of X, so equal data have equal hashes. A run that is resumed
-// identifies its data by the hash. The hash is a digest of private rows and must not be published.
+// Hash returns the SHA-256 of features, labels, units, LeftOut, class names and image shape. Equal data have
+// equal hashes, because the hash does not depend on Name, Provenance or the stride of X. A resumed run
+// compares this hash with that of its data. The hash is a digest of private rows and must not be published.
 func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
@@ -193,7 +193,6 @@ func (p Pool) Hash() [32]byte {
 	return hashSets("pate dataset pool 1", Set{X: p.X, Units: p.IDs, Image: p.Image})
 }
 
-// hashSets writes the length of each list before the list, so different data never give the same bytes.
 func hashSets(kind string, sets ...Set) (out [32]byte) {
 	h := sha256.New()
 	w := bufio.NewWriterSize(h, 1<<15) // a hash.Hash never returns an error

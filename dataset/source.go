@@ -35,8 +35,8 @@ type Reading struct {
 	Rule ClassRule
 	Keep []string // table columns to keep as features even if they look like ids or free text
 	Kind Kind     // for images: one of [Kinds]; default Pictures
-	// ImageSize is the size to which the images of a folder are resized. By default all public images must
-	// have the same size, which is used for all images.
+	// ImageSize is the size to which the images of a folder are resized. The default is the size of the
+	// public images, which must then all have the same size.
 	ImageSize Shape
 	// Ranges, if not nil, declares the columns of a table. Public rows are then encoded by the declaration.
 	Ranges *Ranges
@@ -120,8 +120,8 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	return openEmbeddings(src, opt)
 }
 
-// openEmbeddings opens a table whose features are in an NPY file. Without given units, rows are named by
-// their features and labels, like rows of a matrix.
+// openEmbeddings opens a table whose features are in an NPY file. If no units are given, rows are named by
+// their features and labels.
 func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
 	if opt.Text != "" {
 		return nil, wrong(src.Path, "has texts as features, and embeddings beside them", "", "give --text or --embeddings")
@@ -214,7 +214,6 @@ func (r Reading) openNumbers(src Source, source rowSource, optional bool) (*Tabl
 	return t, nil
 }
 
-// setLabels sets the label of every row, by the same rules as for the label column of a table.
 func (t *Table) setLabels(path string, labels []string, optional bool) (err error) {
 	b := tableBuilder{path: path, names: []string{"label"}, rule: t.Rule, declared: t.Rule.declared(), optional: optional,
 		labels: map[string]int{}, out: t}

@@ -125,8 +125,8 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits assigns rows to parts by a hash of their keys. The hash depends on the protocol, so a second
-// split of one part is independent of the first split.
+// splitUnits assigns rows to parts by a hash of their keys and the protocol, so a second split of one part is
+// independent of the first split.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {

@@ -19,15 +19,15 @@ type Table struct {
 	Name    string
 	Columns []Column
 	Y       []int // label of each row, an index into Labels; -1 if the label is missing or unknown
-	// Labels are the distinct labels of the file, also of private rows. They must not be released, and they
-	// are not the classes of a [Task]. An empty label is missing or not among the names of Rule.
+	// Labels are the distinct labels of the file, also of private rows, so they must not be released. They
+	// are not the classes of a [Task]. A label that is missing or not among the names of Rule is empty.
 	Labels     []string
 	Rule       ClassRule // how the split turns labels into classes
 	Units      []string  // privacy unit of each row
 	Provenance string
 
 	// groups are the keys for splitting the rows, or nil if Units are these keys. Equal rows are separate
-	// units but share a group. So the number of equal rows does not affect which of them are private.
+	// units but share a group, so all of them are in the same part.
 	groups   []string
 	lines    []int    // line of the first row with each label
 	bare     bool     // the file has no header
@@ -227,8 +227,7 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 }
 
 // contentUnit returns a unit name that contains a hash of a row's cells and the number of equal rows so far.
-// So adding or removing a row renames no other row: of equal rows, the last name disappears. The group is the
-// name without the number.
+// So adding or removing a row renames no other row. The group is the name without the number.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
@@ -237,8 +236,8 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	return b.copies.name([16]byte(h.Sum(nil)))
 }
 
-// interner stores most equal strings only once, in a table of one recent string per hash. The strings are
-// copies, because a cell as read would keep the whole row in memory.
+// interner stores most equal strings only once. It keeps copies, because a cell as read would keep the whole
+// row in memory.
 type interner struct {
 	seed  maphash.Seed
 	known []string

@@ -9,16 +9,17 @@ type Protocol string
 
 const (
 	// Literature is the split for reported results. For images, the training set is private. The first nine
-	// tenths of the test set are the pool, and the last tenth is for tests. For MNIST these are 60,000
-	// private images, test[0:9000] and test[9000:10000], as in Papernot et al. 2017. For tables, 70 % of the
-	// units are private, 20 % are the pool and 10 % are for tests.
+	// tenths of the test set are the pool, and the last tenth is for tests. For MNIST, this gives 60,000
+	// private, 9,000 pool and 1,000 test images, as in Papernot et al. 2017. For tables, 70 % of the units
+	// are private, 20 % are the pool and 10 % are for tests.
 	Literature Protocol = "literature"
 	// Development is the split for choosing hyper-parameters. It never uses a test row of Literature. For
-	// images, the training set is split at 50/60 and 59/60. For MNIST the parts have 50,000, 9,000 and 1,000
-	// images. For tables, the private part of Literature is split into 70 %, 20 % and 10 %.
+	// images, the training set is split at 50/60 and 59/60. For MNIST, this gives 50,000 private, 9,000 pool
+	// and 1,000 test images. For tables, the private part of Literature is split into 70 %, 20 % and 10 %.
 	Development Protocol = "development"
 	// FullTest uses the whole test set of images for tests. The last sixth of the training set is the pool.
-	// For MNIST the parts have 50,000, 10,000 and 10,000 images. Data without a test set are an error.
+	// For MNIST, this gives 50,000 private, 10,000 pool and 10,000 test images. Data without a test set are
+	// an error.
 	FullTest Protocol = "full-test"
 )
 
@@ -83,8 +84,8 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 
 // WithoutPool returns the task for a method that needs no public queries. The rows of the pool become test
 // rows, before the rows of Test, and the pool becomes empty. So MNIST has 60,000 private and 10,000 test rows
-// under Literature, and 50,000 and 10,000 under Development. A pool under FullTest consists of training rows,
-// and a drawn pool has no labels, so such pools are dropped.
+// under Literature, and 50,000 and 10,000 under Development. The rows of a pool under FullTest are training
+// rows, and a drawn pool has no labels. Such pools are dropped.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
@@ -97,8 +98,8 @@ func (t Task) WithoutPool() Task {
 }
 
 // Withheld returns the reason why nothing learned with this split may be released, or "" if releases are
-// allowed. With a split other than Literature, rows that Literature keeps private are treated as public. No
-// epsilon of a later run under Literature covers what was learned or chosen from these rows.
+// allowed. Other splits than Literature treat rows as public that are private under Literature. The epsilon
+// of a later run under Literature does not cover what was learned or chosen from these rows.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""

@@ -121,8 +121,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the cost of all rows. If a row is a model, Rényi divergences bound the cost, because they
-// support the model's integer noise. Otherwise the tightest accountant is used.
+// together returns the cost of all rows. If a row is a DP-SGD model, Rényi divergences bound the cost,
+// because they support integer noise. Otherwise the tightest accountant is used.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -293,8 +293,8 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock for concurrent jobs. While n jobs run, the clock runs at 1/n of the usual speed. So each
-// job counts only its fraction of the machine's time.
+// shared is a clock for concurrent jobs. While n jobs run, it runs at 1/n of the usual speed, so each job
+// counts only its part of the time.
 type shared struct {
 	mu     sync.Mutex
 	works  int

@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/teachers/golearn"
 )
 
-// Methods of a comparison, in the order of the table.
+// These are the methods of a comparison, in the order of the table.
 const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
@@ -45,7 +45,7 @@ const (
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods of package mechanisms that label by votes and run only on request.
+// OnRequest lists the methods that label by votes and run only if they are requested.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -88,7 +88,7 @@ type Config struct {
 	// Unit is the privacy unit of Task.Private.Units; default "record".
 	Unit string
 
-	// Curves enables [Row.Curve]. It trains three more students for each ensemble method of the first seed.
+	// Curves enables [Row.Curve], for which three more students are trained for each method with teachers.
 	Curves bool
 
 	// Typical, if not nil, adds figures for a typical record to the rows of DP-SGD.
@@ -96,14 +96,14 @@ type Config struct {
 
 	// Key is the secret key for all randomness.
 	Key rng.Key
-	// Dir is an existing folder for votes, checkpoints and ledgers. An interrupted run resumes from them.
+	// Dir is an existing folder for votes, checkpoints and ledgers, from which an interrupted run resumes.
 	Dir string
 
 	Workers int // default GOMAXPROCS
 	// Progress is called from one goroutine at a time. Stages of concurrent methods may alternate.
 	Progress func(Progress)
 
-	// Cache stores expensive features of DP-SGD. Without Cache, they are computed for each model.
+	// Cache stores expensive features of DP-SGD. If Cache is nil, features are computed for each model.
 	Cache *features.Cache
 
 	units int             // number of units of Task.Private
@@ -236,13 +236,13 @@ func (c Config) wants(methods ...string) bool {
 	return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(c.Methods, m) })
 }
 
-// Learners of teachers, of package training.
+// These are learners of teachers.
 const (
 	KernelRidge = training.KernelRidge
 	KNN         = training.KNN
 )
 
-// Learners lists the names.
+// Learners lists the names of all learners of teachers.
 func Learners() []string { return training.Learners() }
 
 func fingerprint(l teachers.Learner) [32]byte {
@@ -263,8 +263,8 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool and Ranges are set if there are no public rows: the source of the queries, and the file of
-	// declared ranges.
+	// If there are no public rows, Pool is the source of the queries, and Ranges is the file of declared
+	// ranges.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`

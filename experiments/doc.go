@@ -13,19 +13,18 @@
 // the worst-case events in Row.Account, which were charged before any release. Result.EpsilonAll bounds the
 // cost of all such rows and all runs together. The number of private units is assumed to be public, and equal
 // for neighbouring data sets. It determines the number of teachers and the schedule of DP-SGD. If a unit has
-// several rows, DP-SGD trains on one of them. PATE uses all rows, because a unit has one teacher. The pknn
-// methods use all rows, because a unit has one vote per query. Their parameters are computed from public
-// numbers (neighbours.go).
+// several rows, DP-SGD trains on one of these rows. PATE uses all rows, because a unit has one teacher. The
+// pknn methods (private k-NN) use all rows, because a unit has one vote per query.
 //
 // If rows have many columns, kernel ridge teachers and the pknn methods use projections on the principal
 // directions of the public pool. Each private row is projected separately, so one unit still affects only its
 // own rows.
 //
-// All methods have the same private and test rows, delta and relation. Their epsilons do not depend on the
-// data. Their hyper-parameters are constants (plan.go and package recipe describe the origin). DP-SGD is
-// trained by the recipe of `pate dpsgd`. By default PATE and DP-SGD each use their best features. The flag
-// --features gives both the same features. The accountant uses privacy loss distributions, because all events
-// are fixed before the first release. For events without a dominating pair, it uses Rényi divergences.
+// All methods have the same private and test rows, delta and relation. Epsilons do not depend on the data.
+// Hyper-parameters are constants, whose origin is described in plan.go and package recipe. DP-SGD is trained
+// by the recipe of `pate dpsgd`. By default PATE and DP-SGD each use their best features. The flag --features
+// gives both the same features. The accountant of all methods uses privacy loss distributions, because all
+// events are fixed before the first release. For events without a dominating pair, it uses Rényi divergences.
 //
 // # Caveats
 //

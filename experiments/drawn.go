@@ -24,7 +24,7 @@ const (
 	PoolTree      = "tree"      // noisy counts of columns and of pairs of columns, charged
 )
 
-// drawn holds the ledger of each method at one target. Each ledger is charged for the pool.
+// drawn holds the ledger of each method at one target. Each ledger is charged for the counts of the pool.
 type drawn struct {
 	epsilon float64
 	several bool // there are several targets
@@ -183,8 +183,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the column names of a drawn query, or nil for a pool of public rows. The labels file
-// contains the drawn queries, because no other file does.
+// askedHeader returns the column names of drawn queries, which the labels file also contains. It returns nil
+// for a pool of public rows.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -28,10 +28,10 @@ type paid struct {
 	labels release // set before they are released
 }
 
-// open opens the ledger of one method in one run and charges the labels. If counts are given, the pool is
-// charged first. The run's name is a pseudorandom function, under the secret key, of the data and of bound.
-// The argument bound holds all other inputs of the answers. So a repeated run is not charged again and
-// releases the same labels. A run with other inputs is refused.
+// open opens the ledger of one method in one run. It charges the counts of the pool, if given, and the
+// labels. The name of the run is a pseudorandom function of the data and of bound, under the secret key. The
+// argument bound holds all other inputs of the answers. So a repeated run is not charged again and releases
+// the same labels, and a run with other inputs is refused.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
@@ -142,7 +142,7 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	return b.Bound, wrapped(err)
 }
 
-// calibrate returns the least noise whose event, with the cost of the pool, meets the target.
+// calibrate returns the least noise for which event and the counts of the pool together meet the target.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	account := accountant.AutoConfig{Relation: relation}.NewAccount
@@ -153,7 +153,7 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 	return noise, err
 }
 
-// withPool returns the event composed with the counts from which the pool is drawn, if any.
+// withPool composes e with the event of the counts from which the pool is drawn, if any.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.pool == nil || e == nil {
 		return e
@@ -168,7 +168,6 @@ func partsOf(e accountant.Event) []accountant.Event {
 	return []accountant.Event{e}
 }
 
-// charge fills the privacy columns of a row from the reserved event and the cost of the pool.
 func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	e = c.withPool(e)
 	claim, err := claimOf(ctx, e, c.Delta)

@@ -18,8 +18,8 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runDPSGD trains the models of `pate dpsgd` by its recipes on the private rows and scores them on the test
-// rows. The pool is not used. It returns a row for each target and, for images, a row without privacy.
+// runDPSGD trains the models of `pate dpsgd` on the private rows. It returns a row for each target and, for
+// images, a row without privacy.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error
@@ -58,7 +58,6 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	return rows, nil
 }
 
-// shape returns the shape of the task. Pool rows are public, unless declared ranges replace public rows.
 func (c Config) shape() recipe.Shape {
 	s := recipe.ShapeOf(c.Task)
 	if s.Image.Rows > 0 || c.Task.Ranges != nil {
@@ -199,8 +198,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose tries the penalties in ascending order, and returns the last one that is better than the choice so
-// far.
+// choose tries the penalties in ascending order. A larger penalty must be significantly better than the
+// choice so far.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -224,8 +223,8 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better reports whether predictions are better than earlier ones by two standard deviations, on the rows of
-// which exactly one of both is right.
+// better reports whether predictions are better than earlier predictions by two standard deviations. It
+// counts the rows on which only one of them is right.
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {

@@ -79,7 +79,8 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries returns the pool rows that a plan asks. Their choice uses only features.
+// neighbourQueries returns the pool rows that are the queries of a plan. It chooses them by their features
+// alone.
 func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepared, method string, seed int) ([]int, error) {
 	if plan.Questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)

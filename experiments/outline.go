@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// Outline is the plan of a comparison with estimates of time and memory. It depends only on public numbers:
-// shapes, targets, methods and processors.
+// Outline is the plan of a comparison, with estimates of time and memory. It depends only on public numbers.
 type Outline struct {
 	Schema  string  `json:"schema"`
 	Steps   []Step  `json:"steps"`
@@ -32,8 +31,8 @@ type addStep func(what string, times int, seconds, bytes float64)
 // SchemaOutline is the name of the JSON form of an Outline.
 const SchemaOutline = "pate.compare-plan/1"
 
-// These speeds were measured on one processor at 2.4 GHz with AVX2. Estimates of times differ from
-// measurements on MNIST, Adult, letter and optdigits by at most a factor of two.
+// These speeds were measured on one processor at 2.4 GHz with AVX2. Estimated times of comparisons on MNIST,
+// Adult, letter and optdigits are right within a factor of two.
 const (
 	perScattered   = 0.32e-3 / 784 // s per pixel of an image: scattering and gradients
 	perGradient    = 0.05e-3 / 784 // s per pixel: gradients alone

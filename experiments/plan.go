@@ -37,8 +37,9 @@ const (
 	confidentAsked     = 1.25
 )
 
-// planAnswers returns the number of answers that GNMax can give at this epsilon, if its noise is a fifth of
-// the number of teachers. The result is at least two per class and at most the number of possible queries.
+// planAnswers returns the number of answers to plan for. It is the number that GNMax can give if the noise is
+// a fifth of the number of teachers. The result is at least two per class and at most the number of possible
+// queries.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -88,7 +89,6 @@ type votingPlan struct {
 	setting     aggregate.Setting
 }
 
-// mechanism calibrates a method's noise to the budget and fills its columns of the row.
 func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPlan, error) {
 	d, ok := described(method)
 	if !ok {
@@ -172,7 +172,6 @@ type ahead struct {
 	done   chan struct{}
 }
 
-// begin starts to compute ahead. The function stop cancels this work and waits for its end.
 func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a = &ahead{done: make(chan struct{})}
@@ -198,7 +197,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	}
 }
 
-// wait returns the points with their plans, some of which may not be finished.
+// wait returns the points. Some of their plans may not be finished.
 func (a *ahead) wait(ctx context.Context) ([]point, error) {
 	select {
 	case <-a.done:

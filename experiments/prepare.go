@@ -81,7 +81,7 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	return p, err
 }
 
-// projects reports whether votes, like students, use projections on the principal directions of the pool.
+// projects reports whether voters use projections on the principal directions of the pool, as students do.
 // Projections save 95 % of the time and memory of pknn and kernel ridge. On the development split of MNIST,
 // they make labels 0.3 to 1.8 percentage points more accurate (epsilon 2, one seed).
 func (c Config) projects() bool {
@@ -177,8 +177,8 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 	return learner, wrapped(err)
 }
 
-// chooseQueries returns the pool rows to ask at a target. They are chosen by their features alone. Their
-// order is random, so that any prefix covers the pool.
+// chooseQueries returns the pool rows that are the queries at a target. It chooses them by their features
+// alone. The order is random, so that any prefix covers the pool.
 func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))

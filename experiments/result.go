@@ -11,8 +11,7 @@ import (
 // Schema is the name of the JSON form of a Result.
 const Schema = "pate.compare/1"
 
-// Result is one comparison: every method on the same private, public and test rows, at the same epsilon and
-// delta, with the same accountant. Its JSON form is a contract of the command line.
+// Result is the result of a comparison. The JSON form is part of the stable command line interface.
 type Result struct {
 	Schema     string `json:"schema"`
 	Data       string `json:"data"`
@@ -44,7 +43,7 @@ type Result struct {
 	// Releasable is true if the whole result may be released. It is false if the result contains an
 	// unprotected row, diagnostics, or seeded noise.
 	Releasable bool `json:"releasable"`
-	// Withheld is the reason why nothing may be released, as in [dataset.Task.Withheld].
+	// Withheld is the reason why no result may be released (see [dataset.Task.Withheld]).
 	Withheld string  `json:"withheld,omitempty"`
 	Seeded   bool    `json:"seeded"`            // all noise can be removed with the seed
 	Seconds  float64 `json:"seconds,omitempty"` // whole seconds, rounded up
@@ -52,7 +51,7 @@ type Result struct {
 	// Differences compare the private methods at each target.
 	Differences []Difference `json:"differences,omitempty"`
 
-	// EpsilonAll is the cost of the outputs of all private methods and all seeds together, at the same delta.
+	// EpsilonAll is the cost of all private methods and all seeds together, at the same delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
 	// Diagnostics are functions of the private data that were not charged. They explain a result to its owner
@@ -65,8 +64,8 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// WithoutTimes returns a copy without running times and without figures for a typical record. Times may
-// depend on private rows, and the figures do.
+// WithoutTimes returns a copy without running times and without figures for a typical record, because both
+// may depend on private rows.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -76,7 +75,7 @@ func (r *Result) WithoutTimes() *Result {
 	return &out
 }
 
-// AllDeclined reports whether private votes were queried and no query was answered.
+// AllDeclined reports whether private votes were used and no query was answered.
 func (r *Result) AllDeclined() bool {
 	asked, answered := 0, 0
 	for _, row := range r.Rows {
@@ -103,12 +102,13 @@ type Row struct {
 	BalancedAccuracy float64  `json:"balanced_accuracy,omitempty"`
 	OneClassRuns     int      `json:"one_class_runs,omitempty"`
 	SD               *float64 `json:"sd,omitempty"` // absent for one seed
-	// Runs are the accuracies of all runs, if there are several.
+	// Runs has the accuracy of each run, if there are several runs.
 	Runs []float64 `json:"runs,omitempty"`
-	// StandardError is the standard error of Accuracy over the test rows. 0 in results of earlier versions.
+	// StandardError is the standard error of Accuracy over the test rows, or 0 in results of earlier
+	// versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall is, for each class, the share of the class's test rows that were predicted correctly (mean over
-	// runs). It is 0 for a class without test rows, and absent from results of earlier versions.
+	// Recall has, for each class, the fraction of test rows that were predicted correctly (mean over runs).
+	// It is 0 for a class without test rows, and absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic, for two classes and methods with scores.
 	// AUROCSD is the standard deviation over seeds.
@@ -125,14 +125,14 @@ type Row struct {
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
 	// Seconds is rounded up to a whole number. If two methods run concurrently, each counts half of the time.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Student lists the candidates that cross-validation kept, in the first run.
+	// Student lists the candidate models that cross-validation selected, in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`
 	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
-	// Charged divides the cost among the kinds of releases.
+	// Charged has the part of the cost for each kind of release.
 	Charged []Charge `json:"charged,omitempty"`
-	// Curve is the accuracy in the first run as a function of the spent budget; empty unless enabled.
+	// Curve is the accuracy in the first run as a function of the spent budget, if Config.Curves is set.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
 	predicted [][]int // classes of the test rows, of each run
@@ -141,7 +141,7 @@ type Row struct {
 // OneClass reports whether every run predicts one class for all test rows.
 func (r Row) OneClass() bool { return r.OneClassRuns > 0 && r.OneClassRuns >= len(r.Runs) }
 
-// ByTeachers reports whether labels of the row are private votes of teachers.
+// ByTeachers reports whether the row's labels are released from votes of teachers.
 func (r Row) ByTeachers() bool {
 	return r.Epsilon != nil && r.Asked > 0 && !slices.Contains(neighbourMethods(), r.Method)
 }
@@ -164,8 +164,8 @@ type Diagnostics struct {
 	Private         bool    `json:"private"` // always true: not for release
 	TeacherAccuracy float64 `json:"teacher_accuracy"`
 	MeanGap         float64 `json:"mean_gap"`
-	// Gaps counts the queries by the difference between the two largest vote counts; bin i holds gaps in
-	// [i*GapWidth, (i+1)*GapWidth).
+	// Gaps is a histogram of the differences between the two largest vote counts of the queries. Bin i counts
+	// gaps in [i*GapWidth, (i+1)*GapWidth).
 	Gaps     []int `json:"gaps"`
 	GapWidth int   `json:"gap_width"`
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// Error describes a failure to a person. It never contains private data.
+// Error is a failure with text for people. It never contains private data.
 type Error struct {
 	File string // path or name of the input; may be empty
 	Row  int    // 1-based line at which the wrong row begins; 0 if no row is wrong
 	What string // text after the file and the row, such as "has 14 cells, ..."
 	Why  string // reason or expected value; may be empty
 	Fix  string // advice; may be empty
-	// Check is true if a file was changed after its creation. It is false for all other failures.
+	// Check is true if the failure is a file that was changed after its creation.
 	Check bool
 	Err   error // cause; may be nil
 }

@@ -1,5 +1,5 @@
-// Command pate labels public data or trains a model from private data, by PATE or DP-SGD with one privacy
-// accountant. See `pate --help`.
+// Command pate labels public data with the votes of private teachers (PATE), or trains a model on private
+// data (DP-SGD). See `pate --help`.
 package main
 
 import (

@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// train finds the noise for the budget, charges for all steps, trains, and prints the accuracy on test
-// images. With a seed, no result is releasable.
+// train finds the noise for the budget, charges all steps, trains, and prints the accuracy on test images. If
+// seed is not nil, no result is releasable.
 func train(ctx context.Context, out io.Writer, folder string, seed *uint64) error {
 	model, err := nn.New(nn.Image(8, 8, 1), nn.CrossEntropy,
 		nn.Conv2D{Filters: 4, Kernel: 3, Stride: 1}, nn.ReLU{}, nn.MaxPool{Kernel: 2, Stride: 2},

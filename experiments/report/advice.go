@@ -20,7 +20,7 @@ type advice struct {
 	Risk    risk
 }
 
-// risk bounds an attacker who has all records but one and sees one run's release of a method.
+// risk bounds the success of an attacker who has all records except one and sees the release of one run.
 type risk struct {
 	Right float64 // probability of a right guess whether that record was used, from odds of 1 to 1
 	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants
@@ -29,9 +29,8 @@ type risk struct {
 // falseAlarms is the rate of wrong accusations of the test.
 const falseAlarms = 0.01
 
-// advise returns the recommended method at each target; none if no private method was run. A method that is
-// among the leaders (see contest) at consecutive targets is recommended at all of them, so that chance does
-// not choose among similar methods.
+// advise returns the recommended method at each target, or nil if no private method was run. If a method is
+// among the leaders (see contest) at consecutive targets, it is recommended at all these targets.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets with common leaders

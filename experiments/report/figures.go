@@ -22,7 +22,7 @@ func colours(r *experiments.Result) map[string]int {
 	return out
 }
 
-// lines returns a line for each method through the values of its rows; rows without a value are omitted.
+// lines returns a line for each method through the values of its rows. It omits rows without a value.
 func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
 	var out []figure.Line
 	colour := colours(r)
@@ -76,9 +76,9 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent. Several targets give accuracy against the
-// target, with standard errors. One target gives accuracy in the first run against the spent budget. Methods
-// without protection are horizontal lines.
+// accuracyFigure draws the test accuracy of each method in percent. For several targets, it draws accuracy
+// against the target, with standard errors. For one target, it draws accuracy in the first run against the
+// spent budget. Methods without protection are horizontal lines.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -169,7 +169,7 @@ func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	return f
 }
 
-// dot is the accuracy of one method on a scale common to all methods of a target.
+// dot is the accuracy of one method, on a common scale for all methods at a target.
 type dot struct {
 	Method, Text    string
 	Colour          int // colour on the page; -1 without protection

@@ -84,9 +84,9 @@ func constantWords(r *experiments.Result) string {
 
 // Write writes results.json, results.csv, the figures as SVG and report.html into the folders of dir that
 // package results selects. For `pate account`, it writes accounts/METHOD.json for each private method. Each
-// file is written atomically. If anything was not charged, files are marked as not releasable. Names of
-// accounts of a seeded run begin with "seeded-". Running times go into private/. The page shows repeat, the
-// command line that repeats the run.
+// file is written atomically. If a result was not charged, its file states that it is not releasable. Names
+// of accounts of a seeded run begin with "seeded-". Running times are written to private/. The argument
+// repeat is the command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -53,7 +53,6 @@ func Table(r *experiments.Result) table.Table {
 	return t
 }
 
-// oneClass states that a method predicts one class for every test row, if it does.
 func oneClass(row experiments.Row) string {
 	switch {
 	case row.OneClass():
@@ -222,19 +221,19 @@ func worst(r *experiments.Result, row experiments.Row) float64 {
 	return least
 }
 
-// waterfall divides the difference in accuracy, at one target, between the best model without privacy and a
-// student of teachers. A step is a loss or a gain.
+// waterfall divides a difference in accuracy at one target into steps. The difference is between the best
+// model without privacy and a student that learns from teachers.
 type waterfall struct {
 	At     string // target
 	Method string
 	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy, as text, of the same student with the same number of true labels; empty if this
-	// student was not trained.
+	// Known is the accuracy, as text, of the same student with the same number of true labels. It is empty if
+	// this student was not trained.
 	Known string
 }
 
-// step is a level, or the difference between two levels.
+// step is an accuracy (a level), or the difference between two levels.
 type step struct {
 	Name  string
 	Value string

@@ -98,7 +98,7 @@ func notes(r *experiments.Result) string {
 	return text
 }
 
-// PoolWords describes the source of a pool and its cost; it is empty for public rows.
+// PoolWords describes the source of a pool and the cost. It is empty for public rows.
 func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
@@ -147,7 +147,7 @@ func Verdicts(r *experiments.Result) string {
 	return text
 }
 
-// Test describes the test behind [Verdicts].
+// Test describes the statistical test that [Verdicts] uses.
 const Test = "Pairs that share no group differ in accuracy or balanced accuracy, by paired tests on the same test rows at 95 % for each " +
 	"pair (accuracy: McNemar, exact; over runs: Student's t)."
 
@@ -187,8 +187,8 @@ func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs in
 	return groups, pairs
 }
 
-// Decision lists the targets with one best private method, and the targets at which several methods do not
-// differ significantly from the best. It is empty for fewer than two methods.
+// Decision lists the methods that are significantly best at some targets, and the groups of methods that
+// share the first place. It is empty for fewer than two methods.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // sets of methods
 	at := map[string][]string{}

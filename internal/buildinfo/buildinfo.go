@@ -22,7 +22,7 @@ type Info struct {
 	Platform string `json:"platform"` // GOOS/GOARCH
 }
 
-// Read returns the build of the running program. The project may be the main module or a dependency.
+// Read returns the build of the running program, whether the project is the main module or a dependency.
 func Read() Info {
 	info := Info{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
@@ -55,7 +55,7 @@ func linked(info Info) Info {
 	return info
 }
 
-// String returns "VERSION" or "VERSION COMMIT". A "+" after the commit means a modified work tree.
+// String returns "VERSION" or "VERSION COMMIT", with a "+" if the work tree was modified.
 func (i Info) String() string {
 	if i.Commit == "" {
 		return i.Version

@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes the file at path atomically. write fills a temporary file next to path. Then WriteFile
-// syncs this file, renames it to path and syncs the folder. After an error before the rename, path is
-// unchanged and the temporary file is removed. Until the rename only the owner can read the temporary file.
+// WriteFile writes the file at path atomically. The function write fills a temporary file next to path, which
+// only the owner can read. WriteFile then syncs this file, renames it to path and syncs the folder. After an
+// error before the rename, path is unchanged and the temporary file is removed.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }

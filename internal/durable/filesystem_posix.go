@@ -9,7 +9,7 @@ import (
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// SyncDir makes the names in a folder durable.
+// SyncDir flushes the names in a folder to disk.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -22,8 +22,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that only its owner can read, and removes the name of the file. If this is
-// impossible, named is true and the caller must remove the file.
+// Unnamed makes a temporary file without a name, which only its owner can read. If the name cannot be
+// removed, named is true and the caller must remove the file.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// If another process, such as a virus scanner, has the old file open, rename waits at most for the time
-// patience.
+// If another process, such as a virus scanner, has the old file open, rename waits for at most this time.
 const patience = 2 * time.Second
 
-// rename renames a synced file, replaces an existing file, and returns when the name is on disk. Windows
-// cannot replace a file that is open, so rename waits for readers.
+// rename renames a synced file, replaces an existing file, and returns when the name is on disk. If the
+// existing file is open, rename waits, because Windows cannot replace an open file.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file without a name in dir, which disappears when it is closed. known reports whether the
-// file system supports such files.
+// nameless makes a file without a name in dir. If the file system does not support such files, known is
+// false.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {

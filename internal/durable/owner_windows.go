@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mayRead holds the rights to read a file. mayWrite holds the rights to change its contents or its name.
+// mayRead holds the rights to read a file, and mayWrite the rights to change its contents or its name.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |
@@ -18,8 +18,8 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if another user may have written the file or folder at path. It checks the owner
-// and the write permissions. The system and the administrators do not count as other users.
+// Exposed returns an error if another user may have written the file or folder at path, except the system and
+// the administrators. It checks the owner and the write permissions.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
 // Readable returns an error if the access list of path lets other users read.

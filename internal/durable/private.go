@@ -11,8 +11,8 @@ import (
 // ErrExposed matches the error for a secret that another user may have read or written.
 var ErrExposed = errors.New("durable: not this user's alone")
 
-// ReadSecret reads a file that only its owner can read and write. Errors: ErrExposed for a file of another
-// user, a file that other users can open, a link, or any other kind of file.
+// ReadSecret reads a file that only its owner can read and write. The error is ErrExposed for a file of
+// another user, a file that other users can open, or anything but a regular file.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -45,8 +45,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return text[:n], nil
 }
 
-// PrivateFolder makes a folder for secrets, with its parents. For an existing folder it checks that the
-// folder belongs to this user, that other users cannot write to it, and that it is not a link.
+// PrivateFolder makes a folder for secrets, with its parents. An existing folder must belong to this user,
+// must not be writable for other users, and must not be a link.
 func PrivateFolder(path string) error {
 	if err := MkdirAll(path, 0o700); err != nil {
 		return err
@@ -90,7 +90,7 @@ func MkdirAll(path string, mode os.FileMode) error {
 	return nil
 }
 
-// OpenRegular opens a regular file for reading. Other kinds are not opened, because opening a pipe can block.
+// OpenRegular opens a regular file for reading. It refuses other kinds, because opening a pipe can block.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Same reports whether a and b resolve to the same file through links. The files need not exist.
+// Same reports whether a and b are the same file, if links are followed. The files need not exist.
 func Same(a, b string) (bool, error) {
 	first, err := resolve(a)
 	if err != nil {
@@ -107,7 +107,7 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("durable: %s: too many links", path)
 }
 
-// Exists reports whether a file with this name exists. A link to a missing file counts.
+// Exists reports whether path exists, even if it is a link to a missing file.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

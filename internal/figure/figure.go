@@ -1,5 +1,5 @@
 // Package figure draws lines in one plot as SVG. The name of a line is printed at the end of the line.
-// Colours are classes of a style sheet: an SVG file includes a style sheet, and a page must have one.
+// Colours are classes of a style sheet. An SVG file includes its style sheet, and an HTML page must have one.
 package figure
 
 import (
@@ -23,7 +23,6 @@ type Figure struct {
 	Zero  bool // draws a horizontal line at zero
 }
 
-// Line is a line of a plot. Its name may be empty.
 type Line struct {
 	Name   string
 	Colour int  // from 0 to Colours-1; negative for grey
@@ -33,13 +32,14 @@ type Line struct {
 	Points []Point
 }
 
-// Point is a point of a line. If High is above Low, it has an error bar from Low to High.
+// Point is a point of a line, with an error bar from Low to High if High is above Low.
 type Point struct{ X, Y, Low, High float64 }
 
 // Colours is the number of colours, whose classes are s0 to s7.
 const Colours = 8
 
-// Size is the size of a drawing in pixels. Left is the width for tick labels, Right the width for line names.
+// Size is the size of a drawing in pixels. Left is the width of tick labels, and Right is the width of line
+// names.
 type Size struct {
 	Class                            string
 	Width, Height, Left, Right, Font float64
@@ -161,8 +161,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves labels so that their distances are at least step and their order is unchanged. Positions are
-// between low and high, or below low if the space is too small.
+// apart moves labels at positions between low and high, so that their distances are at least step. Labels may
+// be below low if the space is too small.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {

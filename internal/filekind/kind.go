@@ -50,7 +50,7 @@ const (
 
 const most = 4096
 
-// magic lists kinds of files that begin with fixed bytes. Longer prefixes come first.
+// magic lists kinds of files that begin with fixed bytes, longer prefixes first.
 var magic = []struct {
 	start string
 	kind  Kind
@@ -77,8 +77,8 @@ var magic = []struct {
 	{"\x00\x00\x08\x01", IDX}, {"\x00\x00\x08\x03", IDX},
 }
 
-// Of returns the kind of the file at path. It returns Unknown if the file cannot be opened or its kind is not
-// recognised, as for plain text. It does not wait for pipes.
+// Of returns the kind of the file at path, or Unknown if the file cannot be opened or its kind is not
+// recognised. It does not wait for pipes.
 func Of(path string) Kind {
 	info, err := os.Stat(path)
 	switch {

@@ -34,7 +34,7 @@ func Read(path string) (key rng.Key, ok bool, err error) {
 	return key, true, nil
 }
 
-// Write writes the key to a file with mode 0600. It returns only after the file is on disk.
+// Write writes the key to a file with mode 0600, and returns after the file is on disk.
 func Write(path string, key rng.Key) error {
 	text, err := key.MarshalText()
 	if err == nil {
@@ -46,8 +46,7 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes a secret file, if the file exists. It cannot remove copies in snapshots and
-// backups.
+// Destroy overwrites and removes a secret file, if it exists. Copies in snapshots and backups remain.
 func Destroy(path string) error {
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

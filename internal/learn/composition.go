@@ -81,7 +81,7 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon of a misprint of advanced composition, in which a factor epsilon is
+// misprintedDrift returns the epsilon of misprinted advanced composition, in which a factor epsilon is
 // missing.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)

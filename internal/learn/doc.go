@@ -6,13 +6,13 @@
 //
 // A [Trace] has a title, ordered steps and three closing sections. A step has a name, text, a formula and
 // numbers. The closing sections describe the release, the privacy cost, and the consequences of
-// misconceptions. The numbers come from accountant and from the packages that run the mechanisms: aggregate,
-// stability, svt and dpsgd. Only wrong formulas are in this package. The same seed gives the same trace.
+// misconceptions. The numbers come from packages accountant, aggregate, stability, svt and dpsgd. Only wrong
+// formulas are in this package. The same seed gives the same trace.
 //
 // # The texts
 //
-// Folder text has one file per mechanism, which can be changed without reading Go. A file begins with the
-// title of the trace, a line for the list of commands, and a paragraph for the command's help:
+// Folder text has one file per mechanism. A file begins with the title of the trace, a line for the list of
+// commands, and a paragraph for the command's help:
 //
 //	# Noisy argmax: one label from many votes
 //
@@ -36,9 +36,9 @@
 //	$$P[Z = k] \propto e^{-k^2 / (2\sigma^2)}$$
 //
 // Go code finds a section by the name between {# and }, and adds the table of numbers. It finds the sections
-// "What is released" and "What it cost" by heading. The heading of a mistake begins with If, and a mistake
-// has no formula. Values are inserted by name between braces. They are numeric inputs, or values that Go code
-// adds with the method let. The template language is a part of text/template: {{if .passed}} ... {{else}} ...
+// "What is released" and "What it cost" by heading. A section on a mistake has no formula, and a heading that
+// begins with If. Values are inserted by name between braces: numeric inputs, and values that Go code adds
+// with the method let. The template language is a part of text/template: {{if .passed}} ... {{else}} ...
 // {{end}}, and {{template "verdict" .}} for the paragraph of another section. The file text/shared.md has
 // sections for several mechanisms, but sections in a mechanism's file have priority.
 //
@@ -55,5 +55,5 @@
 //
 // # Caveats
 //
-// A trace shows private data and noise, so it is never releasable, whatever the seed.
+// A trace shows private data and noise, so it is never releasable.
 package learn

@@ -176,8 +176,8 @@ type watchedModel struct {
 	open  bool
 }
 
-// begin returns the current step, or starts one. The method finish also calls begin, because an empty sample
-// calls no worker.
+// begin returns the current step, or starts a step. The method finish also calls begin, because no worker is
+// called for an empty sample.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
 		before := make([]float64, len(m.Parameters())) // the first step starts at 0

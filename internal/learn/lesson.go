@@ -40,7 +40,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }
 
-// valid is like [Must] for a value that depends on inputs. Its errors match [ErrInput].
+// valid is like [Must], but errors match [ErrInput]. Use it for values that depend on inputs.
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = invalid("%w", err)
@@ -203,7 +203,7 @@ func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
 
-// Mechanism is a mechanism with a trace. Short, Long and Inputs come from the text file.
+// Mechanism is a mechanism that can be traced. Short, Long and Inputs come from the text file.
 type Mechanism struct {
 	Name   string
 	Short  string

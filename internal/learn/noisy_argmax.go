@@ -60,9 +60,8 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. On the first input,
-// one vote is for class 1 and all other votes are for class 0. On the second input, all votes are for class
-// 0.
+// laplaceLoss returns the privacy loss of the answer 1 under Laplace noise of this scale. On one input, all
+// votes are for class 0. On the other input, one of these votes is for class 1.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {
@@ -115,7 +114,6 @@ func probabilities(law aggregate.Law) []float64 {
 	return ps
 }
 
-// priced returns rho, delta, and two values of epsilon: by the formula for rho, and by the accountant.
 func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
 	return []Number{
 		scalar("rho"+name, rho), scalar("delta", l.delta),

@@ -69,8 +69,6 @@ func compare(key rng.Key, law svt.Law, values []int64) Compared {
 	})
 }
 
-// likely returns the probabilities of the transcript c.Above on two neighbouring inputs (values and moved),
-// the privacy loss and epsilon.
 func (c Compared) likely(outcome string, values, moved []int64, epsilon float64) []Number {
 	p, q := probability(c.Law, floats(values[:len(c.Above)]), c.Above), probability(c.Law, floats(moved[:len(c.Above)]), c.Above)
 	return []Number{scalar("P["+outcome+"]", p), scalar("P'["+outcome+"]", q), scalar("loss", math.Log(p/q)), scalar("epsilon", epsilon)}
@@ -160,8 +158,8 @@ type Broken struct {
 	Claimed     float64
 }
 
-// BrokenVariants returns by name the incorrect variants of Lyu, Su, Li 2017, section 3, and of the tests of
-// package svt. The scale is that of the threshold noise in variant threshold-only.
+// BrokenVariants returns the incorrect variants of Lyu, Su, Li 2017, section 3, and of the tests of package
+// svt, by name. The argument scale is the scale of the threshold noise in variant threshold-only.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

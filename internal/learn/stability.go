@@ -46,8 +46,7 @@ func plurality(counts []int) (winner int, distance int64) {
 }
 
 // ask runs m on one query, and returns the answer and the noise. To find the noise, it searches for the least
-// distance at which m releases with the same key. The sum of this distance and the noise is the threshold
-// plus one.
+// distance at which m releases with this key: the distance plus the noise is the threshold plus one.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	const far = 40 // the probability of noise beyond 2^far is negligible
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
@@ -77,7 +76,7 @@ func released(m *stability.MStab, distance int64) float64 { return math.Exp(firs
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
 // refusalLoss returns the privacy loss of a refusal if one record changes the distance by shift. The distance
-// exceeds the threshold by far.
+// is the threshold plus far.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))

@@ -77,7 +77,7 @@ func inputsOf(mechanism string) (inputs []Input) {
 	return inputs
 }
 
-// parseTexts parses the sections of texts. A section is stored under its id, and the heading under
+// parseTexts parses the sections of texts. It stores a section under its id, and the heading under
 // headingOf(id). A section of a later text replaces an earlier section with the same id.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
@@ -135,8 +135,8 @@ type phrase struct {
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. If equal is set, the branch applies if the text of the value is equal.
-// Otherwise it applies if the value is not false, 0 or empty. The final else has no value and always applies.
+// phraseCase is a branch of an if. If equal is set, the branch applies if the value has this text. Otherwise
+// the branch applies if the value is not false, 0 or empty. The final else has no value and always applies.
 type phraseCase struct {
 	value, equal string
 	then         []phrase

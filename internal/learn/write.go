@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write renders t. Text is at most 80 columns wide if the numbers permit. LaTeX is the body of a document
-// that must load amsmath and amssymb.
+// Write renders t. Text is at most 80 columns wide if the numbers permit. LaTeX output is the body of a
+// document that must load amsmath and amssymb.
 func (t Trace) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:

@@ -1,5 +1,5 @@
-// Command mutation tests the tests. It breaks one expression that privacy depends on, runs the relevant
-// tests, and expects a failure. Run it from the root of the module.
+// Command mutation tests the tests. It breaks one expression on which privacy depends, runs the relevant
+// tests, and expects a failure. Run the command in the root of the module.
 //
 //	go run ./internal/mutation -all
 //	go run ./internal/mutation -sample 8            # another eight every day
@@ -19,7 +19,7 @@
 // line.
 //
 // Mutations use an overlay of the go command, so no file of the tree changes. A mutation "survives" if no
-// test fails. In this case a test is missing, or the line protects nothing.
+// test fails: a test is missing, or the line protects nothing.
 package main
 
 import (
@@ -74,8 +74,8 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the selected mutations. A sample takes every stride-th mutation. The first of them depends
-// on the day, so all mutations are tested within stride days.
+// choose returns the selected mutations. A sample has every stride-th mutation, from an index that depends on
+// the day. So all mutations are tested within stride days.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations
@@ -194,7 +194,7 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// failures returns the failure files of property tests (testdata/rapid) in packages whose tests m runs.
+// failures returns the files of failing inputs (testdata/rapid) in packages whose tests m runs.
 func failures(root string, m mutation) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range m.test {

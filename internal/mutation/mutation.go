@@ -109,7 +109,7 @@ func parse(group string, text []byte) ([]mutation, error) {
 	return list, lines.Err()
 }
 
-// apply returns the path of the file that declares m.in, relative to root, and the file's mutated text.
+// apply returns the path, relative to root, and the mutated text of the file that declares m.in.
 func (m mutation) apply(root string) (file string, source []byte, err error) {
 	defer func() {
 		if err != nil {
@@ -228,7 +228,7 @@ func declared(tree *ast.File, name string) ast.Node {
 	return nil
 }
 
-// words returns the tokens of text. It omits commas and semicolons at the end and before closing brackets.
+// words returns the tokens of text, without commas and semicolons at the end and before closing brackets.
 func words(text []byte) (list []string) {
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)

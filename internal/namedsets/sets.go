@@ -1,5 +1,5 @@
 // Package namedsets provides the data sets that commands open by name. MNIST is embedded. All other sets must
-// be on this machine, in the folder $PATE_DATA or in the folder in which a package installs them.
+// be in the folder $PATE_DATA, or in the folder in which a package of the system installs them.
 package namedsets
 
 import (
@@ -33,7 +33,7 @@ type File struct {
 	SHA256   string // of the unpacked bytes
 }
 
-// All returns the data sets. Add a new data set here.
+// All returns the data sets. Add new data sets to this function.
 func All() []Named {
 	return []Named{
 		mnist,
@@ -104,7 +104,6 @@ func Names() []string {
 	return names
 }
 
-// Images reports whether the named set consists of images with a published test set.
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
 // Open opens a named data set, or calls [dataset.Open] for any other name. If a named set is not on this

@@ -17,16 +17,16 @@ import (
 // Exact returns the shortest text that parses to x.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Digits returns x rounded to this number of significant digits.
+// Digits returns x rounded to a number of significant digits.
 func Digits(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// DigitsUp returns the least number >= x with this number of significant digits, at most 15.
+// DigitsUp returns the least number >= x with the given number of significant digits, at most 15.
 func DigitsUp(x float64, digits int) string { return Digits(Up(x, digits), digits) }
 
-// DigitsDown returns the largest number <= x with this number of significant digits, at most 15.
+// DigitsDown returns the largest number <= x with the given number of significant digits, at most 15.
 func DigitsDown(x float64, digits int) string { return Digits(-Up(-x, digits), digits) }
 
-// Up returns the number of DigitsUp as a float64, which is at least x.
+// Up is like DigitsUp, but returns a float64, which is at least x.
 func Up(x float64, digits int) float64 {
 	text := strconv.FormatFloat(x, 'e', digits-1, 64)
 	nearest, _ := strconv.ParseFloat(text, 64) // infinite on overflow
@@ -48,7 +48,7 @@ func Up(x float64, digits int) float64 {
 	return above
 }
 
-// DecimalsUp returns the least number >= x with this number of decimals.
+// DecimalsUp returns the least number >= x with the given number of decimals.
 func DecimalsUp(x float64, decimals int) string {
 	text := strconv.FormatFloat(x, 'f', decimals, 64)
 	if nearest, err := strconv.ParseFloat(text, 64); err != nil || nearest >= x || math.IsNaN(x) {
@@ -69,8 +69,8 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following removes the decimal point from text and returns the resulting integer plus 1. Texts of callers
-// have few enough digits for an int64.
+// following removes the decimal point from text and returns the resulting integer plus 1. An integer above
+// int64 is an error.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)
 	return whole + 1, err

@@ -2,13 +2,13 @@
 // but cannot call Open. So they cannot use a number that is no guarantee as an epsilon.
 package opaque
 
-// Number is a number without arithmetic, order or text.
+// Number is a number that cannot be printed, compared or used in arithmetic.
 type Number struct{ x float64 }
 
 // Of returns the Number of x.
 func Of(x float64) Number { return Number{x} }
 
-// Open returns the number. A test of internal/arch lists the packages that may call it.
+// Open returns the number. A test of internal/arch lists the packages that may call Open.
 func Open(n Number) float64 { return n.x }
 
 func (Number) String() string { return "opaque" }

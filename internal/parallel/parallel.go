@@ -8,8 +8,8 @@ import (
 )
 
 // Each calls f(worker, i) for all 0 <= i < n and returns after all calls. It uses min(workers, n) goroutines,
-// where workers = 0 stands for GOMAXPROCS. The argument worker is the index of the goroutine. The calls of a
-// goroutine are sequential. With one goroutine, all calls are in the caller's goroutine and i ascends.
+// where workers = 0 stands for GOMAXPROCS. The argument worker is the index of the goroutine, whose calls are
+// sequential. If only one goroutine is used, it is the caller's, and i ascends.
 func Each(workers, n int, f func(worker, i int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -4,20 +4,20 @@
 //	rows, err := file.Rows(nil)
 //	for cells, err := rows.Next(); err != io.EOF; cells, err = rows.Next() { ... }
 //
-// A cell is the text that pandas writes to CSV for the same table. A missing value is empty, a boolean is
-// True or False, a date is 2006-01-02. A float is the shortest text that parses to the same value. A whole
-// float has no decimal point. The reason is that pandas stores integers as floats if a value is missing, and
-// a missing value must not change other cells.
+// A cell is the text that pandas writes to CSV for the same table, except for whole floats. A missing value
+// is empty, a boolean is True or False, a date is 2006-01-02. A float is the shortest text that parses to the
+// same value. A whole float has no decimal point. The reason is that pandas stores integers as floats if a
+// value is missing, and a missing value must not change other cells.
 //
 // # Types and encodings
 //
 // Columns hold strings, integers, floats, booleans or dates. Missing values, dictionaries and all encodings
 // except the obsolete bit-packed levels are supported. Pages have version 1 or 2. They are uncompressed, or
-// compressed by Snappy, gzip, Zstandard or LZ4. Reading a column of any other kind is an error, and
-// [Column].Refused describes its content.
+// compressed by Snappy, gzip, Zstandard or LZ4. Reading any other column is an error, and [Column].Refused
+// describes the content of the column.
 //
-// Statistics, indexes and metadata are skipped, because they depend on several rows. The cells of a row must
-// depend only on the row. Row groups and pages have no effect on cells.
+// The cells of a row depend only on the row. So statistics, indexes and metadata, which depend on several
+// rows, are skipped.
 //
 // # Guarantee
 //

@@ -14,7 +14,7 @@ const Magic = "PAR1"
 
 const maxFooter = 16 << 20
 
-// File is an open Parquet file. It holds the entries of the footer, but no rows.
+// File is an open Parquet file, with the entries of the footer in memory.
 type File struct {
 	r       io.ReaderAt
 	name    string
@@ -28,7 +28,7 @@ func (f *File) damaged(what string, err error) *fault.Error {
 	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }
 
-// Open reads the footer of a file. Messages refer to the file by name.
+// Open reads the footer of a file. The name of the file is for errors.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{r: r, name: name}
 	const ends = len(Magic) + 4 + len(Magic) // the shortest file has magic, length and magic
@@ -135,7 +135,7 @@ func (f *File) Columns() []Column { return f.columns }
 // Len returns the number of rows in the footer. The number is untrusted, so do not allocate memory for it.
 func (f *File) Len() int64 { return f.rows }
 
-// maxRow is the maximum number of bytes in a row. A line of CSV has the same limit.
+// maxRow is the maximum number of bytes in a row, as for a line of CSV.
 const maxRow = 1 << 20
 
 // Rows iterates over the rows of a file.
@@ -174,8 +174,8 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the cells of the next row. At the end it returns nil and io.EOF. The slice is valid until the
-// next call, and the strings always.
+// Next returns the cells of the next row, or nil and io.EOF at the end. The slice is valid until the next
+// call. The strings remain valid.
 func (r *Rows) Next() ([]string, error) {
 	for r.left == 0 {
 		if r.group == len(r.f.groups) {

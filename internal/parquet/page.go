@@ -122,7 +122,7 @@ func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// data2 starts a page of version 2. Its levels are never compressed.
+// data2 starts a page of version 2, in which levels are never compressed.
 func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	n := h.DataV2.LevelBytes
 	if h.DataV2.Repeats != 0 || n < 0 || int(n) > len(body) || n > h.Full {

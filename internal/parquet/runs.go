@@ -23,8 +23,8 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 	return v
 }
 
-// runs decodes the RLE encoding of values with at most 32 bits. A run is a repeated value, or values as
-// packed bits.
+// runs decodes the RLE encoding of values with at most 32 bits. A run is a repeated value or a list of packed
+// values.
 type runs struct {
 	buf    []byte
 	width  uint
@@ -96,7 +96,7 @@ type deltas struct {
 	width             uint
 }
 
-// maxBlock is the maximum number of differences in a block. Programs write 128 to 2048.
+// maxBlock is the maximum number of differences in a block. Usual numbers are 128 to 2048.
 const maxBlock = 1 << 16
 
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {

@@ -22,8 +22,8 @@ var (
 	errForeign = errors.New("the footer has an unknown structure")
 )
 
-// reader checks the input of the Thrift library. It refuses a list with more elements than remaining bytes.
-// It bounds the nesting depth and the numbers of columns and row groups.
+// reader checks the input of the Thrift library. It refuses a list with more elements than remaining bytes,
+// and bounds the nesting depth and the numbers of columns and row groups.
 type reader struct {
 	wire
 	size  int
@@ -131,14 +131,13 @@ func (r *reader) ReadSet() (thrift.Set, error) {
 	return thrift.Set(l), err
 }
 
-// ReadMap fails, because the format has no maps.
 func (r *reader) ReadMap() (thrift.Map, error) { return thrift.Map{}, r.fail(errForeign) }
 
 func (r *reader) Discard(n int) (int, error) {
 	return r.wire.(interface{ Discard(int) (int, error) }).Discard(n)
 }
 
-// These are the structures of the format, with the fields that this package uses.
+// These structures of the format have only the fields that this package uses.
 type (
 	fileMetaData[Data any] struct {
 		Version   int32            `thrift:"1"`

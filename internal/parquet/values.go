@@ -111,7 +111,7 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix returns a function that returns the next text. Each text begins with a prefix of the previous
+// textsByPrefix returns a function that returns the next text, which begins with a prefix of the previous
 // text.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)

@@ -45,7 +45,7 @@ func (v Values) element() element {
 	return e
 }
 
-// groupRows is the number of rows in a row group. Each column of a group is one page.
+// groupRows is the number of rows in a row group, in which each column is one page.
 const groupRows = 1 << 16
 
 // Write writes a table as plain pages without compression. Equal tables give equal bytes.

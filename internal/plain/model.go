@@ -23,7 +23,7 @@ type Describer interface {
 	Plain() *Model
 }
 
-// Constant gives score 1 to one class.
+// Constant gives score 1 to one class, and 0 to all other classes.
 type Constant struct {
 	Class int `json:"class"`
 }
@@ -35,9 +35,9 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the probabilities of models. The scores of a model are clipped to [0, 1] and,
-// unless all are 0, divided by their sum. Each quotient p is then replaced by (p + Doubt)^Power, and these
-// powers are divided by their sum.
+// Mean is a weighted mean of the probabilities of models. To get probabilities, the scores of a model are
+// clipped to [0, 1] and, unless all are 0, divided by their sum. Each quotient p is then replaced by (p +
+// Doubt)^Power, and these powers are divided by their sum.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -128,7 +128,6 @@ func (m *Mean) check(features, classes, depth int) error {
 	return nil
 }
 
-// checkClasses refuses classes that do not ascend or are out of range.
 func checkClasses(of []int, classes int) error {
 	last := -1
 	for _, c := range of {
@@ -226,13 +225,13 @@ func (k *Kernel) check(features, classes int) error {
 		checkMatrix("coefficients", k.Coefficients, len(k.Landmarks), len(k.Classes)), checkNumbers("intercept", k.Intercept, len(k.Classes)))
 }
 
-// Trees are decision trees. All trees are in the same arrays, each in preorder. A row goes from node i to
-// node i+1 if its feature Column_i, as float32, is at most Threshold_i. Otherwise it goes to node Right_i. A
-// node with column -1 is a leaf.
+// Trees are decision trees. The arrays hold the nodes of all trees, each tree in preorder. From node i, a row
+// goes to node i+1 if feature Column[i] of the row, as float32, is at most Threshold[i]. Otherwise the row
+// goes to node Right[i]. A node with column -1 is a leaf.
 //
-// In a forest, Right of a leaf is the leaf's index k. The classes of leaf k have the entries from Ends[k-1]
-// (0 for k = 0) up to Ends[k] of LeafClass and Share. The score of a class is the mean, over the trees, of
-// the class's Share in the row's leaf.
+// In a forest, Right of a leaf is the index k of the leaf. Leaf k has the entries of LeafClass and Share from
+// Ends[k-1] (0 for k = 0) up to Ends[k]. The score of a class is the mean, over the trees, of the class's
+// Share in the row's leaf.
 //
 // If Prior is set, the trees are boosted. Prior has the initial logits. For each tree t, the Threshold of the
 // row's leaf is added to the logit with index t modulo the number of logits. Scores are the softmax of the

@@ -15,7 +15,6 @@ type Numbers struct {
 	Epsilon        float64
 }
 
-// Choice is the expected result of a method.
 type Choice struct {
 	Method string
 	// Share is the expected gain in accuracy over the most frequent class, divided by the gain of a model
@@ -24,7 +23,7 @@ type Choice struct {
 	Reason string
 }
 
-// Choose distinguishes tables by these bounds. They were fitted on the seventeen tables FIT of
+// Choose distinguishes tables by these two bounds, which were fitted on the seventeen tables FIT of
 // experiments/peers/tables.py, at epsilon 1, 2 and 8.
 const (
 	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
@@ -34,8 +33,8 @@ const (
 // Choose returns all methods with their expected results, best first. It uses public numbers only.
 //
 // For tables, the shares are rounded means over all 29 tables of tables.py. On the seventeen tables FIT,
-// DP-SGD is best or within 1.5 points of the best. The only exception is ringnorm, whose classes no plane
-// separates.
+// DP-SGD is best or within 1.5 points of the best. The only exception is table ringnorm, in which no plane
+// separates the classes.
 func Choose(n Numbers) []Choice {
 	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
 	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)

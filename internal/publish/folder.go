@@ -53,8 +53,8 @@ func (j *job) kept() (r *Report, err error) {
 	return r, err
 }
 
-// publish checks that the ledger holds the charges of a complete run. It then copies missing files to the
-// public half, but overwrites no file.
+// publish checks that the ledger holds the charges of a complete run, and copies missing files to the public
+// half. It overwrites no file.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {

@@ -18,7 +18,8 @@ const modelKind = "logistic regression, trained by DP-SGD"
 // modelName is the name that package recipe gives to the only model of a shared ledger.
 const modelName = "left-run-0"
 
-// model trains and releases one private model. All other results follow from this model and public rows.
+// model is the method that trains one private model. All other results depend only on this model and public
+// rows.
 type model struct {
 	*job
 	cfg  recipe.Config

@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// near releases labels by votes of private units at near public rows, and then a student.
+// near is the method in which private units vote on public rows near them.
 type near struct {
 	*job
 	*public
@@ -130,7 +130,7 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 	return r, err
 }
 
-// readDrawn reads the drawn pool, whose rows give the scales of columns, and reads the private rows again.
+// readDrawn reads the drawn pool, which determines the scales of columns, and reads the private rows again.
 func (n *near) readDrawn() error {
 	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: n.made(poolFile)}, n.declaredReading())
 	if err == nil {

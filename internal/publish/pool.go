@@ -31,8 +31,8 @@ func drawnFor(queries int) int { return max(fewestDrawn, min(drawnForQuery*queri
 // drawn is a pool that is drawn from declared columns. It is nil if public rows are given.
 type drawn struct {
 	ranges *dataset.Ranges
-	// These fields are set if the pool is drawn from noisy counts. Counts and labels are then stages of one
-	// run.
+	// The fields below are set if the pool is drawn from noisy counts. Counts and labels are then stages of
+	// one run.
 	private dataset.Set
 	plan    *marginals.Pool
 	counts  *marginals.Counts
@@ -160,7 +160,7 @@ func (j *job) poolFiles() (paid, all []string) {
 	return paid, all
 }
 
-// table writes rows that are drawn along the tree, with the student's labels.
+// table writes rows that are drawn from the counts of pairs, with the labels that the student predicts.
 func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
 	var text bytes.Buffer
 	if err := j.drawn.ranges.Draw(&text, j.drawn.counts.Weights(), j.drawn.counts.Draw, tableRows); err != nil {

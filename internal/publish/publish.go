@@ -13,9 +13,9 @@
 // # Guarantee
 //
 // The public half of the folder is (Epsilon, Delta)-differentially private for adding or removing one unit of
-// the private rows. Publish it only after the run is complete. An interrupted run resumes with the same noise
-// at no further cost. Private rows are validated before the charge, so no content of private rows stops a run
-// after the charge.
+// the private rows. It may be published after the run is complete. An interrupted run resumes with the same
+// noise at no further cost. Private rows are validated before the charge, so no content of private rows stops
+// a run after the charge.
 package publish
 
 import (
@@ -38,7 +38,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Methods of learning from private rows.
 const (
 	Nearest = "nearest" // every unit votes at the nearest public rows
 	Sample  = "sample"  // the nearest units of a sample vote on each query
@@ -47,7 +46,6 @@ const (
 	Auto    = "auto"    // chosen from public numbers by Choose
 )
 
-// Sources of queries.
 const (
 	PoolRows      = "rows"      // public rows
 	PoolNone      = "none"      // rows drawn from declared ranges
@@ -149,7 +147,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Units returns the number of protected units: Size, or the number of teachers for PATE.
+// Units returns the number of protected units: the number of teachers for PATE, otherwise Size.
 func (s Settings) Units() run.Units {
 	if s.Method != PATE {
 		return run.Units{N: s.Size, Noun: "units"}
@@ -173,8 +171,8 @@ type public struct {
 	shows recipe.Shape // zero until seen is called
 }
 
-// seen returns a shape with statistics of distances between the public rows of a table. It computes them
-// once.
+// seen returns statistics of distances between the public rows of a table, as fields of a shape. It computes
+// them once.
 func (p *public) seen() recipe.Shape {
 	if p.shows == (recipe.Shape{}) {
 		p.shows = recipe.Shape{}.Seen(p.pool.X)
@@ -292,8 +290,8 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out the remaining steps of a run. From an earlier process, it reuses the votes of teachers and
-// the charge and key of the labels. Files are published after all are complete.
+// make carries out the remaining steps of a run. If an earlier process was interrupted, make reuses the votes
+// of teachers, and the charge and the key of the labels.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

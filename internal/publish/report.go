@@ -180,8 +180,7 @@ func (j *job) report(r *Report, files ...string) error {
 }
 
 // label plans the number of queries, chooses rows of the pool as queries, and releases their labels. It does
-// not check the votes, because this program trained the teachers on disjoint partitions. Teachers may still
-// have equal votes, and the findings of a check would be private.
+// not check the votes, because this program trained the teachers on disjoint partitions.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -274,7 +273,7 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows parses n saved rows. It returns false for any other text, such as the rows of another plan.
+// readRows parses n saved rows. For any other text it returns false.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
 	for line := range strings.Lines(text) {

@@ -20,7 +20,7 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
-// voting releases labels by the votes of teachers, and then a student.
+// voting is the method in which teachers vote on public rows.
 type voting struct {
 	*job
 	teachers training.Job
@@ -158,8 +158,8 @@ func (v *voting) draw(ctx context.Context) (err error) {
 	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
-// keptPlan plans the labels with the budget that the counts leave. It saves the plan, because another version
-// of the program could plan differently.
+// keptPlan plans the labels with the budget that the counts leave, and saves the plan. A later process reads
+// the saved plan.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
 		Mechanism string             `json:"mechanism"`

@@ -1,6 +1,6 @@
 // Package results divides a folder of results into a public and a private part.
 //
-// DIR/public contains exactly the files that may be published. They are charged, have secret noise, and
+// DIR/public contains exactly the files that may be published. Such files are charged, have secret noise, and
 // contain no paths of this machine, no running times on private rows and no private numbers. All other files
 // are in DIR/private, which only its owner can open: keys, votes, ledgers and the configuration of the run.
 // Results that must not be published, such as results of a seeded run, are in DIR/private/results.
@@ -47,8 +47,8 @@ func (f Folder) join(half string, names []string) string {
 // other files.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns nil if the folder has a run. Otherwise it returns all files except a key, an empty lock
-// and temporary files. They belong to another user, or to a run without a configuration file.
+// Strangers returns the files of a folder without a run, except a key, an empty lock and temporary files. For
+// a folder with a run it returns nil.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -87,8 +87,8 @@ func Released(path, but string) error {
 		Fix: "restore the private half, or choose another --out and add up both budgets", Check: true, Err: ErrReleased}
 }
 
-// Vacant refuses a folder that has files but no run. If a lost run released these files, a second release
-// would spend a second budget, and no ledger would contain both (see [Released]).
+// Vacant refuses a folder that has files but no run (see [Folder.Strangers]). If the files were released by a
+// run whose ledger is lost, no ledger would contain both charges.
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {
@@ -108,7 +108,7 @@ func releasedFile(name string) bool {
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
-// Place is like [Folder.Result]. It also creates the folder of the file.
+// Place is like [Folder.Result], but also creates the folder of the file.
 func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
 	path, mode := f.Result(releasable, names...)
 	if releasable {
@@ -144,7 +144,7 @@ func (f Folder) Find(names ...string) (string, error) {
 	return path, err
 }
 
-// Sweep removes temporary files of killed processes. No other process may use the folder.
+// Sweep removes temporary files of killed processes. No other process may use the folder at the same time.
 func (f Folder) Sweep() {
 	for _, half := range []string{f.Public(), f.Private()} {
 		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {

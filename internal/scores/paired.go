@@ -9,7 +9,7 @@ import (
 // Level is the confidence level of an interval for one pair of methods.
 const Level = 0.95
 
-// Interval is the difference of two methods, with a confidence interval.
+// Interval is a difference between two methods, with a confidence interval from Low to High.
 type Interval struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
@@ -55,8 +55,8 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	return won, lost
 }
 
-// Paired compares two methods on the same rows. It returns the differences of accuracy and of balanced
-// accuracy, a minus b. Runs with the same index share a seed.
+// Paired compares the predictions a and b of two methods on the same rows. It returns the differences of
+// accuracy and of balanced accuracy, a minus b. Runs with the same index share a seed.
 //
 // For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one method
 // predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson 1934). The

@@ -38,8 +38,8 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells may hold hostile text: all formats escape control
-// characters, CSV prefixes cells that look like formulas with an apostrophe, and Markdown shows HTML as text.
+// Table holds a header and rows of equal length. Cells may hold hostile text. All formats escape control
+// characters. In CSV, cells that look like formulas get an apostrophe. Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -85,7 +85,6 @@ func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[col
 
 const columns = 80
 
-// text separates columns by two blanks, or by one blank if the table then fits into a terminal.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)

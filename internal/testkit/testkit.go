@@ -126,8 +126,8 @@ func ReadJSON(t require.TestingT, path string, v any) {
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Golden returns the content of a reference file, whose lists must not be empty, except lists inside other
-// lists.
+// Golden returns the content of a reference file. Lists in the file must not be empty, except lists inside
+// other lists.
 func Golden[T any](t require.TestingT, path string) (v T) {
 	ReadJSON(t, path, &v)
 	requireLists(t, path, reflect.ValueOf(v))

@@ -16,9 +16,9 @@ const (
 )
 
 // rightDirections returns at most dim leading right singular vectors of a sparse matrix, or nil if the matrix
-// is zero. The result has the components of all vectors for the first column, then for the second column, and
-// so on. The algorithm is subspace iteration from random vectors of a fixed seed (Halko, Martinsson, Tropp
-// 2011, algorithm 4.4). Directions with singular values below 1e-6 of the largest are left out.
+// is zero. The result has one row of components for each column of the matrix. The algorithm is subspace
+// iteration from random vectors of a fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4). Directions
+// with singular values below 1e-6 of the largest are left out.
 func rightDirections(rows [][]entry, columns, dim int) []float64 {
 	width := min(dim+spare, len(rows), columns)
 	if width == 0 {

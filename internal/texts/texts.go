@@ -1,6 +1,6 @@
-// Package texts turns texts into features: words are weighted by TF-IDF, projected on directions, and scaled
-// to one length. Words, weights and directions come from public texts alone, so each text is encoded
-// separately, and encoding has no privacy cost.
+// Package texts turns texts into features. The words of a text are weighted by TF-IDF, projected on
+// directions, and scaled to a fixed length. Words, weights and directions depend only on public texts. So
+// each text is encoded separately, and encoding has no privacy cost.
 package texts
 
 import (
@@ -26,7 +26,7 @@ const (
 )
 
 // Length is the Euclidean length of the features of a text with known words. A numeric column has a deviation
-// of about 1, so a text has the weight of Length*Length numeric columns.
+// of about 1, so a text counts as much as Length*Length numeric columns.
 const Length = 4
 
 // Words returns the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.
@@ -109,7 +109,8 @@ func (s *Space) index() {
 func (s *Space) Dim() int   { return s.dim }
 func (s *Space) Words() int { return len(s.words) }
 
-// weigh returns the known words of a text, sorted, with weights (1 + ln(count)) idf of length 1.
+// weigh returns the known words of a text, sorted, with weights (1 + ln(count))*idf that are scaled to length
+// 1.
 func (s *Space) weigh(text string) []entry {
 	count := map[int]int{}
 	for word := range Words(text) {

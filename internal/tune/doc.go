@@ -8,14 +8,14 @@
 //
 // # Guarantee
 //
-// Every run draws its setting uniformly, with replacement and independently of the data. So all runs are one
-// mechanism, whose outcome includes the setting and whose cost is Search.Event. The number of runs has the
-// distribution Law. The number is drawn by exact arithmetic from a secret key and does not depend on the
+// Every run draws its setting uniformly, with replacement and independently of the data. So all runs use the
+// same mechanism, whose outcome includes the setting and whose cost is Search.Event. The number of runs has
+// the distribution Law. The number is drawn by exact arithmetic from a secret key and does not depend on the
 // data. Only the best run is released, with its score. [Law.Event] is the event of this release, for the
 // neighbours and units of Search.Event. Its Rényi divergences are bounded by Papernot and Steinke (2022):
 // Theorem 2 for the truncated negative binomial distribution, and Theorem 6 for the Poisson distribution. Liu
-// and Talwar (2019) proved a bound for the geometric distribution. In a tie the earlier run wins. This is a
-// random choice, because runs are independent and identically distributed.
+// and Talwar (2019) proved a bound for the geometric distribution. In a tie the earlier run wins. Since runs
+// are independent and identically distributed, this is a random choice.
 //
 // # Caveats
 //
@@ -24,6 +24,6 @@
 // runs, or stopping at a good score.
 //
 // The running time reveals information about the secret number of runs. If Search.Every is set, a search ends
-// only at multiples of this time. Load and disk use reveal more about the number of runs, so show them only
-// to trusted people.
+// only at multiples of this time. Processor load and disk use reveal even more, so show them only to trusted
+// people.
 package tune

@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law is the distribution of the number of runs. If Mean is above 0, it is Poisson. Otherwise it is the
-// truncated negative binomial with Eta and Gamma, which is never 0. [Poisson] and [NegativeBinomial] return a
-// Law for an expected number of runs.
+// Law is the distribution of the number of runs. If Mean is above 0, it is the Poisson distribution.
+// Otherwise it is the truncated negative binomial distribution with Eta and Gamma, which has no run number 0.
+// [Poisson] and [NegativeBinomial] return a Law for an expected number of runs.
 type Law struct {
 	Eta   float64 // shape in (-1, 1]: 1 is geometric, 0 is logarithmic
 	Gamma float64 // in (0, 1), small for many runs; 0 for Poisson
@@ -109,8 +109,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that no run uses a setting, if each run uses it with probability share. This
-// is the probability generating function of the number of runs at 1-share.
+// Missed returns the probability that no run uses a certain setting, if a run uses it with probability share.
+// It is the probability generating function of the number of runs at 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -217,9 +217,9 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson returns a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1 and a
-// Poisson number of mean 1 that is thinned with probability mean-floor(mean). A thinned Poisson number is a
-// Poisson number.
+// poisson returns a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1, and one of
+// mean mean-floor(mean). The latter is a Poisson number of mean 1 in which each count is kept with
+// probability mean-floor(mean).
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -275,7 +275,7 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 //	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
 //
 // Trial k restarts at trial 1 with probability gamma. Otherwise it returns k with probability alpha/k, as in
-// the Sibuya distribution. For a negative eta, the function geometric would almost never end.
+// the Sibuya distribution.
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {

@@ -27,7 +27,7 @@ type Search struct {
 	// Event is the event of one run with any setting, including the score.
 	Event    accountant.Event
 	Relation accountant.Relation // for which Event holds
-	// Run makes one run. The result must depend only on the arguments. After an interruption, Run may be
+	// Run makes one run, whose result must depend only on the arguments. After an interruption, Run may be
 	// called again with the same arguments.
 	Run func(ctx context.Context, r Run) (Outcome, error)
 	// Dir is a private folder from which an interrupted search resumes, or "". The files in Dir are secret.
@@ -170,8 +170,8 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. The output of the best run is written before the state, so the state
-// never has the name of a missing file.
+// progress is the state of a search. The output of the best run is written before the state that contains the
+// file's name.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs

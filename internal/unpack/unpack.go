@@ -45,8 +45,9 @@ var (
 	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
 )
 
-// Reader returns the unpacked bytes of r. It detects gzip and Zstandard from the first bytes. It fails after
-// MaxBytes bytes. For a compressed fs.File of n bytes, it fails after max(smallBytes, maxRatio*n) bytes.
+// Reader returns the unpacked bytes of r. It recognises gzip and Zstandard by the first bytes. More than
+// MaxBytes unpacked bytes are an error. For a compressed fs.File of n bytes, so are more than max(smallBytes,
+// maxRatio*n) bytes.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// question requests the epsilon of a setting. If Epsilon is above 0, it requests the noise multiplier that
-// meets Epsilon instead.
+// question asks for the epsilon of a setting or, if Epsilon is above 0, for the noise multiplier that meets
+// Epsilon.
 type question struct {
 	setting
 	Method  accountant.Method
@@ -23,17 +23,19 @@ type question struct {
 	Seconds float64
 }
 
-// interval holds bounds of epsilon, or null for a missing bound. A requested noise multiplier is in Upper.
+// interval holds bounds of epsilon, or null for a missing bound. If a noise multiplier was requested, it is
+// in Upper.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
 }
 
-// step is the relative change of Sigma and Epsilon per timed call, so no call can use a cached result.
+// step is the relative change of Sigma and Epsilon between timed calls, so that no call can use a cached
+// result.
 const step = 1e-6
 
-// account times the accountant on each question from standard input. Work is the number of calls. The
-// interval is the result of the first call, for the unchanged question.
+// account measures the time of the accountant for each question from standard input. Work is the number of
+// calls. The interval is the result of the first call.
 func account() error {
 	type told struct {
 		timing
@@ -93,8 +95,8 @@ func (q question) noise() (interval, error) {
 	return interval{Upper: &noise}, err
 }
 
-// setting is one run of DP-SGD. If K is 0, each of T steps uses a Poisson sample with probability Q.
-// Otherwise each record is used in K random steps of the T steps.
+// setting is one run of DP-SGD with T steps. If K is 0, each step uses a Poisson sample with probability Q.
+// Otherwise each record is used in K random steps.
 type setting struct {
 	Q     float64 `json:"q"`
 	K     int64   `json:"k"`

@@ -16,8 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// timing is the amount of work done, with wall and processor time in seconds. The unit of work is records,
-// 10^9 operations, or fitted models.
+// timing is the amount of work done, with wall and processor time in seconds.
 type timing struct {
 	Work      float64 `json:"work"`
 	Wall      float64 `json:"wall"`
@@ -123,7 +122,7 @@ type product struct {
 	Seconds float64
 }
 
-// products times matrix products. Work is in units of 10^9 operations.
+// products measures the time of matrix products. The unit of work is 10^9 operations.
 func products() error {
 	return serve(func(p product) (timing, error) {
 		rnd := rand.New(rand.NewPCG(1, 6))

@@ -65,7 +65,7 @@ type trained struct {
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// train measures how many records one run processes in the requested seconds. A batch has half of the rows on
+// train measures how many records one run processes in the requested time. A batch has half of the rows on
 // average.
 func train(net string, batch int, private bool) error {
 	model, cols, err := build(net)

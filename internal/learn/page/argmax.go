@@ -143,8 +143,8 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed returns a function: a lower bound on the false negative rate of all tests with a given false
-// positive rate.
+// allowed returns a lower bound on the false negative rate of all tests, as a function of the false positive
+// rate.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

@@ -23,7 +23,7 @@ type Chapter struct {
 	Scenes    []Scene // situations to select; the first is the default
 	Exercises []Exercise
 	Code      []string // functions whose source is shown, as package.Function
-	// Needs is a warning text if a computation is slow.
+	// Needs is a warning about a slow computation, or "".
 	Needs string
 
 	draw  func(*reader) View

@@ -61,7 +61,6 @@ func taskOf(data string, key rng.Key) task {
 	return task{private: sample(s, data, n), public: sample(s, data, 24), test: sample(s, data, 200), teachers: teachers, labels: 24}
 }
 
-// nearest predicts the class of the nearest row. Teachers and students predict in this way.
 func nearest(data dpsgd.Data, rows []int, x []float32) int {
 	best, class := math.Inf(1), 0
 	for _, i := range rows {
@@ -242,14 +241,13 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns a bound on the differences of the estimated and the true rates, with 95 percent
-// confidence. The bound is the inequality of Dvoretzky, Kiefer and Wolfowitz with the constant of Massart
-// (1990). For each of the two rates, it fails with probability at most 2.5 percent.
+// scatterOf bounds the differences between the estimated and the true rates, with 95 percent confidence. For
+// each of the two rates, the inequality of Dvoretzky, Kiefer and Wolfowitz (with the constant of Massart
+// 1990) fails with probability at most 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the lower edge of an attack's confidence band with the certified maximum. It compares only
-// the points. This suffices: the maximum is concave, so a line between two points below the maximum is also
-// below the maximum.
+// against compares the lower edge of an attack's confidence band with the certified maximum. It suffices to
+// compare points, because the maximum is a concave curve.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {

@@ -24,8 +24,8 @@ func (p pair) loss(i int) float64 {
 }
 
 // spent returns the least epsilon for which the pair is (epsilon, delta)-indistinguishable in both
-// directions. This is the maximum of ln((P[S] - delta)/P'[S]) over sets S of outcomes. Such a set contains
-// the outcomes with the largest losses.
+// directions. In one direction, this is the maximum of ln((P[S] - delta)/P'[S]) over sets S of outcomes. The
+// set with the maximum consists of the outcomes with the largest losses.
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here

@@ -113,7 +113,7 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes a legend entry. A place >= 0 is a number of lines from the top, and a place < 0 from the bottom.
+// key writes a legend entry. The place counts lines from the top if it is >= 0, otherwise from the bottom.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {

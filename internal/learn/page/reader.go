@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// reader reads the knobs of a situation. An error ends the picture (see [learn.Must]).
+// reader reads the knobs of a situation. Errors are panics (see [learn.Must]).
 type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
@@ -124,7 +124,7 @@ func list[T int | int64](xs []T) string {
 	return strings.Join(parts, ",")
 }
 
-// Request is a request of the page for a picture.
+// Request is a request of the page to the program that draws.
 type Request struct {
 	Ask       string    `json:"ask"` // draw, trace or check
 	Chapter   string    `json:"chapter"`

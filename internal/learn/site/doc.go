@@ -6,9 +6,9 @@
 //	out, err := site.File(program)            // course.html
 //	err = site.WriteFolder(dir, program)      // index.html, one page for each chapter, course.js
 //
-// Package page draws the pictures. An exported page contains this package as a WebAssembly program. Releases
-// embed the program (build tag course, after go generate ./internal/learn/site). Other builds compile it when
-// they export a page.
+// Package page draws the pictures. An exported page contains package page as a WebAssembly program. Releases
+// embed this program (build tag course, after go generate ./internal/learn/site). Other builds compile the
+// program when they export a page.
 package site
 
 //go:generate go run generate.go

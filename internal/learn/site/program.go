@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// A Program is package internal/learn/page as WebAssembly. It draws the pictures of exported pages.
+// A Program is package internal/learn/page as WebAssembly, for exported pages.
 type Program struct {
 	Packed []byte // WebAssembly module, compressed by gzip
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module
 }
 
-// ErrNoProgram means that this build embeds no Program and that no Go is available to compile one.
+// ErrNoProgram means that this build embeds no Program and cannot find the go command.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
 // LoadProgram returns the program. A build without the tag course compiles it with the go command, in ten

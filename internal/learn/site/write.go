@@ -35,8 +35,8 @@ func single(d document, script []byte) ([]byte, error) {
 	return append(out, "</script>\n"...), err
 }
 
-// WriteFolder writes a static site: an index, a page for each chapter, and course.js. Without JavaScript,
-// pages show pictures that are not interactive.
+// WriteFolder writes a static site: an index, a page for each chapter, and course.js. The pictures are
+// interactive if the browser runs JavaScript.
 func WriteFolder(dir string, p Program) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err

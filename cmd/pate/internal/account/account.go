@@ -25,7 +25,7 @@ type accountFlags struct {
 	rdp, explain, risk                         bool
 }
 
-// accountReport is the JSON of `pate account`. The user requests Delta or Epsilon, and Results has the
+// accountReport is the JSON of `pate account`. Delta or Epsilon is the requested value, and Results has the
 // computed values.
 type accountReport struct {
 	Schema   string              `json:"schema"`

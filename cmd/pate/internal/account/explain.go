@@ -137,8 +137,7 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule. If the accountant does not support an event, the text is the
-// reason.
+// epsilonOf returns the epsilon of a schedule or, if the accountant does not support an event, the reason.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)

@@ -18,8 +18,8 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon against the number of steps. At each point of a line, all repeated events have
-// completed the same fraction of their runs.
+// plotAccount draws epsilon against the number of steps. At each point, all repeated events have completed
+// the same fraction of their repetitions.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -66,7 +66,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with a fraction (share) of each event's repetitions, and the number of all
+// partOf returns the schedule with this fraction (share) of each event's repetitions, and the sum of these
 // repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
@@ -108,8 +108,8 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 const riskPlotPoints = 80
 
 // plotRisk draws two lower bounds on an attacker's false negative rate against the false positive rate. One
-// bound is the accountant's trade-off curve. The other bound follows from (epsilon, delta) alone. If names
-// contains "pld" or "rdp" but not both, this accountant is used. Otherwise the tightest accountant is used.
+// bound is the accountant's trade-off curve. The other bound follows from (epsilon, delta) alone. The
+// accountant is "pld" or "rdp" if names contains only one of the two, otherwise the tightest.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")

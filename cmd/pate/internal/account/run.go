@@ -45,8 +45,7 @@ func parseAccountants(list string) ([]string, error) {
 	return names, nil
 }
 
-// composeAll calls compose for all events. If an event is not supported, unsupported is the reason and err is
-// nil.
+// composeAll composes all events. If an event is unsupported, err is nil and unsupported is the reason.
 func composeAll(compose func(accountant.Event, int64) error, events []accountant.Event) (unsupported string, err error) {
 	for i, e := range events {
 		err := compose(e, 1)

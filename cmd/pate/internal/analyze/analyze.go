@@ -168,9 +168,8 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes, as private as the votes, and no claim: pate account computes what may be claimed"
 
-// costs returns the JSON fields for the epsilons in c. The data-independent epsilon is c.Claim if it is set.
-// A ledger in mode "reserved" would report this epsilon. All other epsilons are computed from Rényi
-// divergences.
+// costs returns the JSON fields for the epsilons in c. The data-independent epsilon is c.Claim, if it is set,
+// as in a ledger of mode "reserved". All other epsilons are computed from Rényi divergences.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -185,8 +184,8 @@ func costs(c analysis.Costs) []any {
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
-// reportOf returns the JSON of `pate votes analyze`. If the report has no sanitized epsilon, unsanitized is
-// the reason. The top-level epsilons of mechanism "confident" are expected values, not bounds.
+// reportOf returns the JSON of `pate votes analyze`. If no sanitized epsilon exists, unsanitized is the
+// reason. The top-level epsilons of mechanism "confident" are expected values, not bounds.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

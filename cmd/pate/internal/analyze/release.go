@@ -55,7 +55,6 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty, but the ledger records the release by this name")))
 }
 
-// checkOut refuses an --out that is an input of the release.
 func (f *releaseFlags) checkOut(args []string) error {
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 	keys, err := run.Keys(f.ledger)
@@ -263,8 +262,8 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 }
 
 // report returns the JSON of a release. The fields cost and release_cost are Rényi divergences of the order
-// in field order. The released cost is too low with probability too_low. The field epsilon bounds cost and
-// release_cost together, at delta.
+// in field order. With probability too_low, the released cost is below the cost of the votes. The field
+// epsilon bounds cost and release_cost together, at delta.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

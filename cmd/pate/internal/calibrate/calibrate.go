@@ -231,8 +231,7 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// searched lists the flags of the parameters. The user must omit exactly one of the flags, and the command
-// computes its value.
+// searched lists the flags of the parameters, of which the user must omit exactly one.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}
@@ -340,8 +339,6 @@ func (m calibration) runRisk(ctx context.Context, g *shell.Globals, f budgetFlag
 	return r, nil
 }
 
-// claim computes r.epsilon and r.accountant from the parameters in r, and returns the event of these
-// parameters.
 func (m calibration) claim(ctx context.Context, by accountant.Method, delta float64, r *result) (accountant.Event, error) {
 	all, err := m.repeated(r.noise, r.probability, r.count)
 	if err != nil {

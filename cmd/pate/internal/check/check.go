@@ -173,7 +173,6 @@ func (r *report) write(g *shell.Globals, ok bool) error {
 	})
 }
 
-// list turns nil into an empty list, so that JSON has [] instead of null.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
 func (r *report) failure() error {

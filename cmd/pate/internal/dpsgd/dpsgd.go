@@ -232,8 +232,8 @@ func (f *ownFlags) check(given func(string) bool) error {
 	return shell.CheckUnits(given, f.size, f.rows)
 }
 
-// task reads one file and splits its rows, or reads a private and a public file. The schema is nil for one
-// file.
+// task reads one file and splits its rows, or reads a private and a public file. In the first case the schema
+// is nil.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task(g)

@@ -212,12 +212,12 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the least permitted probability that a query is answered if all teachers agree. It only
-// excludes thresholds that no vote reaches. A plan for few teachers may use a test that answers almost at
-// random.
+// leastAnswered is the least permitted probability of an answer if all teachers agree. It is low, because a
+// plan for few teachers may use a test that answers almost at random.
 const leastAnswered = 0.1
 
-// worthIt returns a check that refuses a setting with rarely correct labels, even if all teachers agree.
+// worthIt returns a check that refuses a setting whose labels would rarely be correct even if all teachers
+// agree.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)

@@ -99,8 +99,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 // computation by privacy loss distributions would take up to 40 seconds.
 const countedQueries = 100_000
 
-// For a new ledger in mode "filter", tellMode prints how many queries with this noise fit the budget. It also
-// prints how many would fit in mode "reserved".
+// tellMode prints, for a new ledger in mode "filter", how many queries with this noise fit the budget. It
+// also prints how many would fit in mode "reserved".
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {

@@ -69,9 +69,9 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints a distribution. If a probability underflows to 0, log_probabilities still has its
-// logarithm. The logarithm of an impossible outcome is null. The field answered exists only for mechanisms
-// that may decline. The fields distance and released exist only for stability mechanisms.
+// writeLaw prints a distribution. If a probability underflows to 0, its logarithm is still in
+// log_probabilities. The logarithm of an impossible outcome is null. The field answered exists only for
+// mechanisms that may decline. The fields distance and released exist only for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number

@@ -48,9 +48,9 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 }
 
 // object returns the JSON of a ledger. In mode "filter", the field spent is compared with the budget, but is
-// not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. The field
-// recomputed exists if this version and the version that sealed the ledger compute different epsilons. It has
-// the sealed epsilon and the interval of this version. The field claim is then the larger upper bound.
+// not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. If the
+// version that sealed the ledger computed another epsilon than this version, the field recomputed has the
+// sealed epsilon and the interval of this version. The field claim is then the larger upper bound.
 func (r report) object(schema string, further ...any) shell.Object {
 	c := r.Config
 	var again, releasable any
@@ -212,8 +212,6 @@ func entryTable(r report, entries []ledgerEntry, format table.Format) table.Tabl
 	return t
 }
 
-// entryLines returns the table for a terminal of 80 columns. The lines below a mechanism show the parameters
-// and the run.
 func entryLines(entries []ledgerEntry) table.Table {
 	t := shell.TableOf("entry", "<mechanism", "times", "epsilon so far", "<out")
 	for _, e := range entries {

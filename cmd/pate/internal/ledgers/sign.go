@@ -135,7 +135,6 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	return &s, nil
 }
 
-// refusal rewrites the error of an invalid signature. It returns other errors unchanged.
 func (s *signedBy) refusal(err error) error {
 	if !errors.Is(err, ledger.ErrSignature) {
 		return err

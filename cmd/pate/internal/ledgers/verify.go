@@ -53,7 +53,7 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// verifyLedger verifies a ledger and, if signed is not nil, the signature. It compares files with the ledger.
+// verifyLedger verifies a ledger, its signature if signed is not nil, and the files.
 func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy, files *released) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// New returns the command. The command is hidden, because only package builds need it.
+// New returns the command, which is hidden because only package builds need it.
 func New(*shell.Globals) *cobra.Command {
 	var out string
 	cmd := shell.Command("man", "seed delta format", shell.Needs(cobra.NoArgs, "out"), func(cmd *cobra.Command, _ []string) error {

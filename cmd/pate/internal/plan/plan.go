@@ -159,7 +159,7 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 
 const simulatedQueries = 1000
 
-// examples returns the votes for planning, real or of at least least simulated queries.
+// examples returns the votes for planning. If votes are simulated, the number of queries is at least least.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number

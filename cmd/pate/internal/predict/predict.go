@@ -63,8 +63,6 @@ type report struct {
 	columns                     []string // names of the probability columns
 }
 
-// object returns the JSON. The answers of a student are in field predictions, those of a DP-SGD model in
-// field labels.
 func (r report) object(answers []answer) shell.Object {
 	o := append(r.first, "rows", r.rows, "labelled?", r.known, "accuracy?", r.accuracy, "epsilon?", r.epsilon, "delta?", r.delta,
 		"unit?", r.unit, "releasable", r.releasable)
@@ -74,8 +72,8 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for a row. Probability is for the label of a DP-SGD model, and Probabilities are
-// for all classes of a student.
+// answer is the prediction for a row. A DP-SGD model may set Probability, for the label. A student may set
+// Probabilities, for all classes.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -170,8 +168,7 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table for a file. Every line has the value of releasable, because
-// readers of the file do not see the warning on the terminal.
+// written returns the predictions as a table for a file. Every line has the value of releasable.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -290,8 +287,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict. If --scored or a named data set is given, these are the test rows of the
-// training. Otherwise these are all rows of a table or matrix.
+// rows returns the rows to predict: the test rows if --scored or a named data set is given, otherwise all
+// rows of a table or matrix.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {

@@ -44,8 +44,8 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
 
-// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The votes file has
-// the format that the flags in of describe. The argument teachers is the number of teachers, or 0 if unknown.
+// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The flags in of
+// describe the format of the votes. The argument teachers is the number of teachers, or 0 if unknown.
 // Calibrate returns the number of teachers.
 func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {

@@ -41,7 +41,6 @@ func (f *DataFlags) Add(flags *pflag.FlagSet) {
 		"kind": &f.Kind, "split": &f.Split, "quick": &f.Quick})
 }
 
-// AddReading adds the flags about the format of a file and about classes.
 func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 	Declare(flags, "reading", To{"header": &f.Header, "separator": &f.Separator, "classes": &f.Classes, "class-names": &f.ClassNames,
 		"other-labels": &f.OtherLabels})
@@ -113,7 +112,7 @@ func namesIn(text string) ([]string, error) {
 	return names, err
 }
 
-// WarnUnits warns if rows of texts or embeddings are units and nobody declared that.
+// WarnUnits warns if rows of texts or embeddings are units by default.
 func (f *DataFlags) WarnUnits(g *Globals) {
 	if f.Unit == "" && f.Columns.text+f.Columns.Embeddings != "" {
 		g.Warn("each row is its own unit: of an author with several texts epsilon protects only one at a time; " +
@@ -121,7 +120,7 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-// Task warns as WarnUnits does, and reads the data.
+// Task calls WarnUnits and reads the data.
 func (f *DataFlags) Task(g *Globals) (dataset.Task, error) {
 	f.WarnUnits(g)
 	opt, err := f.Options()
@@ -146,7 +145,6 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	return task, nil
 }
 
-// wrongKind returns an error if the kind of the --data file cannot hold rows, such as a ledger.
 func (f *DataFlags) wrongKind() error {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(namedsets.Names(), f.Data) {
 		if near := didYouMean(f.Data, namedsets.Names()); near != "" {
@@ -221,7 +219,7 @@ func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) Pai
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
 
-// Reading warns as WarnUnits does.
+// Reading also calls WarnUnits.
 func (f *PairFlags) Reading(g *Globals) (dataset.Reading, error) {
 	f.data.WarnUnits(g)
 	opt, err := f.data.Options()

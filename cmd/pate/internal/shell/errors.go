@@ -34,7 +34,7 @@ const (
 	ExitInterrupted  = 130
 )
 
-// CommandError is an error as printed for the user: what is wrong, why, how to fix it, and a help topic.
+// CommandError is an error for the user: what is wrong, why it matters, how to fix it, and a help topic.
 type CommandError struct {
 	Code  int
 	What  error
@@ -217,14 +217,14 @@ func adviceOn(err error) (why, fix string) {
 	return "", ""
 }
 
-// unnamed matches the name of a temporary file. The first submatch is the name of the final file.
+// unnamed matches temporary file names. The first submatch is the name of the final file.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
 	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
 
-// calls matches the system call in a file error. It also matches the path if the flag before it already has
-// the path.
+// calls matches the system call in a file error. If a flag with the path precedes the call, calls also
+// matches the path after the call.
 var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
@@ -237,8 +237,6 @@ func plain(text string) string {
 	return fields.Replace(unnamed.ReplaceAllString(calls.ReplaceAllString(text, "$1$2"), "$1"))
 }
 
-// onWindows reports whether err is one of these Windows errors. The same numbers mean other errors on other
-// systems.
 func onWindows(err error, numbers ...syscall.Errno) bool {
 	return runtime.GOOS == "windows" && slices.ContainsFunc(numbers, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }

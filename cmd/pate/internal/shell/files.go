@@ -59,8 +59,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is not writable, is a ledger or a key, or is an input or an input's
-// head or id file.
+// CheckReplaceable refuses a target that is not writable, is a ledger, a key or an input, or is the head or
+// id file of an input.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
@@ -216,7 +216,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes the places in which the heads in known are stored.
+// HeadNames describes where the heads are stored.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {

@@ -88,8 +88,8 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 }
 
 // CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
-// input or contains an input. It also refuses a folder that has results but no run: such results may have
-// been released under a charge that is not in the new ledger.
+// input or contains an input. It also refuses a folder with results but without a run, because the new ledger
+// would not contain the charges of these results.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {

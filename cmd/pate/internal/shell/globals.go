@@ -96,8 +96,7 @@ func (g *Globals) AddTo(root *cobra.Command) {
 	add(root)
 }
 
-// Logf writes one message line to stderr unless --quiet is set. Arguments cannot break the line or control
-// the terminal.
+// Logf writes one message line to stderr unless --quiet is set. Control characters in arguments are escaped.
 func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
 		fmt.Fprintln(g.Stderr, table.Printable(fmt.Sprintf(format, args...)))
@@ -113,8 +112,8 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: report in format JSON, the table records in CSV, and the table people
-// in other formats. The text below follows the table people. In format Text, the heading comes first.
+// PrintRun writes the result of a run. The argument report is for format JSON, the table records for CSV, and
+// the table people for other formats, followed by the text below. Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -157,7 +156,7 @@ func (g *Globals) Warn(text string) {
 	}
 }
 
-// WarnBudget warns, even if --quiet is set, if an epsilon gives almost no protection. Every command that
+// WarnBudget warns if an epsilon gives almost no protection, even if --quiet is set. Every command that
 // prints a guarantee must call WarnBudget.
 func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
@@ -282,8 +281,8 @@ func (p *progress) ReadAloud(notes []dataset.ColumnNote) {
 
 const barWidth = 24
 
-// Update shows the numbers of completed and of all steps of a stage. It is safe for concurrent use and draws
-// at most ten times a second.
+// Update shows the progress of a stage: the number of completed steps and the total. It is safe for
+// concurrent use and draws at most ten times a second.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return

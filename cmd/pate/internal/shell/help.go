@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// helpTexts has a file for each topic and command. A file has a title, a description, examples, and the
-// further text of `pate help COMMAND`.
+// helpTexts has a file for each topic and command: a title, a description, examples, and the further text of
+// `pate help COMMAND`.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
@@ -93,8 +93,8 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// Help returns the help of a command. The text for --help has two examples, a line for each frequent flag,
-// and the names of all other flags. If full is set, the text is complete, as for `pate help COMMAND`.
+// Help returns the help of a command. If full is set, it is the complete text of `pate help COMMAND`.
+// Otherwise it has two examples, a line for each frequent flag, and the names of all other flags.
 func Help(cmd *cobra.Command, full bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))

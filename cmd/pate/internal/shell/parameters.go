@@ -175,7 +175,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats parameters as flags, if wanted returns true.
+// FlagsOf formats as flags all parameters for which wanted returns true.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -198,7 +198,7 @@ func LabelFlags(s aggregate.Setting, from int) string {
 
 const maxOrders = 100_000
 
-// ParseOrders parses a list such as 1.5,2:64,1.1:10.9:0.1. It keeps the order.
+// ParseOrders parses a list of orders and ranges, such as 1.5,2:64,1.1:10.9:0.1. It keeps the sequence.
 func ParseOrders(text string) ([]float64, error) {
 	if text == "" {
 		return nil, nil

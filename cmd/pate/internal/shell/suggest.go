@@ -130,7 +130,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("usage: %s; %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
-// UseOwnHelpCommand adds a help command to root. It prints the help of commands and of topics.
+// UseOwnHelpCommand adds to root a command that prints the help of commands and topics.
 func UseOwnHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",

@@ -130,8 +130,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line: words, then the flags in names for which given returns true. An entry of
-// values replaces the value of a flag, and an empty entry omits the flag.
+// Repeats returns a command line: words, then the flags in names for which given returns true. If values has
+// an entry for a flag, the entry replaces the flag's value. An empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -150,10 +150,10 @@ func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) 
 	return strings.Join(words, " ")
 }
 
-// Given reports whether a flag was typed. It is an argument for [Repeats].
+// Given reports whether a flag was given. Use it as argument of [Repeats].
 func Given(f *pflag.Flag) bool { return f.Changed }
 
-// Differs reports whether a flag differs from its default. It is an argument for [Repeats].
+// Differs reports whether a flag differs from its default. Use it as argument of [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
 // UnitWord returns the name of the unit: the given name or, if it is empty, the name of the column or
@@ -192,7 +192,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), b.Bytes()[1:]...), '}'), nil
 }
 
-// Number is a float64 whose JSON form is null if infinite.
+// Number is a float64. In JSON, an infinite Number is null.
 type Number float64
 
 func (x Number) MarshalJSON() ([]byte, error) {

@@ -225,7 +225,7 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 	return failed
 }
 
-// FailedVotes returns the error of a command that refuses votes because of a finding.
+// FailedVotes returns the error for votes that a command refuses because of a finding.
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail the check %s: %s", finding.Check, finding.Detail),
 		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
@@ -233,8 +233,8 @@ func FailedVotes(finding votes.Finding, fix string) error {
 }
 
 // CountedTeachers compares the number of teachers in votes with the manifest. It refuses votes that do not
-// contain the number of teachers. Without a manifest and unless confirmed is set, it also refuses votes that
-// may be transposed.
+// contain this number. If there is no manifest and confirmed is false, it also refuses votes that may be
+// transposed.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -259,7 +259,7 @@ func transposed(code int, what error, fix string) error {
 		Why: "each row must be a query and each column a teacher; otherwise epsilon is wrong", Fix: fix, Topic: "votes"}
 }
 
-// Stated is the manifest of votes, FILE.manifest.json from pate train. Without a manifest all fields are
+// Stated is the manifest of votes, FILE.manifest.json from pate train. If no manifest exists, all fields are
 // zero.
 type Stated struct {
 	manifest.Head

@@ -95,13 +95,12 @@ func (f flags) nameClasses(c *count) error {
 	return nil
 }
 
-// maxClasses bounds the columns of the counts. Databases permit little more than a thousand.
 const maxClasses = 1000
 
 //go:embed count.sql
 var source string
 
-// count describes the votes to count. It is the input of the templates in count.sql.
+// count describes the votes to count, as input of the templates in count.sql.
 type count struct {
 	dialect
 	Table, Query, Teacher, Vote string // table and columns of the votes, one row per vote
@@ -133,7 +132,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is a range of teachers, without End. Each teacher has one bit in a 62-bit integer.
+// mask is a range of teachers with First <= index < End. Each teacher has one bit in a 62-bit integer.
 type mask struct{ First, End int }
 
 const (
@@ -160,8 +159,8 @@ func (c count) ClassFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect describes the syntax of a database. If a whole statement differs, the templates in count.sql have a
-// case for each database.
+// dialect describes the syntax of a database. If a whole statement differs between databases, the templates
+// in count.sql have a case for each.
 type dialect struct {
 	Dialect   string // name
 	quote     string // quote character for names

@@ -115,8 +115,8 @@ func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private"
 // JOB_COMPLETION_INDEX in an Indexed Job. Slurm sets SLURM_ARRAY_TASK_ID in an array.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard parses I/N or auto/N. It returns part = I-1, or the index in an environment variable, and parts
-// = N. For an empty text parts is 0.
+// parseShard parses I/N or auto/N. The result part is I-1 or, for auto, the index in an environment variable.
+// The result parts is N, or 0 for an empty text.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil

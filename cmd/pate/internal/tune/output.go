@@ -147,7 +147,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		"laws", planned, "untuned_noise_multiplier", asked.OneNoise, "advice", advised}, t, t, heading, g.Below(advised))
 }
 
-// advice compares the search with training a single model. It uses only public values.
+// advice compares the search with the training of a single model. It depends only on public values.
 func advice(p tune.Price, settings int) string {
 	one := shell.FormatUp(p.OneEpsilon, false)
 	var b strings.Builder
