@@ -195,7 +195,6 @@ func TestScaleOfAutomaticClippingStaysWithinFloat32(t *testing.T) {
 	require.InEpsilon(t, 0x1p-10, scale, 1e-12)
 }
 
-// Every field that shapes the result is in the identity that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true, "Distances": true}
 	base := Config{}.identity()
@@ -261,8 +260,6 @@ func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
 	check("bare", clouds(3000, 37), Config{SamplingProbability: 0.5, ClipNorm: 1, Steps: 5, LearningRate: 1, NonPrivate: true}, 3, 7, 40, 0)
 }
 
-// TestNonPrivateIsPlainDescent compares training without noise, with and without clipping, with a loop
-// over records.
 func TestNonPrivateIsPlainDescent(t *testing.T) {
 	d := clouds(200, 4)
 	for _, clip := range []float64{math.Inf(1), 0.3} {
@@ -402,7 +399,6 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
 }
 
-// A batch sixteen times as large takes a few words more a record, and no memory for gradients.
 func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	const cols, records = 2000, 8192
 	data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: 0, Data: make([]float32, cols)}, Y: make([]int, records)}

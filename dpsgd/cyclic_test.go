@@ -337,7 +337,6 @@ func planeOf(t *testing.T, model Model, data Data, q float64, s setting, read re
 	return inTwo(weights, points)
 }
 
-// closest returns the largest divergence of neighbours over the claim.
 func closest(t *testing.T, model Model, worlds []Data, q float64, s setting, claimed float64, read readPair) (ratio float64) {
 	for _, data := range worlds {
 		whole := planeOf(t, model, data, q, s, read)

@@ -26,7 +26,6 @@ import (
 
 var long = flag.Bool("long", false, "play all of what tests take a sample of")
 
-// sampled returns the first case, or all with -long.
 func sampled[T any](all ...T) []T {
 	if *long {
 		return all
@@ -103,12 +102,10 @@ func reserve(t testing.TB, cfg Config) *ledger.Reservation {
 	return reserveEvent(t, cfg.Event())
 }
 
-// train trains m with a reservation of its own.
 func train(ctx context.Context, t testing.TB, m Model, d Data, cfg Config, key rng.Key) (Result, error) {
 	return Train(ctx, m, d, cfg, reserve(t, cfg), key)
 }
 
-// trained returns a softmax of three classes, trained under a seed.
 func trained(t *testing.T, d Data, cfg Config, seed uint64) (*Softmax, Result) {
 	_, cols := d.Dims()
 	m := newSoftmax(cols, 3)
@@ -124,7 +121,6 @@ func trainerOf(t testing.TB, m Model, d Data, cfg Config, seed uint64) *trainer 
 
 func stepOf(t testing.TB, tr *trainer) Metrics { return testkit.Must(tr.step(context.Background())) }
 
-// clouds returns records of three classes around three centres.
 func clouds(n, cols int) Data {
 	rnd := rand.New(rand.NewPCG(7, 1))
 	d := Data{X: dense.New(n, cols), Y: make([]int, n)}
@@ -155,7 +151,6 @@ func column(values ...float32) Data {
 	return Data{X: blas32.General{Rows: len(values), Cols: 1, Stride: 1, Data: values}, Y: make([]int, len(values))}
 }
 
-// unitsOf returns rows of one column, a list for each unit.
 func unitsOf(units ...[]float32) Data {
 	d := column(slices.Concat(units...)...)
 	end := 0
@@ -166,7 +161,6 @@ func unitsOf(units ...[]float32) Data {
 	return d
 }
 
-// dealt returns a batcher with the given blocks.
 func dealt(blocks [][]int) *batcher {
 	b := &batcher{blocks: len(blocks), starts: []int{0}}
 	for _, rows := range blocks {
@@ -176,7 +170,6 @@ func dealt(blocks [][]int) *batcher {
 	return b
 }
 
-// sumOf returns the integer vector that noise is added to.
 func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks ...[]int) []int64 {
 	s := newSummer(model, data, len(model.Parameters()), 1)
 	s.blind = true
@@ -196,7 +189,6 @@ func normOf[F float32 | float64](v []F) float64 {
 	return math.Sqrt(square)
 }
 
-// upTo returns 0, 1, ... n-1.
 func upTo(n int) (rows []int) {
 	for i := range n {
 		rows = append(rows, i)

@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// rowByRow forgets which rows belong together.
 func rowByRow(d Data) Data {
 	d.Ends = nil
 	return d
@@ -67,7 +66,6 @@ func TestLaplaceFollowsItsLaw(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(newTrainer(newPair(2), pairs(1, 1), cfg)), "one parameter")
 }
 
-// The noise of the count is a Gaussian of CountNoise records, and the clip norm follows the count.
 func TestTheCountFollowsItsLaw(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, Steps: 1, ClipNorm: 0.5, LearningRate: 1, Clipping: adaptive}
 	law := distuv.Normal{Mu: 2, Sigma: adaptive.Adaptive.CountNoise}
@@ -168,7 +166,6 @@ func TestPhasesTrainWithTheirNoise(t *testing.T) {
 	}
 }
 
-// Every step draws a number for each parameter, and one for the count.
 func TestGaussianDraws(t *testing.T) {
 	cfg := Config{SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 30, LearningRate: 1}
 	require.Equal(t, 30*7, cfg.GaussianDraws(7))
@@ -214,8 +211,8 @@ func roundedVariation(s float64) float64 {
 	return variation / 2
 }
 
-// The allowance covers the variation of every draw, weighed by 1 + e^epsilon. A pair whose laws each move by
-// a total variation of v keeps a hockey-stick divergence within v + e^epsilon v of what it was.
+// If both laws of a pair change by a total variation of at most v, their hockey-stick divergence changes by at
+// most v + e^epsilon v.
 func TestLatticeDeltaCoversTheDifferenceOfTheLaws(t *testing.T) {
 	// s^2 times the variation tends to a constant as s grows
 	constant := 0.0
@@ -234,8 +231,6 @@ func TestLatticeDeltaCoversTheDifferenceOfTheLaws(t *testing.T) {
 	}
 }
 
-// TestGridCoversEveryCase checks that the sensitivity is at least the bound of each of the
-// three cases in the comment of grid, and that the noise is made for it.
 func TestGridCoversEveryCase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		z := math.Exp2(rapid.Float64Range(-8, 12).Draw(t, "log2 noise multiplier"))
@@ -264,7 +259,6 @@ func TestGridCoversEveryCase(t *testing.T) {
 	})
 }
 
-// observed trains with distances, and returns them with the model.
 func observed(t *testing.T, d Data, cfg Config) (*Softmax, []StepDistances) {
 	var steps []StepDistances
 	cfg.Distances.Observe = func(s StepDistances) { steps = append(steps, s) }
@@ -315,7 +309,6 @@ func TestDistancesAreThoseOfAStep(t *testing.T) {
 	}
 }
 
-// TestRowsOfDistancesAreDrawnFromTheBatch: a row is in no two distances of a step.
 func TestRowsOfDistancesAreDrawnFromTheBatch(t *testing.T) {
 	rows := []int{3, 5, 8, 13, 21, 34}
 	for seed := range uint64(20) {

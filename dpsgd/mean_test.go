@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// scaling is a transform that multiplies by a drawn number.
 type scaling struct{ most float64 }
 
 func (s scaling) Check(Data) error    { return nil }
@@ -39,7 +38,6 @@ func augmentedSoftmax(views int) func(m *Softmax) Model {
 	}
 }
 
-// gradientOf returns the contribution of rows without clipping.
 func gradientOf(m Model, d Data, rows ...int) []float32 {
 	sum := make([]float32, len(m.Parameters()))
 	w := m.Worker()
@@ -48,7 +46,6 @@ func gradientOf(m Model, d Data, rows ...int) []float32 {
 	return sum
 }
 
-// A contribution is the clipped mean of the gradients of the views.
 func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	d := clouds(20, 5)
 	m := newSoftmax(5, 3)
@@ -128,7 +125,6 @@ func TestSmallWorldsOfAugmentation(t *testing.T) {
 	require.Greater(t, closest(t, control, worlds, q, s, z, bothParameters), 2.0)
 }
 
-// A long call has as small an error as the obligation says, and groups are clipped one by one.
 func TestAugmentSums(t *testing.T) {
 	d := clouds(MaxRows, 5)
 	a := augmentedSoftmax(2)(newSoftmax(5, 3))
@@ -153,7 +149,6 @@ func TestAugmentSums(t *testing.T) {
 	require.Equal(t, int64(1), tally.Clipped)
 }
 
-// A record contributes nothing if one of its views is not finite.
 func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 	d := clouds(4, 5)
 	dense.Row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
@@ -277,8 +272,6 @@ func TestAUnitContributesItsClippedMean(t *testing.T) {
 	require.Equal(t, []int{1, 1}, groups.(Grouped).Groups())
 }
 
-// TestUnitsTrain trains on units, on any number of goroutines, with and without a stop, on
-// units of one row about as on rows, and measures distances between units.
 func TestUnitsTrain(t *testing.T) {
 	d := clouds(600, 6)
 	for end := 3; end <= 600; end += 3 {
@@ -317,7 +310,6 @@ func TestUnitsTrain(t *testing.T) {
 	require.ErrorContains(t, err, "record 200 is not one of 200")
 }
 
-// TestUnitsAreRefused checks ends that are no cut of the rows into units, before the charge.
 func TestUnitsAreRefused(t *testing.T) {
 	many := Data{X: dense.New(MaxRows+2, 1), Y: make([]int, MaxRows+2)}
 	for name, ends := range map[string][]int{

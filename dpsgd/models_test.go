@@ -31,7 +31,6 @@ func (l layer) flat() (f []float64) {
 	return append(f, l.B...)
 }
 
-// fake is a model whose workers add what a function adds.
 type fake struct {
 	parameters []float32
 	print      string
@@ -145,7 +144,6 @@ func (m *Softmax) logits(z []float64, x []float32) {
 	}
 }
 
-// Predict sets dst[i] to the class of row i of x.
 func (m *Softmax) Predict(_ context.Context, dst []int, x blas32.General) error {
 	z := make([]float64, m.classes)
 	for i := range dst {
@@ -220,7 +218,6 @@ func (w *softmaxWorker) AddClipped(sum []float32, data Data, rows []int, clip Cl
 	return tally
 }
 
-// TestSoftmaxGolden checks that the model of the tests is right.
 func TestSoftmaxGolden(t *testing.T) {
 	var g struct {
 		Params  layer       `json:"params"`
@@ -286,7 +283,6 @@ func TestTargetsStandInForLabels(t *testing.T) {
 	require.NotEqual(t, first, sum(Data{X: x, Y: []int{0, 0}}))
 }
 
-// doubled keeps every row as half of itself.
 type doubled struct{ x blas32.General }
 
 func (d doubled) Dims() (rows, cols int) { return d.x.Rows, d.x.Cols }
@@ -305,7 +301,6 @@ func (d doubled) Hash(int) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// packedSoftmax returns data and the same packed.
 func packedSoftmax(rows, cols int) (plain, packed Data) {
 	plain = Data{X: dense.New(rows, cols), Y: make([]int, rows)}
 	half := dense.New(rows, cols)
@@ -337,8 +332,6 @@ func TestPackedRowsAddWhatRowsAdd(t *testing.T) {
 	}
 }
 
-// A run on packed rows is refused, charged and resumed as any other: what rows hold decides, and
-// workers do not.
 func TestTrainOnPackedRows(t *testing.T) {
 	plain, packed := packedSoftmax(300, 7)
 	run := func(d Data, workers int) []float32 {
@@ -382,7 +375,6 @@ func TestPackedDataIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "row 1 has a value that is not finite")
 }
 
-// expecting is a packed worker that keeps what it was told and given.
 type expecting struct {
 	Worker
 	expected, given *[][]int
@@ -395,7 +387,6 @@ func (w expecting) AddClipped(sum []float32, data Data, rows []int, clip Clip) T
 	return Tally{}
 }
 
-// expectingModel is a model whose workers are such.
 type expectingModel struct {
 	Model
 	expected, given [][]int
@@ -403,8 +394,6 @@ type expectingModel struct {
 
 func (m *expectingModel) Worker() Worker { return expecting{m.Model.Worker(), &m.expected, &m.given} }
 
-// One worker is told with which rows its next call begins, but for the last call of a step, and
-// that is all: it unpacks rows itself, and one that cannot is told nothing.
 func TestWorkersKnowWhatTheyGetNext(t *testing.T) {
 	plain, packed := packedSoftmax(3000, 7)
 	cfg := Config{SamplingProbability: 0.9, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1}

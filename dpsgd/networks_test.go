@@ -21,8 +21,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TestNetworks trains networks by every way of clipping, and by views. The number of
-// goroutines does not matter, to the last bit.
 func TestNetworks(t *testing.T) {
 	const cols, records = 12, 400
 	rnd := rand.New(rand.NewPCG(4, 1))

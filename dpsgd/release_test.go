@@ -23,13 +23,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// addNoise adds the noise of a step to total.
 func addNoise(r *release, step uint64) {
 	r.fresh = r.noiseKey(step)
 	r.read(1, func(int, int, []float64) {})
 }
 
-// noiseOf returns what a release adds to a sum of integers.
 func noiseOf(t *testing.T, sum []int64) []int64 {
 	t.Helper()
 	r, err := newRelease(newToy(make([]float32, len(sum))...), column(1), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 2)
@@ -59,8 +57,6 @@ func TestSumsThatDifferMeetOtherNoise(t *testing.T) {
 	}
 }
 
-// TestBlocksComeFromThePublicNumber checks that, if Records is set, a record more or less
-// changes neither the number of blocks nor the divisor.
 func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	blocks := func(rows, records int) int {
 		r, err := newRelease(newToy(), column(make([]float32, rows)...), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, records, 1)
@@ -79,7 +75,6 @@ func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	require.NotEqual(t, sum(1), sum(2))
 }
 
-// What the noise does not cover is not released, and the model stays as it was.
 func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for _, add := range []float32{2, 2.001, float32(math.Inf(-1)), float32(math.NaN())} {
@@ -115,7 +110,6 @@ func TestSpansMeetOtherNoise(t *testing.T) {
 	}
 }
 
-// Every step has a sample and noise of its own, whatever the sums are.
 func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 	records := make([]float32, 300)
 	r, err := newRelease(newToy(make([]float32, 8)...), column(records...), setting{probability: 0.3, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 1)
@@ -134,7 +128,6 @@ func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 	require.Len(t, noise, steps)
 }
 
-// All that a run is a function of is in the hash that its key comes from.
 func TestFingerprintHoldsEverything(t *testing.T) {
 	type input struct {
 		configuration string
@@ -240,7 +233,6 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkNoise times the noise of one step for 23,050 parameters.
 func BenchmarkNoise(b *testing.B) {
 	data := Data{X: dense.New(1, 2304), Y: []int{0}}
 	t := trainerOf(b, newSoftmax(2304, 10), data, Config{SamplingProbability: 1, NoiseMultiplier: 4, ClipNorm: 0.1}, 1)
@@ -251,8 +243,6 @@ func BenchmarkNoise(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.release.total)), "ns/sample")
 }
 
-// TestAnInterruptedRunGoesOn checks that a run of any kind that is interrupted again and again ends with
-// the bits of one that is not, and that its ledger ends with one charge.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
 	d, key := clouds(300, 4), rng.SeedKey(5)
 	for name, cfg := range everyKind() {
@@ -336,7 +326,6 @@ func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
 	require.ErrorContains(t, try(d, cfg, key), "checkpoint")
 }
 
-// TestACheckpointOfAnotherEntry is refused with the numbers of both entries.
 func TestACheckpointOfAnotherEntry(t *testing.T) {
 	d := clouds(30, 3)
 	cfg := usual

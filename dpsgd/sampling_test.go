@@ -57,8 +57,6 @@ func TestRecordsOfTwoPartsAreIndependent(t *testing.T) {
 	}
 }
 
-// Every record is in exactly PerEpoch different steps of each epoch, all subsets come equally often, and
-// epochs, neighbouring records and blocks go together like independent draws.
 func TestAllocationTakesKStepsOfEveryEpoch(t *testing.T) {
 	const records, epochs, steps, per = drawLength + 2000, 4, 5, 2 // two parts
 	b := newBatcher(allocate(steps, per), 0, 0, records, 3)
@@ -103,8 +101,6 @@ func TestAllocationTakesKStepsOfEveryEpoch(t *testing.T) {
 	fits(t, blocks)
 }
 
-// TestBallsStayInTheirBins checks that a record is in the same one batch of every epoch, that bins are
-// equally probable, and that records meet each other in blocks afresh.
 func TestBallsStayInTheirBins(t *testing.T) {
 	const records, epochs, steps = drawLength + 2000, 3, 7
 	b := newBatcher(bins(steps), 0, 0, records, 4)
@@ -126,7 +122,6 @@ func TestBallsStayInTheirBins(t *testing.T) {
 	require.NotEqual(t, first, b.block(0))
 }
 
-// A record joins batches of its turn alone, and turns and coins are independent.
 func TestTurnsAreTakenInOrder(t *testing.T) {
 	const records, bands, rounds, q = drawLength + 2000, 4, 6, 0.1
 	b := newBatcher(cycle(bands), q, 0, records, 3)
@@ -227,8 +222,6 @@ func TestARecordsStepsAreItsOwn(t *testing.T) {
 	}
 }
 
-// TestBatchesAreDrawnInAnyOrder checks that a batch is a function of the key and the step: a run that
-// goes on in the middle of an epoch, or with another phase before, meets its batches.
 func TestBatchesAreDrawnInAnyOrder(t *testing.T) {
 	for scheme, distinct := range map[Sampling]int{allocate(4, 1): 12, bins(4): 4, cycle(4): 4} {
 		through, seen := newBatcher(scheme, 0.25, 3, 100, 2), map[string]bool{}
@@ -245,8 +238,6 @@ func TestBatchesAreDrawnInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestWordsAreScaledWithoutBias checks which words are refused, that a draw takes one word whatever
-// came before it, and that a refused word is drawn again elsewhere.
 func TestWordsAreScaledWithoutBias(t *testing.T) {
 	for _, n := range []uint64{1, 2, 3, 7, 1 << 32, 1<<63 + 1} {
 		_, ok := scaled(0, n)
@@ -380,8 +371,6 @@ func TestEventsOfSampling(t *testing.T) {
 	require.NotEqual(t, of(allocate(4, 1)).identity(), of(bins(4)).identity())
 }
 
-// TestTrainingByEveryScheme trains on units of one and two rows. The run is charged its event, a
-// reservation of Poisson sampling is refused, and a record takes part as often as it should.
 func TestTrainingByEveryScheme(t *testing.T) {
 	d := clouds(600, 5)
 	units := d

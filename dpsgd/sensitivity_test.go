@@ -146,8 +146,6 @@ func (m brokenModel) Worker() Worker {
 	return fakeWorker{func(sum []float32, data Data, rows []int, clip Clip) Tally { return m.f(w, sum, data, rows, clip) }}
 }
 
-// TestNeighboursDifferByAtMostTheSensitivity removes records from random data and compares the integers that
-// noise is added to. The bound is nearly reached. Every broken variant exceeds it.
 func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	ratio := worst(t, 300, softmaxItself, sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
@@ -185,8 +183,6 @@ func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	}
 }
 
-// TestRowByRowBlocks checks that a block above limit rows gives the sum of the integers of
-// its rows, and that no other row of the block changes these integers.
 func TestRowByRowBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
 	for range 5 {
@@ -263,8 +259,6 @@ func newWide(rowsOfRun int) fake {
 	}}
 }
 
-// TestNeighboursOfLargeModels checks the sensitivity of sums with the larger groups: blocks
-// around MaxRows records, which rounding pushes in one direction.
 func TestNeighboursOfLargeModels(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 1))
 	m := newWide(32)
@@ -286,7 +280,6 @@ func TestNeighboursOfLargeModels(t *testing.T) {
 	require.Greater(t, ratio, 0.99)
 }
 
-// released returns a sum under a seed.
 func released(t *testing.T, m Model, d Data, cfg SumConfig, seed uint64) SumResult {
 	return testkit.Must(Sum(t.Context(), m, d, cfg, reserveEvent(t, cfg.Event()), rng.SeedKey(seed)))
 }

@@ -43,13 +43,10 @@ func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	}
 }
 
-// constant returns records that all have the same value.
 func constant(records int, value float32) Data {
 	return column(slices.Repeat([]float32{value}, records)...)
 }
 
-// The sum of a batch is divided by the size that is expected, with privacy and without: how large the batch
-// was stays visible in the step where nothing hides it, and plays no other part.
 func TestStepsDivideByTheExpectedSize(t *testing.T) {
 	const records, value = 400, 0.25
 	for _, cfg := range []Config{
@@ -64,8 +61,6 @@ func TestStepsDivideByTheExpectedSize(t *testing.T) {
 	}
 }
 
-// TestOtherSettingsDrawOtherSamples checks that runs under one key that differ in a setting, even one that no
-// sum depends on, look at other records: their charges are composed as those of independent samples.
 func TestOtherSettingsDrawOtherSamples(t *testing.T) {
 	sampled := func(rate float64) int64 {
 		cfg := Config{SamplingProbability: 0.5, NoiseMultiplier: 5, ClipNorm: 1, Steps: 3, LearningRate: rate}
@@ -151,7 +146,6 @@ func TestTrainChargesFirst(t *testing.T) {
 	require.ErrorContains(t, train(free, reserve(t, usual)), "no reservation")
 }
 
-// TestTrainRefusesWhatDoesNotFit checks refusals, and that a refused run uses no reservation.
 func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 	good, m, key := clouds(10, 4), newSoftmax(4, 3), rng.SeedKey(1)
 	scored, nan := usual, float32(math.NaN())

@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Whoever knows the pixels can make a file that passes for right; it has to come from its user.
 func TestCacheOfOthers(t *testing.T) {
 	ctx := context.Background()
 	set := randomSet(4, dataset.Shape{Rows: 2, Cols: 3})

@@ -37,7 +37,6 @@ func (c counting) Extract(dst, img []float32, _ dataset.Shape) {
 	}
 }
 
-// branching is Raw but for images of a kind, which are 3.
 type branching struct {
 	Raw
 	of func(img []float32) bool
@@ -74,13 +73,10 @@ func TestCacheComputesOnce(t *testing.T) {
 	}
 }
 
-// keyOf returns the key of the file of a set's features.
 func keyOf(t *testing.T, set dataset.Set, e Extractor) [32]byte {
 	return testkit.Must(testkit.Must(newExtraction(t.Context(), set, e, 2)).key(t.Context(), floatRows{}.kind()))
 }
 
-// Whatever features depend on leads to another file: pixels, one of them, their order, the number of rows,
-// the shape, the extractor by name and by deed.
 func TestCacheKeysDiffer(t *testing.T) {
 	var calls atomic.Int64
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
@@ -178,7 +174,6 @@ func (e ending) Err() error {
 	return nil
 }
 
-// Wherever a context ends while features come from a file, it is heard.
 func TestCacheHearsTheContext(t *testing.T) {
 	set := randomSet(hashRows+pieceRows+5, dataset.Shape{Rows: 3, Cols: 4})
 	var calls, looks atomic.Int64
@@ -204,7 +199,6 @@ func TestCacheHearsTheContext(t *testing.T) {
 	require.NoError(t, testkit.Err(apply(needed)))
 }
 
-// Of what was being written only files go that nobody has written to for an hour, and only our own.
 func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
 	c := Cache{Dir: filepath.Join(t.TempDir(), "a[b]*c", "c"), Warn: func(err error) { require.NoError(t, err) }}
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
@@ -288,7 +282,6 @@ func FuzzPackedCacheFile(f *testing.F) {
 	fuzzCacheFile(f, packedRows{x}, func() rows { return packedRows{newPacked(3, 5)} })
 }
 
-// What was used longest ago makes room, and nothing else in the folder is touched.
 func TestCacheKeepsWithinItsLimit(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	set := randomSet(10, dataset.Shape{Rows: 3, Cols: 4})

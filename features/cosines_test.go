@@ -12,8 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestCosines: columns come first, cosines and sines have the squared norm of as many columns of size 1, and
-// inner products are those of a Gaussian. The seed is fixed.
 func TestCosines(t *testing.T) {
 	require.Equal(t, "raw+cosines:512:0.35", Cosines(512, 0.349))
 	e := testkit.Must(Named(Cosines(4096, 1.5), dataset.Shape{}))

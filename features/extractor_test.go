@@ -20,7 +20,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// randomImage has pixels in [0, 1], about half of them 0.
 func randomImage(rnd *rand.Rand, shape dataset.Shape) []float32 {
 	img := make([]float32, shape.Pixels())
 	for i := range img {
@@ -83,8 +82,6 @@ func TestExtractPanicsOnWrongLengths(t *testing.T) {
 	}
 }
 
-// Any pixels at all, by themselves or in neighbourhoods: no panic, neither alone nor in a batch; and
-// [Apply] refuses them before it computes anything.
 func TestPixelsThatAreNotFinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	shape := dataset.Shape{Rows: 12, Cols: 12}
@@ -177,8 +174,6 @@ func matrixOf(rows, cols, stride int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: stride, Data: make([]float32, rows*stride)}
 }
 
-// TestBatchesAreExact: the features of an image do not change by a bit with the images beside it, their
-// number or its place; nothing is written between rows.
 func TestBatchesAreExact(t *testing.T) {
 	shape := dataset.Shape{Rows: 17, Cols: 12}
 	s := testkit.Must(NewScattering(shape))

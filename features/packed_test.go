@@ -63,8 +63,6 @@ func TestPackRefusesWhatIsNotFinite(t *testing.T) {
 	require.Equal(t, was, p.Hash(1))
 }
 
-// The hash knows every number, every unit, every place and the dimensions, and is that of the rows as they
-// are now.
 func TestPackedHash(t *testing.T) {
 	filled := func(rows, cols int, at func(i, j int) float32) *Packed {
 		p := newPacked(rows, cols)
@@ -101,8 +99,6 @@ func TestPackedHash(t *testing.T) {
 	require.Equal(t, []float32{0, 1, 2, 0, 1, 7, 8, 9, 7, 8}, SideBySide{a, b}.Float32(2).Data)
 }
 
-// Features are packed the same with any number of workers, from the file and without, and are the features
-// of Apply but for rounding. Files of packed and of other features do not meet.
 func TestPackIsApplyRounded(t *testing.T) {
 	ctx := context.Background()
 	set := randomSet(300, dataset.Shape{Rows: 6, Cols: 5})
@@ -187,7 +183,6 @@ func TestHashOfFeatures(t *testing.T) {
 	require.NotEqual(t, was, p.Hash(1))
 }
 
-// Any columns may be asked for: a part is asked for those of its own.
 func TestFetchOfPartsSideBySide(t *testing.T) {
 	b := SideBySide{newPacked(2, 3), newPacked(2, 1), newPacked(2, 40)}
 	_, cols := b.Dims()

@@ -29,8 +29,6 @@ func TestDiscreteGaussianLaw(t *testing.T) {
 	}
 }
 
-// TestDiscreteGaussianLawWide compares with the normal law. For a wide sigma the cells are
-// sigma/16 wide, and the two laws agree to within 1/sigma^2 of a cell (Euler-Maclaurin).
 func TestDiscreteGaussianLawWide(t *testing.T) {
 	for _, sigma := range []float64{1e6, 1e8 / 3, 1 << 28, 1e9, maxScale} {
 		t.Run(fmt.Sprint(sigma), func(t *testing.T) {
@@ -169,8 +167,6 @@ func exactSettle(d *DiscreteGaussian, s *Stream, w, moreU, moreV uint64) (m uint
 	return x<<d.fine | j, ok
 }
 
-// TestGaussianWordsAgreeWithBig makes enclosures wider than they need to be. The words decide almost always.
-// Wide enclosures send many draws to the exact integers halfway, at every place where that can happen.
 func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	check := func(t require.TestingT, sigma float64, slack, seed uint64, n int) {
 		d := gaussian(t, sigma)
@@ -194,7 +190,6 @@ func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	})
 }
 
-// TestGaussianAcceptAgreesWithBig checks the choice within a cell alone, for every size of cell.
 func TestGaussianAcceptAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma")))
@@ -247,7 +242,6 @@ func TestEnclosureControl(t *testing.T) {
 	require.Positive(t, missed)
 }
 
-// TestConcurrentFirstDraw lets several goroutines find the table missing at once.
 func TestConcurrentFirstDraw(t *testing.T) {
 	d := gaussian(t, 40)
 	got := make(chan int64)
@@ -284,7 +278,6 @@ func TestMassesInStrides(t *testing.T) {
 	}
 }
 
-// BenchmarkFill draws what a step of private training draws, in runs.
 func BenchmarkFill(b *testing.B) {
 	dst := make([]int64, 4096)
 	for _, sigma := range []float64{40, 1e3, 1 << 28, 1e9, maxScale} {
@@ -300,8 +293,6 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// BenchmarkQuery draws the randomness of one Confident-GNMax query on ten classes: its
-// stream, and eleven draws.
 func BenchmarkQuery(b *testing.B) {
 	threshold, counts := gaussian(b, 150), gaussian(b, 40)
 	streams, query := SeedKey(1).Streams("query"), uint64(0)

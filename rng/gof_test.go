@@ -29,7 +29,6 @@ func draws(control bool) int {
 	return few(250_000)
 }
 
-// few returns n, or a tenth of it under the race detector.
 func few(n int) int {
 	if testkit.Race {
 		return n / 10
@@ -129,8 +128,6 @@ func fraction(p, q uint64) func() (*big.Int, *big.Int) {
 	return func() (*big.Int, *big.Int) { return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q) }
 }
 
-// TestBernoulliExpAgreesWithBig makes enclosures wider than they need to be. They send many
-// trials to the exact integers halfway, at every place where that can happen.
 func TestBernoulliExpAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := rapid.OneOf(rapid.Uint64Range(1, 20), rapid.Uint64Min(1)).Draw(t, "q")
@@ -248,8 +245,6 @@ func TestPerm(t *testing.T) {
 	}, uniform)
 }
 
-// TestSourceIsTheStandardLibrarys checks both ways of making words against those of
-// math/rand/v2, over several keys' worth.
 func TestSourceIsTheStandardLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var secret [32]byte
@@ -307,7 +302,6 @@ func TestDiscreteLaplaceControls(t *testing.T) {
 	})
 }
 
-// TestLaplaceWordsAgreeWithBig compares the words with big integers alone, as for the discrete Gaussian.
 func TestLaplaceWordsAgreeWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := laplace(t, math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 scale")))

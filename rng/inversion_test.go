@@ -34,7 +34,6 @@ func coarse(l law, slack uint64) *inversion {
 	return v
 }
 
-// places is how many entries of a table are tried.
 func places() int {
 	if *long {
 		return 20
@@ -73,7 +72,6 @@ func TestTableAgreesWithExact(t *testing.T) {
 	}
 }
 
-// Extend works without first bits. It is then the sampler in big integers alone, and reads the same word.
 func TestExtendFromNothing(t *testing.T) {
 	for name, l := range laws {
 		v := inversion{law: l}
@@ -85,7 +83,6 @@ func TestExtendFromNothing(t *testing.T) {
 	}
 }
 
-// TestTailLaw tests the law beyond 6 sigma, which no sample reaches: it draws U below P[X >= 241].
 func TestTailLaw(t *testing.T) {
 	d := gaussian(t, 40)
 	const from = 241
@@ -116,7 +113,6 @@ func TestSearchFindsEveryEntry(t *testing.T) {
 	})
 }
 
-// The exact comparison, which is slow, stays rare even where the tables are longest.
 func TestTablesDecideNearlyAlways(t *testing.T) {
 	for _, l := range []law{gaussianLaw(255.99), geometricLaw(31.99), halfGaussian{40, 0}} {
 		made := newTable(l)
@@ -176,8 +172,6 @@ func TestAmongInParts(t *testing.T) {
 	}
 }
 
-// TestEightMarks compares the marks with one number after the other: its byte decides, or what is
-// drawn for it if that is equal, and every other byte leaves it alone.
 func TestEightMarks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := rapid.OneOf(rapid.Float64Range(0x1p-20, 1), rapid.SampledFrom([]float64{0.5, 1, 0x1p-64, 1.0 / 256, 255.0 / 256})).Draw(t, "q")
@@ -344,8 +338,6 @@ func FuzzKeyText(f *testing.F) {
 	})
 }
 
-// TestStreamsAreThoseOfDerivedKeys asks for streams in any order, some of them twice and
-// after others were read to any length.
 func TestStreamsAreThoseOfDerivedKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := SeedKey(rapid.Uint64().Draw(t, "seed"))

@@ -119,8 +119,6 @@ func real(words ...uint64) *big.Rat {
 	return new(big.Rat).SetFrac(x, scale)
 }
 
-// TestRoundedNormalReadsOnWhereWordsDoNotDecide follows words that leave a comparison open by a word that
-// decides it, to either side. With k = 0 and j = 1, u < x(2k+x)/((2k+2)j) is u < x^2/2.
 func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 	const half, eighth = 1 << 63, 1 << 61 // x = 1/2, u = 1/8 = x^2/2
 	for _, c := range []struct {
@@ -163,8 +161,6 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 	}
 }
 
-// TestRoundedNormalDecidesAsTheWholeNumbersDo checks, for any words, that each decision is
-// the one that the numbers in full lead to.
 func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 	word := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 1 << 61, 1 << 62, 1 << 63, math.MaxUint64}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -284,7 +280,6 @@ var laws = map[string]law{
 func gaussianLaw(sigma float64) law  { num, shift := dyadic(sigma); return halfGaussian{num, shift} }
 func geometricLaw(scale float64) law { num, shift := dyadic(scale); return geometric{num, shift} }
 
-// wrong counts the entries that do not enclose their tail.
 func (t *table) wrong(reference []*big.Float) (n int) {
 	for i, e := range t.tails {
 		x := new(big.Float) // no tail beyond the reference reaches 2^-63

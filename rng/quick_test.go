@@ -32,7 +32,6 @@ func (t *table) misplaced(l law) (n int) {
 	return n
 }
 
-// closed returns the fraction of slots that tell X by themselves.
 func (t *table) closed() float64 {
 	n := 0
 	for _, x := range t.guide {
@@ -168,8 +167,6 @@ func TestQuickIsWhatTheFurtherWordsWouldSay(t *testing.T) {
 	})
 }
 
-// TestSettleAgreesWithBig checks settle against big integers for any words, among them
-// words near the ends of slots and cells.
 func TestSettleAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))
@@ -185,8 +182,6 @@ func TestSettleAgreesWithBig(t *testing.T) {
 	})
 }
 
-// TestSettleFourAgreesWithDecide checks that four words which settleFour is sure of make the value
-// that decide makes of them, or none, and that decide reads as many.
 func TestSettleFourAgreesWithDecide(t *testing.T) {
 	const rest = uBits - guideBits
 	for _, sigma := range wideSigmas {
@@ -278,7 +273,6 @@ func TestFillIsRepeatedSample(t *testing.T) {
 	}
 }
 
-// Words are odd which quick refuses, or that are minus zero or zero, and values of others are those of quick.
 func TestTellIsQuick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))

@@ -42,7 +42,6 @@ func newSample(t *testing.T, stages ...string) *sample {
 	return sampleOf(f, stages...)
 }
 
-// sampleOf returns a run on a ledger, with files beside it.
 func sampleOf(f run.File, stages ...string) *sample {
 	s := &sample{inputs: []byte("rows"), drawn: map[string]string{}}
 	s.File, s.Kind, s.Units = f, "sample", run.Units{N: 1000, Noun: "records"}
@@ -82,7 +81,6 @@ func sampleOf(f run.File, stages ...string) *sample {
 	return s
 }
 
-// alone makes the ledger one of this run, in a folder that has its key.
 func (s *sample) alone(t *testing.T, key rng.Key) *sample {
 	t.Helper()
 	s.Key = key
@@ -120,7 +118,6 @@ func redrawn(s *sample) *sample {
 
 var errCrash = errors.New("crash")
 
-// do carries out the run until the n-th of its places, or to its end.
 func (s *sample) do(t *testing.T, until int) (places []string, err error) {
 	err = s.Do(crash.With(t.Context(), func(place string) error {
 		s.check(t)
@@ -154,8 +151,6 @@ func (s *sample) check(t *testing.T) {
 	}
 }
 
-// After a crash at any place, and at any place of what follows it, a run of any kind ends with what it drew
-// first, charged once.
 func TestCrashesOfEveryKind(t *testing.T) {
 	for name, kind := range kinds() {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +190,6 @@ func (s *sample) complete(t *testing.T) {
 	require.Equal(t, string(before), string(testkit.Must(os.ReadFile(s.Path))), "nothing is charged again")
 }
 
-// What is put back, lost, edited or of another run is refused, and nothing is drawn.
 func TestRefusalsOfEveryKind(t *testing.T) {
 	other := uint64(4)
 	for name, kind := range kinds() {
@@ -253,7 +247,6 @@ func TestRefusalsOfEveryKind(t *testing.T) {
 	}
 }
 
-// A run over budget, or whose file is there, leaves no ledger behind; nor does a trial of one that fits.
 func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	s := newSample(t, "a")
 	require.NoError(t, s.Try(t.Context()))
@@ -267,7 +260,6 @@ func TestANewRunThatIsRefusedWritesNothing(t *testing.T) {
 	require.Len(t, testkit.Must(os.ReadDir(filepath.Dir(s.Path))), 1)
 }
 
-// A ledger that somebody charged while a run was planned for a new one is planned for again.
 func TestALedgerThatWasChargedMeanwhile(t *testing.T) {
 	s := newSample(t, "a")
 	once := s.Plan
@@ -286,11 +278,9 @@ func TestALedgerThatWasChargedMeanwhile(t *testing.T) {
 	require.Equal(t, 2, s.plans)
 }
 
-// textOf is a text that names a key.
 func textOf(key rng.Key) (string, error) {
 	text, err := key.Derive("text").MarshalText()
 	return string(text), err
 }
 
-// hashOf is the hash that a ledger commits for a file.
 func hashOf(file []byte) [32]byte { return sha256.Sum256(file) }

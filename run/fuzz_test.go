@@ -8,7 +8,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// What is read as the name of a run is written the same again.
 func FuzzIdentity(f *testing.F) {
 	id := testkit.Must(newIdentity("label", map[string]any{"pool": "p", "queries": []int{0, 5}}))
 	id.Inputs, id.Key = "v", "k"

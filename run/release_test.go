@@ -37,7 +37,6 @@ func book(t *testing.T) (run.File, *[]string) {
 	}, warned
 }
 
-// one is a run of one stage that writes a function of its key.
 func one(f run.File, name string) run.Run {
 	s := sampleOf(f, name)
 	s.inputs = []byte(name)
@@ -53,7 +52,6 @@ func do(ctx context.Context, r run.Run) (run.Done, error) {
 	return s.Next(ctx)
 }
 
-// stopAt ends a run at a place.
 func stopAt(t *testing.T, r run.Run, place string) {
 	t.Helper()
 	stop := errors.New("stop")
@@ -65,7 +63,6 @@ func stopAt(t *testing.T, r run.Run, place string) {
 	}), r)), stop)
 }
 
-// Every step is on disk before the next: seen from outside at each place.
 func TestTheOrder(t *testing.T) {
 	f, warned := book(t)
 	r := one(f, "a")
@@ -104,7 +101,6 @@ func isError(t *testing.T, err error, says string) {
 	require.True(t, refused.Check)
 }
 
-// What others may have written or may know is not taken.
 func TestFilesOfOthers(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o644, 0o660, 0o606} {
 		f, _ := book(t)
@@ -138,7 +134,6 @@ func TestWarnings(t *testing.T) {
 	require.Contains(t, (*warned)[0], "is kept only beside the ledger")
 }
 
-// A ledger that is a pipe is refused and not waited for.
 func TestNoRegularFile(t *testing.T) {
 	f, _ := book(t)
 	require.NoError(t, os.Mkdir(f.Path, 0o700))
@@ -170,7 +165,6 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Another outcome for the same charge does not leave.
 func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 	f, _ := book(t)
 	r := one(f, "a")
@@ -183,7 +177,6 @@ func TestASecondOutcomeDoesNotLeave(t *testing.T) {
 	require.NoFileExists(t, r.Stages[0].Out)
 }
 
-// The head of one ledger is not that of another which was made alike.
 func TestLedgersMadeAlike(t *testing.T) {
 	f, _ := book(t)
 	testkit.Must(do(t.Context(), one(f, "a")))
@@ -194,8 +187,6 @@ func TestLedgersMadeAlike(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(do(t.Context(), one(f, "b"))), ledger.ErrCorrupt)
 }
 
-// Without its head or its secret a ledger under which something was released is refused; an older copy is
-// too, by the head beside it or by that in the state folder.
 func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	f, _ := book(t)
 	_, err := do(t.Context(), one(f, "a"))
@@ -217,8 +208,6 @@ func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
 	testkit.Must(do(t.Context(), one(f, "c"))) // no file tells: the package comment says so
 }
 
-// A ledger under which something left, and of which no second head is known, may be an older copy that was
-// put back with all that is beside it. That is told once: then the head is known.
 func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	f, warned := book(t)
 	require.NoError(t, testkit.Must(f.Open(t.Context(), f.New)).Close())
@@ -235,7 +224,6 @@ func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	require.Contains(t, (*warned)[0], "older copy")
 }
 
-// What a killed process left in the state folder goes when the ledger is opened next.
 func TestTheStateFolderIsSwept(t *testing.T) {
 	f, _ := book(t)
 	testkit.Must(do(t.Context(), one(f, "a")))
@@ -249,7 +237,6 @@ func TestTheStateFolderIsSwept(t *testing.T) {
 	require.Len(t, testkit.Must(os.ReadDir(state)), 2)
 }
 
-// A link to a ledger is not charged: nothing comes to lie beside the link.
 func TestALinkToALedger(t *testing.T) {
 	f, _ := book(t)
 	testkit.Must(do(t.Context(), one(f, "a")))
@@ -261,7 +248,6 @@ func TestALinkToALedger(t *testing.T) {
 	require.NoFileExists(t, run.HeadFile(link.Path))
 }
 
-// An error about a ledger that is not whole names its file once.
 func TestACorruptLedgerIsNamedOnce(t *testing.T) {
 	f, _ := book(t)
 	testkit.Must(do(t.Context(), one(f, "a")))

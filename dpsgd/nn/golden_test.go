@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// numbers is a tensor of any rank, flattened in row-major order.
 type numbers []float64
 
 func (n *numbers) UnmarshalJSON(b []byte) error {
@@ -125,7 +124,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// byTensor makes every tensor a group of its own.
 func byTensor[T Float](tensors, rows int) grouping[T] {
 	ends := upTo(tensors)
 	for i := range ends {
@@ -248,7 +246,6 @@ func TestSaveAndLoad(t *testing.T) {
 	require.ErrorContains(t, into.Load(&b), "not finite")
 }
 
-// FuzzLoad checks that no input makes Load panic, or leaves a parameter that is not finite.
 func FuzzLoad(f *testing.F) {
 	var b bytes.Buffer
 	require.NoError(f, small(f, 1).Save(&b))
@@ -273,7 +270,6 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// The file testdata/small.model, written when the format was new, is read, and written again byte for byte.
 func TestAFileOfAnEarlierVersion(t *testing.T) {
 	written := testkit.Must(os.ReadFile(filepath.Join("testdata", "small.model")))
 	m := small(t, 2)

@@ -57,7 +57,6 @@ func upTo(n int) (rows []int) {
 	return rows
 }
 
-// TestGradientIsThatOfTheLoss compares whole networks with central differences.
 func TestGradientIsThatOfTheLoss(t *testing.T) {
 	const h = 1e-5
 	for name, a := range nets(t) {
@@ -142,8 +141,6 @@ func normOf[T Float](v []T) float64 {
 	return math.Sqrt(square)
 }
 
-// TestObligationsOfAWorker checks the three obligations of dpsgd.Worker in single
-// precision, on rows of very different sizes.
 func TestObligationsOfAWorker(t *testing.T) {
 	for name, a := range nets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +198,6 @@ func TestObligationsOfAWorker(t *testing.T) {
 	}
 }
 
-// TestRowsThatAreNotFinite checks that rows that are not finite count as zero, are counted,
-// and change nothing else to the last bit, clipped or not.
 func TestRowsThatAreNotFinite(t *testing.T) {
 	for name, a := range nets(t) {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// benchModels are the networks that DP-SGD engines are compared on.
 var benchModels = []struct {
 	name  string
 	cols  int

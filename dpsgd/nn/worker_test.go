@@ -16,8 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Rows that follow each other, which are not copied, add what they add from other places, and nothing writes
-// to the data. Among the networks are some whose layers work in the memory of the input.
 func TestRowsWhereTheyLie(t *testing.T) {
 	const n, cols = 9, 12
 	for name, layers := range map[string][]Layer{
@@ -64,7 +62,6 @@ func TestRowsWhereTheyLie(t *testing.T) {
 	}
 }
 
-// randomArchitecture draws layers until they fit together.
 func randomArchitecture(rnd *rand.Rand) *architecture {
 	for {
 		in := Image(1+rnd.IntN(8), 1+rnd.IntN(8), 1+rnd.IntN(4))
@@ -127,8 +124,6 @@ func extremeBatch(a *architecture, rows int, rnd *rand.Rand) examples[float32] {
 
 var long = flag.Bool("long", false, "play all of what tests take a sample of")
 
-// TestObligationsAtExtremes checks the obligations of dpsgd.Worker for random networks, on data of every
-// size, clipped as a whole, by layer and by tensor.
 func TestObligationsAtExtremes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(78, 3))
 	finite, trials := 0, 60
@@ -226,7 +221,6 @@ func (a asked) Fetch(i, from, to int) {
 	}
 }
 
-// unfetched hides Fetch.
 type unfetched struct{ dpsgd.Packed }
 
 // packedRows returns rows with labels, and the same packed. Row 5 is not finite.
@@ -240,8 +234,6 @@ func packedRows(rows, cols int) (plain, packed dpsgd.Data, a asked) {
 	return dpsgd.Data{X: x, Y: y}, dpsgd.Data{Packed: a, Y: y}, a
 }
 
-// What a worker adds for packed rows has the bits of what it adds for the rows themselves,
-// whatever memory was asked for.
 func TestPackedRowsAddWhatRowsAdd(t *testing.T) {
 	for _, cols := range []int{3, 64, 300, 5000} {
 		softmax := testkit.Must(NewSoftmax(cols, 10))

@@ -98,7 +98,6 @@ func TestGoldenTrajectories(t *testing.T) {
 	}
 }
 
-// TestAdaGrad checks AdaGrad by hand: after gradients 3 and 4 the root of the sum is 5.
 func TestAdaGrad(t *testing.T) {
 	o := testkit.Must(New(Config{Method: AdaGrad}, 1))
 	p := []float32{1}
@@ -116,7 +115,6 @@ func everyConfig() []Config {
 	}
 }
 
-// A step made part by part, or after a restored state, is the same step.
 func TestPartsAndRestoredStates(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		rnd := rand.New(rand.NewPCG(3, 1))
@@ -157,7 +155,6 @@ func TestStepReportsWhatIsNotFinite(t *testing.T) {
 	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
 }
 
-// TestNothingMovesWithoutGradient checks that a gradient of zero moves nothing but by decay.
 func TestNothingMovesWithoutGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Float64Range(-10, 10).Draw(t, "parameter")

@@ -22,7 +22,6 @@ import (
 
 func testOptions() Options { return Options{Key: rng.SeedKey(1), Alpha: 1e-4} }
 
-// quick is how many runs a target has in the tests, on each input.
 func quick(t Target) int {
 	if testkit.Race {
 		return 100
@@ -65,7 +64,6 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 	}
 }
 
-// TestEveryMechanismIsAudited: by its law and by its runs.
 func TestEveryMechanismIsAudited(t *testing.T) {
 	for _, name := range mechanisms.Names(nil) {
 		for _, method := range []Method{ByLaw, ByRuns} {
@@ -222,7 +220,6 @@ var variantOf = map[string]string{
 	"noisy value released after a top, reusing the comparison noise":                 "svt-noisy-value",
 }
 
-// TestLossesOfBrokenVariants: the largest log-ratios are those computed elsewhere.
 func TestLossesOfBrokenVariants(t *testing.T) {
 	var file struct {
 		Variants []struct {

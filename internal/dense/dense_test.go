@@ -99,7 +99,6 @@ func TestRBFBlockIsTheKernel(t *testing.T) {
 	require.InDelta(t, 1, Row(out, 5)[3], 3e-6)
 }
 
-// gram returns the Gram matrix of random rows, and a ridge.
 func gram(n, rows int, ridge float64, seed uint64) Matrix {
 	r := rand.New(rand.NewPCG(seed, 1))
 	x := New(rows, n)
@@ -119,8 +118,6 @@ func copied(m Matrix) Matrix {
 	return m
 }
 
-// TestCholeskySolves: whatever the size, blocks and tiles or parts of them, with rows apart in
-// memory, the solution solves; and its bits are those of one processor.
 func TestCholeskySolves(t *testing.T) {
 	for _, n := range []int{1, 2, 63, 64, 65, 200, 321, 700} {
 		r := rand.New(rand.NewPCG(uint64(n), 1))
@@ -152,7 +149,6 @@ func TestCholeskySolves(t *testing.T) {
 	}
 }
 
-// TestCholeskyRefuses what is not positive definite, or not finite.
 func TestCholeskyRefuses(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, spoil := range map[string]func(a Matrix){
@@ -172,8 +168,6 @@ func TestCholeskyRefuses(t *testing.T) {
 	}
 }
 
-// TestCholeskyOfAGreatSpread: the ridge is 1e-4 of the mean diagonal, the largest eigenvalue
-// many times that. What remains of the right side is small beside the terms of the product.
 func TestCholeskyOfAGreatSpread(t *testing.T) {
 	const n = 500
 	a := New(n, n)

@@ -12,13 +12,11 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// hostile draws numbers of all kinds, and equal ones often.
 func hostile[T Float]() *rapid.Generator[T] {
 	odd := []T{T(math.Inf(1)), T(math.Inf(-1)), T(math.NaN()), 0, T(math.Copysign(0, -1)), 1e-45, -1e-45, 3e38, -3e38, 1, -1, 2}
 	return rapid.OneOf(rapid.SampledFrom(odd), rapid.Map(rapid.Float32(), func(v float32) T { return T(v) }))
 }
 
-// bitsEqual compares numbers by their bits; a NaN equals every NaN.
 func bitsEqual[T Float](t require.TestingT, want, got []T) {
 	require.Equal(t, len(want), len(got))
 	for i := range want {
@@ -30,7 +28,6 @@ func bitsEqual[T Float](t require.TestingT, want, got []T) {
 	}
 }
 
-// guarded returns x with a number behind it, which ok finds again.
 func guarded[T Float](x []T) (inside []T, ok func() bool) {
 	buffer := append(slices.Clone(x), 77)
 	return buffer[:len(x):len(x)], func() bool { return buffer[len(x)] == 77 }
@@ -141,7 +138,6 @@ func testTapsMatch[T Float](t *testing.T) {
 	}
 }
 
-// TestMaxTapsOrdersBits checks what numbers do not order, on each path.
 func TestMaxTapsOrdersBits(t *testing.T) {
 	nan, negative := float32(math.NaN()), float32(math.Copysign(math.NaN(), -1))
 	zero := float32(math.Copysign(0, -1))
@@ -213,7 +209,6 @@ func TestNotBelow(t *testing.T) {
 	require.Panics(t, func() { NotBelow(make([]float32, 2), make([]float32, 3), 1) })
 }
 
-// TestSquaredDistances compares the portable path with sums in float64, and the others with it bit for bit.
 func TestSquaredDistances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -244,7 +239,6 @@ func TestSquaredDistances(t *testing.T) {
 	require.Panics(t, func() { SquaredDistances(x[:1], x, x, 8, []int32{-1}) })
 }
 
-// TestSparse compares every path with a loop over all elements of the matrix, bit for bit.
 func TestSparse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -304,8 +298,6 @@ func TestExp32(t *testing.T) {
 	require.Zero(t, exp32(-math.MaxFloat32))
 }
 
-// TestGaussian compares every path with exp32, bit for bit, over the whole domain and on hostile numbers;
-// TestExp32 compares that with math.Exp.
 func TestGaussian(t *testing.T) {
 	compare := func(t require.TestingT, products, norms []float32, norm, gamma float32) {
 		want := testkit.Series(len(products), func(j int) float32 { return exp32(-gamma * max(0, norm+norms[j]-2*products[j])) })

@@ -57,7 +57,6 @@ func (m matrix[T]) row(i int) []T {
 
 func (m matrix[T]) at(i, j int) float64 { return float64(m.data[i*m.ld+j]) }
 
-// intact reports whether nothing but elements was written.
 func (m matrix[T]) intact() bool {
 	element := func(at int) bool {
 		at -= m.from
@@ -71,7 +70,6 @@ func (m matrix[T]) intact() bool {
 	return true
 }
 
-// gamma returns the error bound of a chain of d roundings of T.
 func gamma[T Float](d int) float64 {
 	u := 0x1p-24
 	if unsafe.Sizeof(T(0)) == 8 {
@@ -94,7 +92,6 @@ func turned(i, j int) (int, int)   { return j, i }
 
 func runs(run int) func(k int) int { return func(k int) int { return min(k, run) + (k+run-1)/run } }
 
-// products returns the functions, on the paths that the machine has.
 func products[T Float]() []variant[T] {
 	var variants []variant[T]
 	for on := range paths[T]() {
@@ -190,8 +187,6 @@ func testProductsMatch[T Float](t *testing.T) {
 	}
 }
 
-// TestProductRowsAreExact checks that a row gives the same bits alone, in any batch, at any place, address
-// and stride. AddATB is left out: its result is a sum over rows.
 func TestProductRowsAreExact(t *testing.T) {
 	t.Run("float32", testProductRowsAreExact[float32])
 	t.Run("float64", testProductRowsAreExact[float64])

@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// anyNumbers draws numbers of all kinds, of which many repeat.
 func anyNumbers(t *rapid.T, n int, name string) []float32 {
 	return rapid.SliceOfN(rapid.OneOf(rapid.Float32Range(-2, 2), rapid.Float32(), hostile[float32](), rapid.SampledFrom([]float32{0, 0, 0, 1, 1, -1})), n, n).Draw(t, name)
 }
@@ -80,7 +79,6 @@ func TestImagesByDefinition(t *testing.T) {
 	}
 }
 
-// TestPolar goes around the circle, at lengths from small to large.
 func TestPolar(t *testing.T) {
 	const n = 100_000
 	x, y, zero := make([]float32, n), make([]float32, n), make([]float32, n)
@@ -104,7 +102,6 @@ func TestPolar(t *testing.T) {
 	}
 }
 
-// The assembly and the portable path have the same bits, and both round as they say.
 func TestInt16(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 70).Draw(t, "n")
@@ -139,7 +136,6 @@ func TestInt16(t *testing.T) {
 	require.Panics(t, func() { PackInt16(make([]int16, 1), nil, 1) })
 }
 
-// Asking for memory changes nothing, and reads nothing behind the end.
 func TestFetch(t *testing.T) {
 	x := testkit.Series(1000, func(i int) int16 { return int16(i) })
 	was := slices.Clone(x)
@@ -175,7 +171,6 @@ func TestLargest(t *testing.T) {
 	})
 }
 
-// Bytes are little-endian wherever they lie, and come back.
 func TestInt16Bytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOf(rapid.Int16()).Draw(t, "x")

@@ -55,7 +55,6 @@ func (c mirrorCase) products(s, r, j int) (even, odd, size float64) {
 	return even, odd, size
 }
 
-// written returns how many numbers of a slice of NaN were set.
 func written(x []float32) (n int) {
 	for _, v := range x {
 		if v == v {
@@ -130,7 +129,6 @@ func TestQuarters(t *testing.T) {
 	})
 }
 
-// What does not fit is refused before anything is written.
 func TestMirrorRefusesWhatDoesNotFit(t *testing.T) {
 	m := Mirror{Even: make([]float32, 2), Odd: make([]float32, 2), M: 2, KE: 1, KO: 1}
 	at := func(p, row int) Strips { return Strips{At: p, Row: row, Step: 64} }
@@ -349,7 +347,6 @@ func BenchmarkProducts(b *testing.B) {
 	}
 }
 
-// BenchmarkVectors measures the functions on vectors, by the bytes they read.
 func BenchmarkVectors(b *testing.B) {
 	const m, n = 64, 784
 	rnd := rand.New(rand.NewPCG(10, 1))

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// page returns memory that ends where reading faults.
 func page[T Float](t *testing.T) []T {
 	size := syscall.Getpagesize()
 	memory, err := syscall.Mmap(-1, 0, 9*size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -83,7 +82,6 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 	}
 }
 
-// The last coefficient, the last number and the last result of strips may be the last of a page.
 func TestStripsStayWithinTheirSlices(t *testing.T) {
 	even, odd, src, dst := page[float32](t), page[float32](t), page[float32](t), page[float32](t)
 	last := func(x []float32, n int) []float32 { return x[len(x)-n:] }
@@ -104,7 +102,6 @@ func TestStripsStayWithinTheirSlices(t *testing.T) {
 	}
 }
 
-// TestLargePagesAreAskedFor reads what the system says of the memory of a large slice.
 func TestLargePagesAreAskedFor(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil {
 		t.Logf("this system has no large pages: %v", err)
@@ -115,7 +112,6 @@ func TestLargePagesAreAskedFor(t *testing.T) {
 	require.True(t, asked(t, &made[largePage/2-1]))
 }
 
-// asked reports whether large pages are asked for at an address.
 func asked(t *testing.T, address *float32) bool {
 	f, err := os.Open("/proc/self/smaps")
 	require.NoError(t, err)

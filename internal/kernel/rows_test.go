@@ -79,8 +79,6 @@ func TestScale(t *testing.T) {
 	require.Panics(t, func() { Scale(x[:2], 1, x) })
 }
 
-// TestFoldIsTheNearestInteger compares with math.RoundToEven, up to the edge of its range, for any factor
-// of 24 significant bits.
 func TestFoldIsTheNearestInteger(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	for n := range 70 {
@@ -104,7 +102,6 @@ func TestFoldIsTheNearestInteger(t *testing.T) {
 	}
 }
 
-// TestPathsAgree checks the functions whose assembly promises the bits of the portable path.
 func TestPathsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -139,7 +136,6 @@ func TestPathsAgree(t *testing.T) {
 	})
 }
 
-// Lanes are summed with the bits of single additions, whatever the numbers are.
 func TestLanes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")
@@ -166,8 +162,6 @@ func TestLanes(t *testing.T) {
 	require.Panics(t, func() { AddFloat64(make([]float64, 1), nil) })
 }
 
-// TestAddInts compares each path with the conversion of one integer at a time. Integers of all sizes are
-// among them, and ones that lie halfway between doubles.
 func TestAddInts(t *testing.T) {
 	odd := []int64{0, 1, -1, 1 << 53, 1<<53 + 1, -1<<53 - 1, 1<<54 + 2, 1<<54 + 6, 1<<32 - 1, -1 << 32, math.MaxInt64, math.MinInt64}
 	integer := rapid.OneOf(rapid.SampledFrom(odd), rapid.Int64())
@@ -229,10 +223,8 @@ func testDescend[T Float](t *testing.T) {
 	require.Panics(t, func() { Descend(make([]T, 2), make([]float64, 3), 0, 1) })
 }
 
-// fastest is the path of this machine.
 var fastest = machine
 
-// along calls f while all functions on float32 take a path.
 func along(on path, f func()) {
 	defer func() { machine = fastest }()
 	machine = on
@@ -249,7 +241,6 @@ func paths[T Float]() iter.Seq[path] {
 	}
 }
 
-// drawn draws a path.
 func drawn(t *rapid.T) path { return path(rapid.IntRange(int(portable), int(fastest)).Draw(t, "path")) }
 
 func (p path) String() string { return []string{"portable", "AVX2", "AVX-512"}[p] }
@@ -259,7 +250,6 @@ func TestNoAssemblyIsForFloat64(t *testing.T) {
 	require.Equal(t, machine, pathOf[float32]())
 }
 
-// AVX2 and AVX-512 give a product the same bits, whatever the numbers are and wherever they lie.
 func TestFusedPathsAgree(t *testing.T) {
 	if machine < avx512 {
 		t.Skip("no AVX-512 here; .ci/avx512 emulates it")
@@ -318,7 +308,6 @@ func TestFusedPathsAgree(t *testing.T) {
 
 var long = flag.Bool("long", false, "build the generator of the assembly")
 
-// The assembly in the repository is what the generator writes. Go generate writes it anew.
 func TestAssemblyIsGenerated(t *testing.T) {
 	if !*long {
 		t.Skip("builds the generator: with -long")
@@ -359,7 +348,6 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Whole pages start and end at multiples of their size, are within the memory, and none is left out.
 func TestWholePages(t *testing.T) {
 	memory := make([]byte, 4*largePage)
 	address := func(b []byte) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

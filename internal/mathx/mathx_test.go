@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestLogNormalCDF compares with reference values from 30-digit arithmetic.
 func TestLogNormalCDF(t *testing.T) {
 	for x, want := range map[float64]float64{
 		0:   -math.Ln2,
@@ -75,7 +74,6 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// packed returns a sequence as a transform takes it.
 func packed(x []float64) []complex128 {
 	c := make([]complex128, len(x)/2+1)
 	for j := range len(x) / 2 {
@@ -85,7 +83,6 @@ func packed(x []float64) []complex128 {
 	return c
 }
 
-// unpacked returns the sequence that an inverse transform left.
 func unpacked(c []complex128) []float64 {
 	var x []float64
 	for _, z := range c[:len(c)-1] {
@@ -117,7 +114,6 @@ func TestFFTAgreesWithTheDefinition(t *testing.T) {
 	}
 }
 
-// TestFFTErrorLong measures the error on long transforms, at some frequencies, against the definition.
 func TestFFTErrorLong(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1 << 16, 3 << 14, 15 * 4096, 4 * 5 * 5 * 5 * 5 * 5 * 5, 5 << 13, 27 << 9, 45 << 8, 4 * 59049} {
@@ -184,7 +180,6 @@ func BenchmarkFFT(b *testing.B) {
 	}
 }
 
-// TestBorrowedTransforms gives the bits of new ones, by however many they are used.
 func TestBorrowedTransforms(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 4 {
@@ -342,7 +337,6 @@ func TestLogOfSubnormals(t *testing.T) {
 	require.Equal(t, math.Inf(-1), Log(0))
 }
 
-// expm1 sums the series in 200 bits.
 func expm1(x float64) float64 {
 	sum, term, at := new(big.Float).SetPrec(200), big.NewFloat(1).SetPrec(200), new(big.Float).SetPrec(200).SetFloat64(x)
 	for n := 1; n < 40; n++ {

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// broken is a dense layer with one promise broken.
 type broken struct {
 	nn.Dense
 	how string
@@ -96,7 +95,6 @@ func (p *brokenPass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 	}
 }
 
-// verdict notes whether a check failed.
 type verdict struct{ failed bool }
 
 func (v *verdict) Errorf(string, ...any) { v.failed = true }
@@ -114,7 +112,6 @@ func fails(check func(t require.TestingT)) (failed bool) {
 	return v.failed
 }
 
-// Every check refuses the layer that breaks its promise, and passes the sound layer.
 func TestBrokenLayersFail(t *testing.T) {
 	in := nn.Vector(5)
 	checks := map[string]func(t require.TestingT, layer nn.Layer){

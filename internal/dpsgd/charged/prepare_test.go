@@ -67,7 +67,6 @@ func sources(transform *Transform) (all []moments.Source) {
 	return all
 }
 
-// faint returns the default configuration with hardly any noise.
 func faint(records int) Config {
 	cfg := Default(records)
 	cfg.SecondNoise, cfg.MeanNoise, cfg.HOGMeanNoise = 0x1p-10, 0x1p-10, 0x1p-10
@@ -110,7 +109,6 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// meanNorm returns the norm of the mean of columns from <= j < to.
 func meanNorm(x blas32.General, from, to int) float64 {
 	mean := make([]float64, to-from)
 	for i := range x.Rows {
@@ -121,8 +119,6 @@ func meanNorm(x blas32.General, from, to int) float64 {
 	return floats.Norm(mean, 2)
 }
 
-// TestPrepareOfOtherRows checks that a test row changes nothing but itself. What is
-// computed does not depend on the number of workers or on the cache.
 func TestPrepareOfOtherRows(t *testing.T) {
 	train, test := images(130, 1), images(3, 2)
 	cfg := Default(130)
@@ -146,8 +142,6 @@ func TestPrepareOfOtherRows(t *testing.T) {
 	require.Equal(t, dense.Row(want.Test, 1), dense.Row(got.Test, 1))
 }
 
-// TestAPrivateRowReachesOthersByStatisticsAlone checks that a private row reaches other
-// rows by the released statistics alone. Without statistics it does not reach them at all.
 func TestAPrivateRowReachesOthersByStatisticsAlone(t *testing.T) {
 	train, test := images(50, 1), images(2, 2)
 	changed := images(50, 1)
@@ -194,7 +188,6 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestDeskew checks that everything is made of straightened images.
 func TestDeskew(t *testing.T) {
 	train := images(20, 1)
 	upright := train
@@ -282,7 +275,6 @@ func TestRecordsOfSeveralImages(t *testing.T) {
 	require.Greater(t, apart(single, rows), 0.2)
 }
 
-// variants returns transforms with all and with some of their parts.
 func variants(records int) map[string]Config {
 	deskewed := Default(records)
 	deskewed.Deskew, deskewed.MeanNoise = true, 0
@@ -295,8 +287,6 @@ func variants(records int) map[string]Config {
 	}
 }
 
-// TestTransformMakesWhatPrepareMade checks a transform, and one that was read from its bytes. Both make of
-// images what Prepare made of them, to the last bit: of test images and of training images.
 func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	ctx, train, test := context.Background(), images(150, 1), images(70, 2)
 	for name, cfg := range variants(150) {
@@ -324,7 +314,6 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	}
 }
 
-// Statistics are in the bytes: the transform of other training rows is another one.
 func TestTransformHoldsItsStatistics(t *testing.T) {
 	test := images(9, 2)
 	for name, cfg := range variants(40) {
@@ -360,7 +349,6 @@ func TestTransformRefusesOtherImages(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(transform.Apply(testkit.Ended(), images(3, 1), 1)), context.Canceled)
 }
 
-// resealed returns the bytes with their hash made right again.
 func resealed(b []byte) []byte {
 	return sealed.Seal(append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...))
 }
@@ -387,7 +375,6 @@ func TestTransformRefusesDamage(t *testing.T) {
 	require.NoError(t, testkit.Err(read.Apply(context.Background(), images(2, 1), 1)), "what failed changed nothing")
 }
 
-// Bytes are refused, or are a transform that works and is written again as it was read.
 func FuzzTransform(f *testing.F) {
 	for _, cfg := range variants(8) {
 		text := testkit.Must(testkit.Must(newTransform(cfg, shape)).MarshalBinary())
@@ -414,7 +401,6 @@ func FuzzTransform(f *testing.F) {
 	})
 }
 
-// What was written when the format was new is read, and written again byte for byte.
 func TestTransformsOfAnEarlierVersion(t *testing.T) {
 	for _, name := range []string{"scattering", "gradients"} {
 		written := testkit.Must(os.ReadFile(filepath.Join("testdata", name+".transform")))

@@ -22,7 +22,6 @@ func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.AddRemove, e)
 }
 
-// rowsOf returns rows as records.
 func rowsOf(x blas32.General) dpsgd.Data { return dpsgd.Data{X: x} }
 
 func meanOf(t *testing.T, x blas32.General, cfg Config, seed uint64) Mean {
@@ -261,7 +260,6 @@ func TestWhiteningOfNoise(t *testing.T) {
 	}
 }
 
-// clippedSum returns what AddClipped adds for the rows, in one call.
 func clippedSum(m dpsgd.Model, x blas32.General, rows []int, c float64) ([]float32, dpsgd.Tally) {
 	sum := make([]float32, len(m.Parameters()))
 	w := m.Worker()
@@ -352,8 +350,6 @@ func (w unclippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, 
 	return w.Worker.AddClipped(sum, data, rows, dpsgd.FlatClip(math.Inf(1)))
 }
 
-// TestObligations checks the obligations of a dpsgd.Worker on rows of all sizes. Contributions are exact
-// next to any other rows and at any address, clipped, and summed within gamma_64.
 func TestObligations(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 6))
 	const n, channels, positions, c = dpsgd.MaxRows, 5, 3, 0.8

@@ -59,7 +59,6 @@ func linear(t testing.TB, columns int) *Model {
 		made: charged.Extraction{Fixed: features.Raw{}}, network: network}
 }
 
-// saved is the model as a file.
 func saved(t testing.TB, m *Model) string {
 	t.Helper()
 	return testkit.Write(t, filepath.Join(t.TempDir(), "a.model"), testkit.Must(m.bytes()))
@@ -118,7 +117,6 @@ func TestRowsThatDoNotFit(t *testing.T) {
 	require.NoError(t, testkit.Err(ofImages.Predict(t.Context(), rows(4, square, 1, 2, 3, 4))))
 }
 
-// resealed is a file with its hash made right again.
 func resealed(b []byte) []byte {
 	return sealed.Seal(append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...))
 }
@@ -161,7 +159,6 @@ func TestDamagedModelFiles(t *testing.T) {
 	}
 }
 
-// The bound of a network's memory before its file is trusted holds for what there is.
 func TestLeastParameters(t *testing.T) {
 	for _, kind := range []string{Linear, "mlp:5", "mlp:7,3"} {
 		r := Recipe{Features: features.NamePixels, Model: kind}
@@ -186,7 +183,6 @@ func TestLeastParameters(t *testing.T) {
 	require.Greater(t, made, 40)
 }
 
-// FuzzModel: bytes are refused, or a model that answers.
 func FuzzModel(f *testing.F) {
 	text := testkit.Must(linear(f, 3).bytes())
 	f.Add(text[:len(text)-sha256.Size])
@@ -205,7 +201,6 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// What is no model is refused by its first bytes, however large it is.
 func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 	dir := t.TempDir()
 	sparse := filepath.Join(dir, "sparse")
@@ -222,7 +217,6 @@ func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 	require.ErrorContains(t, err, "no regular file")
 }
 
-// The file testdata/linear.model, written when the format was new, opens, and is written again byte for byte.
 func TestAModelFileOfAnEarlierVersion(t *testing.T) {
 	path := filepath.Join("testdata", "linear.model")
 	m := testkit.Must(OpenModel(path))
@@ -233,7 +227,6 @@ func TestAModelFileOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// What scored is known by features and names of classes, however they are numbered.
 func TestScoredOn(t *testing.T) {
 	set := dataset.Set{X: dense.New(2, 3), Y: []int{0, 1}, Classes: []string{"below", "above"}, Units: []string{"a", "b"}}
 	m := linear(t, 3)
@@ -295,7 +288,6 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 	}
 }
 
-// fileIn returns the model below dir.
 func fileIn(t *testing.T, dir string) []byte {
 	files := testkit.Must(filepath.Glob(filepath.Join(dir, "private", "results", "models", "*")))
 	require.Len(t, files, 1)

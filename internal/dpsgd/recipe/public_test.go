@@ -43,8 +43,6 @@ func TestDirections(t *testing.T) {
 	require.InDelta(t, 2, directions(sorted), 0.1, "the last rows are read, too")
 }
 
-// Cosines are for tables with enough public rows that vary in no more directions than there are classes, and
-// for rows that memory holds. The rate is for twice the squared norm.
 func TestCosinesFollowPublicRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	x := dense.New(400, 3)

@@ -52,7 +52,6 @@ func strokes(t *testing.T, private, test int) dataset.Task {
 		Classes: []string{"upright", "lying"}, Image: dataset.Shape{Rows: 16, Cols: 16}}
 }
 
-// modelPath returns the place of a model that a seeded run left.
 func modelPath(dir, name string) string {
 	return filepath.Join(dir, "private", "results", "models", name)
 }
@@ -77,8 +76,6 @@ func answer(t *testing.T, delta float64, count int64, events ...accountant.Event
 	return testkit.Must(account.Epsilon(t.Context(), delta*(1-latticeShare)))
 }
 
-// Everything that a recipe can say trains, costs what was asked, and one account holds all of it. Its model file, whose
-// hash the ledger has, answers on the test rows as the run did, one row at a time too.
 func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	task := strokes(t, 240, 80)
 	s := ShapeOf(task)
@@ -146,8 +143,6 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	}
 }
 
-// The draws of the learned statistics count beside those of the training: a number for
-// every entry of the second moment, and one for every column that a mean is taken from.
 func TestDrawsOfStatisticsCount(t *testing.T) {
 	s := ShapeOf(strokes(t, 240, 20))
 	draws := func(name string) (draws, training, columns int) {
@@ -170,7 +165,6 @@ func TestDrawsOfStatisticsCount(t *testing.T) {
 	}
 }
 
-// The bound of all plans is for the draws and events of every seed of every plan that is charged.
 func TestAllRunsCountTogether(t *testing.T) {
 	task := strokes(t, 240, 20)
 	c := config(t, task, Plan{Recipe: Default(ShapeOf(task), features.NameHOG, "", 1), Epsilon: 1},
@@ -189,8 +183,6 @@ func TestAllRunsCountTogether(t *testing.T) {
 		accountant.Repeated{Event: whole(c.Plans[2].events(5)), Count: 3}}, all.Events)
 }
 
-// Bounds for continuous noise are claimed at a smaller delta, and not at all where the
-// difference to discrete noise is larger than what was kept for it.
 func TestDiscreteNoiseIsAllowedFor(t *testing.T) {
 	s := ShapeOf(strokes(t, 240, 20))
 	p := Plan{Recipe: Default(s, features.NameHOG, "", 1), Epsilon: 1}
@@ -223,7 +215,6 @@ func TestStatisticsAreCharged(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(to.calibrate(t.Context(), Plan{Recipe: dear, Epsilon: 1})), ErrBudget)
 }
 
-// Cut off after every few steps, a run with statistics ends as one that was not.
 func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	task := strokes(t, 240, 20)
 	r := Default(ShapeOf(task), CentredHOG, "", 4)
@@ -331,7 +322,6 @@ func TestDataThatChangedAreNotMixed(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(Run(t.Context(), c)), run.ErrOtherRun)
 }
 
-// EpsilonAll is for publishing every model: of every plan, and of every seed.
 func TestAllSeedsAreCountedTogether(t *testing.T) {
 	task := strokes(t, 240, 20)
 	r := Default(ShapeOf(task), features.NamePixels, "", 4)
@@ -347,8 +337,6 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// Plans share the features of a run, and every model is the one that its plan trains alone:
-// what a statistic releases for one of them it releases for all.
 func TestPlansShareFeatures(t *testing.T) {
 	task := strokes(t, 240, 40)
 	plan := func(epsilon float64) Plan {
@@ -388,7 +376,6 @@ func TestPlansShareFeatures(t *testing.T) {
 	}
 }
 
-// A run that is cut off between checkpoint and observation loses no point.
 func TestNoPointOfACurveEndsWithACheckpoint(t *testing.T) {
 	for total := 1; total < 3000; total++ {
 		points := 0
@@ -406,7 +393,6 @@ func TestNoPointOfACurveEndsWithACheckpoint(t *testing.T) {
 	}
 }
 
-// Noise is chosen for the event of the sampling, and what is claimed for it is the accountant's answer.
 func TestNoiseIsForTheSamplingThatRuns(t *testing.T) {
 	to := claim{delta: 1e-5}
 	p := Plan{Epsilon: 2, Recipe: Recipe{Features: "raw", Train: dpsgd.Config{

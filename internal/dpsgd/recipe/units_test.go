@@ -26,7 +26,6 @@ func inUnits(task dataset.Task, rows int) dataset.Task {
 	return task
 }
 
-// What is trained on has one record for each unit, whether features are fixed or learned.
 func TestTrainingIsGivenUnits(t *testing.T) {
 	task := inUnits(strokes(t, 60, 20), 3)
 	for _, set := range []string{features.NamePixels, features.NameHOG, CentredHOG} {
@@ -67,8 +66,6 @@ func TestASecondRowMovesTheSumByOneClipNorm(t *testing.T) {
 	require.InDelta(t, 1, math.Sqrt(square), 0.05)
 }
 
-// TestUnitsOfSeveralRowsCostWhatOneRowDoes: with more rows of a unit the charges stay, for
-// features that learn from private rows too, and all rows are trained on.
 func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
 	task := inUnits(strokes(t, 240, 40), 3)
 	require.Equal(t, 80, ShapeOf(task).Records)
@@ -92,8 +89,6 @@ func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
 	}
 }
 
-// TestADeclaredNumberOfUnits takes the place of the number in the data everywhere: a unit
-// more or fewer changes no charge and nothing that is said.
 func TestADeclaredNumberOfUnits(t *testing.T) {
 	of := func(private int) *Result {
 		task := inUnits(strokes(t, private, 40), 3)

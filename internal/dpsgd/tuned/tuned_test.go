@@ -60,14 +60,11 @@ func config(t *testing.T, law tune.Law) Config {
 	return Config{Task: task, Delta: 1e-4, Epsilon: 4, Base: base, Settings: rates, Law: law, Key: rng.SeedKey(3), Dir: t.TempDir()}
 }
 
-// epsilonOf is what `pate account` says.
 func epsilonOf(t *testing.T, s accountant.Schedule, delta float64) float64 {
 	t.Helper()
 	return testkit.Must(accountant.Epsilon(t.Context(), accountant.ByRDP, s.Relation, delta, s.Events...)).Upper
 }
 
-// The ledger has one entry, the search, which costs what was promised; the model carries
-// that cost, and nothing tells of other runs.
 func TestWholeCostIsOneEntry(t *testing.T) {
 	for name, c := range map[string]struct {
 		eta     float64
@@ -117,7 +114,6 @@ func asJSON(t *testing.T, v any) string {
 	return string(testkit.Must(json.Marshal(v)))
 }
 
-// A run that is killed at any place goes on to the same model, and is charged once.
 func TestKilledAnywhere(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 2})
 	cfg.Base.Train.Steps, cfg.Key = 3, rng.SeedKey(8)
@@ -149,7 +145,6 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// The setting that learns is chosen from settings that do not, whichever rows choose.
 func TestTheBetterSettingIsChosen(t *testing.T) {
 	for name, private := range map[string]*Private{"public": nil, "private": {0.5, 4}} {
 		cfg := config(t, tune.Law{Mean: 12})
@@ -160,7 +155,6 @@ func TestTheBetterSettingIsChosen(t *testing.T) {
 	}
 }
 
-// Where the law draws no run there is no model, and the search is charged all the same.
 func TestNothingIsChosen(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 1e-12})
 	require.Nil(t, testkit.Must(Run(context.Background(), cfg)).Chosen)
@@ -168,7 +162,6 @@ func TestNothingIsChosen(t *testing.T) {
 	require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Commits)
 }
 
-// On a ledger that others charge too, the search takes what it is told, or what is left.
 func TestSharedLedger(t *testing.T) {
 	cfg := config(t, tune.Law{Mean: 2})
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -194,7 +187,6 @@ func TestSharedLedger(t *testing.T) {
 	require.EqualValues(t, 2, ledgerState(t, cfg.Shared.File.Path).Entries)
 }
 
-// One unit more moves no other unit to the other side, and the count of right answers by one at most.
 func TestPrivateRowsChooseByUnit(t *testing.T) {
 	all := blobs(300, 10).Private
 	train, choose := split(all, 0.3)
@@ -235,7 +227,6 @@ func TestScoresFromModelRowsAreNoised(t *testing.T) {
 	require.Equal(t, accountant.Composed{Events: []accountant.Event{j.plans[0].Event(5), accountant.DiscreteGaussian{Sigma: 6, Sensitivity: 1}}}, event)
 }
 
-// A training that charged less than the search counts on is no run of it.
 func TestRunsChargeWhatTheSearchCountsOn(t *testing.T) {
 	a, b := accountant.Gaussian{NoiseMultiplier: 3}, accountant.Gaussian{NoiseMultiplier: 4}
 	both := accountant.Composed{Events: []accountant.Event{a, b}}

@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestUnseenStepsAreWorstCases: what was not seen after an interruption costs no less.
 func TestUnseenStepsAreWorstCases(t *testing.T) {
 	train := dpsgd.Config{SamplingProbability: 0.1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 10, LearningRate: 1}
 	count := func(from int) []bayes.Figure {
