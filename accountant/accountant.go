@@ -128,9 +128,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. Both formulas are also valid
-// for the divergence on a part of the outcomes, whose masses need not sum to one: their proofs bound each
-// outcome separately.
+// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. The proofs of both formulas
+// bound each outcome separately. So the formulas are also valid for the divergence on a part of the outcomes,
+// whose masses need not sum to one.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

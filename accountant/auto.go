@@ -41,7 +41,7 @@ type AutoConfig struct {
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
 // Auto accounts for a run whose events are all fixed before its first output. It returns the smaller bound of
-// [RDP] and [PLD]. This bound is valid, because no output influences the choice.
+// [RDP] and [PLD]. This bound is valid, because no output influences the choice between them.
 //
 // Auto is not a filter. If outputs decide when a run stops, its bound is wrong: use the mode Filter of
 // package ledger.

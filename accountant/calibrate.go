@@ -47,7 +47,7 @@ type cheaperAccount struct {
 }
 
 // cheaper returns the accounts for the first two searches. The first account is rough. The second account
-// omits Bound.Lower, which halves the work and rarely changes Bound.Upper. D 66
+// omits Bound.Lower, which halves the work and rarely changes Bound.Upper.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -63,7 +63,6 @@ func cheaper() []cheaperAccount {
 	}}}
 }
 
-// inTurn searches with the accounts of cheaper, then with the real account. It returns the last result.
 func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start, tolerance float64) (start, Bound, error)) (start, Bound, error) {
 	from := start{parameter: 1}
 	for _, cheap := range cheaper() {

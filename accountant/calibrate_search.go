@@ -104,7 +104,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns the position at which over is aim. It interpolates at most three trials. D 134
+// meets returns the position at which over is aim. It interpolates at most three trials.
 func (t *trials) meets(aim float64) (at float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -128,7 +128,6 @@ func (t *trials) meets(aim float64) (at float64, ok bool) {
 	return at + second*(aim-a.over)*(aim-b.over), true
 }
 
-// improves reports whether the last excess is at most half as far from aim as every earlier excess.
 func (t *trials) improves(last trial, aim float64) bool {
 	for _, x := range t.made[:max(0, len(t.made)-1)] {
 		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
@@ -138,7 +137,7 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is the result of a search, at which the next search begins, and the slope of over there.
+// A start is where a search begins: the result of an earlier search, and the slope of over at this result.
 type start struct{ parameter, slope float64 }
 
 // jumpTolerance is the relative tolerance of the noise at a jump of the cost. A bound jumps slightly where

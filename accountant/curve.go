@@ -58,7 +58,7 @@ func pureCurve(eps float64) curve {
 
 // laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps: log(a/(2a-1) e^{(a-1) eps} +
 // (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6). The weights sum to one, so the argument of
-// the logarithm minus 1 is a sum of expm1.
+// the logarithm is 1 plus a sum of expm1 terms.
 func laplaceCurve(eps float64) curve {
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
@@ -241,8 +241,8 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed, a sum of as many terms. At larger
-// orders the curve without sampling is used, which is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed. The moment of order a has a terms. At
+// larger orders the curve without sampling is used, which is a valid bound.
 const maxWithoutReplacement = 512
 
 // withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. The moment of

@@ -52,7 +52,8 @@
 // The argument also covers interleaved mechanisms if each step has its own noise. An example is the mode
 // Reserved of package ledger. A sparse vector keeps its threshold noise between answers, so it is not a
 // multiset of steps. For interleaved sparse vectors the bounds are valid by concurrent composition (Haney et
-// al. 2023). Lyu 2022 proves it for Rényi divergences and (epsilon, delta), and Vadhan, Zhang 2023 for pairs.
+// al. 2023). Lyu 2022 proves this theorem for Rényi divergences and (epsilon, delta), and Vadhan, Zhang 2023
+// for pairs.
 //
 // # Caveats
 //

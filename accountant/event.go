@@ -13,8 +13,8 @@ import (
 
 // An Event describes one private computation: the mechanism, its parameters and the number of runs. It is
 // plain data without behaviour. An accountant computes its cost, and an auditor can compute the cost again
-// later. The set of event types is closed, and the meaning of a field never changes. For an event without
-// support, an accountant returns an error that matches ErrUnsupportedEvent.
+// later. The set of event types is closed, and the meaning of a field never changes. If an accountant does
+// not support an event, it returns an error that matches ErrUnsupportedEvent.
 //
 // A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
 // under the relation of the account. The noise of PATE events is relative to one vote. Under both relations,

@@ -185,8 +185,7 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair of neighbours of which one has only equal records, and the other one different
-// record.
+// attained adds the pair of two data sets: in one all records are equal, in the other one record differs.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {

@@ -61,8 +61,8 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is a selection that can be compared with ==, with the inner event in JSON. Either gamma or mean is
-// nonzero.
+// selected is a selection that can be compared with ==, because its inner event is JSON. Either gamma or mean
+// is nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation

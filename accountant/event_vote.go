@@ -196,7 +196,7 @@ func (GNSS) row() row {
 //
 // Both terms grow as the ratio of the two S departs from 1, and grow more if the second S is smaller. The
 // cost in Papernot et al. 2018, Theorem 23, is too small at orders above about 1/(4 Beta). At the paper's
-// parameters the factor is up to five.
+// parameters this cost is too small by a factor of up to five.
 func (e GNSS) curve() curve {
 	shrink := -math.Expm1(-2 * e.Beta)
 	shift := math.Exp(-e.Beta) - e.Margin*e.Sigma*math.Expm1(-e.Beta)
@@ -216,8 +216,8 @@ func (e GNSS) curve() curve {
 
 // MStab is one propose-test-release of a stable answer. It releases the answer if and only if the distance to
 // instability plus Laplace noise of scale 1/Epsilon exceeds Threshold (Dwork, Lei 2009; Smith, Thakurta
-// 2013). The noise is continuous. If it is discrete Laplace and the threshold is an integer, then charge
-// WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2}.
+// 2013). This event is for continuous noise. If the noise is discrete Laplace and the threshold is an
+// integer, then charge WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2} instead.
 type MStab struct {
 	Epsilon   float64 `json:"epsilon" in:">0"`    // of the distance, which has sensitivity 1, > 0
 	Threshold float64 `json:"threshold" in:">=0"` // >= 0
@@ -246,7 +246,7 @@ func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), ni
 // AboveThreshold is one run of the sparse vector technique with continuous Laplace noise (Dwork, Roth 2014;
 // Lyu, Su, Li 2017, Algorithm 7). The threshold has noise of scale 1/Epsilon1, drawn once. Each query has
 // fresh noise of scale 2 Answers/Epsilon2. The run halts after Answers positive answers. If the noise is
-// integer, then charge PureDP{Epsilon1 + Epsilon2}.
+// integer, then charge PureDP{Epsilon1 + Epsilon2} instead.
 type AboveThreshold struct {
 	Epsilon1 float64 `json:"epsilon1" in:">0"` // of the threshold, > 0
 	Epsilon2 float64 `json:"epsilon2" in:">0"` // of all answers together, > 0

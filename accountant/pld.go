@@ -130,7 +130,7 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 }
 
 // sums composes the dominating pairs (above), and the attained pairs in one or two ways (below). If the
-// dominating pairs are attained, the only element of below is above. D 152
+// dominating pairs are attained, the only element of below is above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
@@ -148,7 +148,6 @@ func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	return above, below
 }
 
-// attained returns the attained pairs and reports whether they are the dominating pairs.
 func (p *PLD) attained(plain bool) (below *pld.Sum, same bool) {
 	below, same = &pld.Sum{Plain: plain}, true
 	for i, e := range p.terms.curves.Keys {

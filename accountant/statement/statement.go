@@ -253,8 +253,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta) and by the tighter trade-off curve of events, if any. D
-// 305
+// AttackerOf bounds an attacker by (epsilon, delta) and by the tighter trade-off curve of events, if any.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid
@@ -303,7 +302,6 @@ func short(x float64) float64 {
 // Parts splits an event into the mechanisms that it runs.
 func Parts(e accountant.Event) []accountant.Part { return accountant.Describe(e, digits, most) }
 
-// charged returns the parts of all events. Equal parts are merged, in order of first appearance.
 func charged(events []accountant.Event) []accountant.Part {
 	parts := []accountant.Part{}
 	at := map[[2]string]int{}

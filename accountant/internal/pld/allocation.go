@@ -21,8 +21,7 @@ const (
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of Gaussian noise on steps, of which one random step has the record. D 45 54 131 181
-// 222 232
+// allocation is the pair of Gaussian noise on steps, of which one random step has the record.
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -42,7 +41,6 @@ func newAllocation(steps, sigma float64) *allocation {
 	return &allocation{counted, noise, counted < steps || noise < sigma, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw)}
 }
 
-// spread returns the approximate standard deviation of the loss, without rare large losses.
 func (a *allocation) spread() float64 {
 	v := 1 / (a.sigma * a.sigma)
 	if v < 500 {
@@ -51,7 +49,6 @@ func (a *allocation) spread() float64 {
 	return math.Sqrt(v)
 }
 
-// law returns the distribution of the sum of the steps' ratios on a grid of step h or less. Tails may be cut.
 func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sumLaw, error) {
 	h = math.Min(math.Min(h, 0.25), a.spread()/2)
 	h = math.Exp2(math.Floor(2*math.Log2(h)) / 2) // few different values
@@ -178,7 +175,6 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 	return c
 }
 
-// roughLaw uses a coarse grid. Losses beyond the grid are those of a step on a Poisson sample.
 func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)
@@ -219,7 +215,6 @@ func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse
 	return points.cells(h, func(from, step float64) int { return width(-from, -step) }).mirror(), nil
 }
 
-// splits reports whether a part is a random allocation for which splitLaw probably applies.
 func (q *query) splits() bool {
 	for i := range q.parts {
 		if a := q.parts[i].spread; a != nil && a.sigma >= leastSplitNoise && q.parts[i].logTail > -34 {
@@ -229,7 +224,6 @@ func (q *query) splits() bool {
 	return false
 }
 
-// allocation returns the cache of distributions for a pair.
 func (m *Composer) allocation(p Pair) *allocation {
 	if m.allocations == nil {
 		m.allocations = make(map[Pair]*allocation)

@@ -62,10 +62,9 @@ func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, er
 	return Interval{math.Max(v.Lower, w.Lower), math.Max(v.Upper, w.Upper), v.Reached && w.Reached, max(v.Points, w.Points)}, nil
 }
 
-// slack exceeds the relative error of mathx.GaussianEpsilon, a closed formula. D 68 83 98 319
+// slack exceeds the relative error of mathx.GaussianEpsilon, a closed formula.
 const slack = 2e-12
 
-// gaussianInterval returns the closed form (Balle, Wang 2018), with relative error slack.
 func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 	sigma := 1 / math.Sqrt(mu2)
 	up := mathx.GaussianEpsilon(sigma, deltaUp)
@@ -80,7 +79,6 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 	return v
 }
 
-// maxRounds bounds the number of grid refinements for one query.
 const maxRounds = 8
 
 // firstBudget returns the fraction of the wanted width for which the first grids are chosen. The width can
@@ -95,7 +93,6 @@ func (q *query) firstBudget() float64 {
 	return 0.7
 }
 
-// oneOrder bounds the epsilon of a sum for one direction of the pairs.
 func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target) (Interval, error) {
 	parts, err := m.components(ctx, s, reverse)
 	if err != nil {
@@ -183,8 +180,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns the wanted width of an epsilon interval. The parameter upper is an upper bound of epsilon. D
-// 196
+// width returns the wanted width of an epsilon interval. The parameter upper is an upper bound of epsilon.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -193,7 +189,6 @@ func (q *query) width(gap, upper float64) float64 {
 	return aim
 }
 
-// scale returns the order of magnitude of epsilon. The parameter most is an upper bound of epsilon.
 func (q *query) scale(most float64) float64 {
 	scale := math.Max(q.center, q.spread)
 	if q.sparse() {
@@ -316,6 +311,4 @@ func (m *Composer) newConvolver(ctx context.Context) *convolver {
 
 func (m *Composer) maxPoints() int { return int(m.MaxMemory / bytesPerPoint) }
 
-// bytesPerPoint is the memory of a convolution per point of its window, with inputs, output and cached roots
-// of unity.
 const bytesPerPoint = 160

@@ -17,14 +17,13 @@ type atoms struct {
 	logBefore float64 // mass below the first atom; an upper distribution adds it to this atom
 }
 
-// randomizedResponse dominates all epsilon-DP mechanisms (Kairouz, Oh, Viswanath 2015). D 27
+// randomizedResponse dominates all epsilon-DP mechanisms (Kairouz, Oh, Viswanath 2015).
 func randomizedResponse(eps float64) *atoms {
 	hi := -math.Log1p(math.Exp(-eps))
 	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// karyResponse has loss epsilon at one of the neighbouring inputs, -epsilon at the other, and 0 elsewhere.
 func karyResponse(eps, categories float64) *atoms {
 	other := -mathx.LogAddExp(eps, math.Log(categories-1)) // log mass of one answer that is not the true one
 	return &atoms{h: eps, off: -eps, logp: []float64{other, math.Log(categories-2) + other, eps + other},
@@ -64,8 +63,8 @@ func discreteLaplace(scale float64, s int64) *atoms {
 // (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. The list ends at |x| = 40 standard
 // deviations: the noise is sub-Gaussian, so larger |x| have probability below 1e-340 (Canonne, Kamath,
 // Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the square gives
-// c, a theta sum over all integer vectors of sum x. It depends only on x mod m, because a shift of x by m
-// shifts these vectors by (1, .., 1).
+// c, a theta sum over all integer vectors of sum x. The sum c depends only on x mod m, because a shift of x
+// by m shifts these vectors by (1, .., 1).
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
@@ -86,7 +85,6 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 }
 
 // thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, by recursion over the last coordinate.
-// D 109 151
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ {
@@ -106,7 +104,6 @@ func thetas(sigma float64, m int) []float64 {
 
 func remainder(x, m int) int { return ((x % m) + m) % m }
 
-// loss returns the loss of atom i. It returns exactly 0 for a loss that is 0 except for rounding.
 func (a *atoms) loss(i int) float64 {
 	l := a.off + a.h*float64(i)
 	if math.Abs(l) < 1e-9*a.h {
@@ -148,7 +145,6 @@ func (a *atoms) roughLaw() roughLaw {
 	return thinned(len(a.logp), func(i int) (loss, logp float64) { return a.off + a.h*float64(i), a.logp[i] })
 }
 
-// thinned merges n outcomes into about 2000 outcomes with the same total mass. It keeps the last outcome.
 func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	step := 1 + n/2000
 	var s roughLaw
@@ -233,8 +229,9 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists the outcomes with much mass, tilted by lambda, and no outcome within h below. The weight of an
-// outcome is the cost of moving it. The result is nil if none or more than 64 outcomes qualify.
+// few lists the outcomes that have much mass after a tilt by lambda, and are more than h above the next lower
+// outcome. The weight of an outcome is the cost of moving it. The result is nil if none or more than 64
+// outcomes qualify.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -284,7 +281,7 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 }
 
 // window returns the first and the last outcome to keep. Under P or Q, the outcomes below the first have a
-// mass of at most e^below, and the outcomes above the last a mass of at most e^above. D 310
+// mass of at most e^below, and the outcomes above the last a mass of at most e^above.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -306,7 +303,6 @@ func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	return first, last
 }
 
-// outside returns the log masses, under P and under Q, of the outcomes from..to-1 and of unlisted outcomes.
 func (o *outcomes) outside(from, to int) (p, q float64) {
 	p, q = o.logOutside, o.logOutside
 	for i := from; i < to; i++ {

@@ -22,7 +22,7 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair cut at the losses off + h*grid[i]. The half cells 2i and 2i+1 make up cell i. D 52 111
+// cells is a pair cut at the losses off + h*grid[i]. The half cells 2i and 2i+1 make up cell i.
 type cells struct {
 	h, off float64
 	grid   []int
@@ -47,7 +47,6 @@ func newCells(h, off float64, grid []int) *cells {
 
 func (c *cells) at(i int) float64 { return c.off + c.h*float64(c.grid[i]) }
 
-// first returns the index (at least i) of the first grid point at or above loss, or the last index.
 func (c *cells) first(i int, loss float64) int {
 	for i < len(c.grid)-1 && c.at(i) < loss {
 		i++
@@ -95,8 +94,8 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns a loss x in [lo, hi] with merged(x + h/2) = x. If an output merges all outputs with losses
-// below its argument, merged returns the loss of this output.
+// anchor returns a loss x in [lo, hi] with merged(x + h/2) = x. The function merged(below) returns the loss
+// of the union of all outputs with a loss less than below.
 func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+h/2) > mid) }, lo, hi)
 	return lo
@@ -106,7 +105,6 @@ func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 // above this loss if step > 0, or else below.
 type gridWidths func(from, step float64) int
 
-// cut returns the grid indices of cells that cover the losses lo to hi.
 func cut(lo, hi, off, h float64, width gridWidths) []int {
 	grid := []int{int(math.Floor((lo - off) / h))}
 	for last := grid[0]; off+float64(last)*h < hi; {

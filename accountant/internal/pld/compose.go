@@ -44,7 +44,7 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 }
 
 // build composes a component stage by stage. The result is the factors to convolve on the grid of step top:
-// equal blocks, and at most one shorter remainder. D 96 113 231
+// equal blocks, and at most one shorter remainder.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {
@@ -93,7 +93,6 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	return factors, nil
 }
 
-// coarsen moves a distribution to a grid of step h. Errors: errTooLong for more points than the limit most.
 func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) {
 	if t.h == h {
 		return t, nil
@@ -110,7 +109,6 @@ type stage struct {
 	power int64
 }
 
-// ratioPerStage is the number of blocks that one convolution composes. Values near it are about as fast.
 const ratioPerStage = 32
 
 // plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a loss
@@ -228,8 +226,6 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	return top, stages
 }
 
-// stageShare returns the relative error budget of a stage. The first stage may get more, because its window
-// is the longest.
 func (q *query) stageShare(stage int) float64 {
 	if stage == 0 && q.dense() {
 		return 3

@@ -229,8 +229,7 @@ const (
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns the number of low frequencies to sum directly, or 0 if that takes too much work. D
-// 289
+// lowFrequencies returns the number of low frequencies to sum directly, or 0 if that takes too much work.
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))
@@ -284,7 +283,6 @@ func (r raiser) raise(s complex128) (power complex128, modulus, before float64) 
 	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
 }
 
-// modulusOf returns |z|. It does not handle overflow or underflow of |z|^2.
 func modulusOf(z complex128) float64 { return math.Sqrt(real(z)*real(z) + imag(z)*imag(z)) }
 
 func sized[T any](room []T, n int) []T {

@@ -13,7 +13,7 @@ const (
 	massError    = 1e-12   // relative error of an enumerated mass
 )
 
-// enumerate lists the total losses of the composition with log masses, or nil if there are too many. D 48 75
+// enumerate lists the total losses of the composition with log masses, or nil if there are too many.
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {
@@ -44,7 +44,6 @@ func (q *query) enumerate() []mathx.LossAtom {
 	return all
 }
 
-// logPower returns the n-fold convolution of a distribution. Masses are logs.
 func logPower(p []float64, n int64) []float64 {
 	out := []float64{0}
 	for ; n > 0; n >>= 1 {
@@ -71,7 +70,6 @@ func logConvolve(p, q []float64) []float64 {
 	return out
 }
 
-// enumeratedEpsilon returns an upper bound of epsilon at deltaUp and a lower bound at deltaLow.
 func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) Interval {
 	v := Interval{Reached: true, Points: len(law)}
 	shifted := func(by float64) []mathx.LossAtom {

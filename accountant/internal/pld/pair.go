@@ -98,10 +98,9 @@ func Several(steps, k int64, sigma float64) Pair {
 }
 
 // plain returns another lower bound: the pair of the sum of all outputs, a Gaussian with k shifts. Depending
-// on the noise, plain or several is the better bound. D 104 146 157
+// on the noise, plain or several is the better bound.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
-// tooPlain reports whether only the pair of plain is used, because several is inaccurate or no better.
 func (p Pair) tooPlain() bool {
 	return p.b < LeastAllocated || p.b > maxSeveralNoise || p.a > maxSeveral
 }
@@ -143,7 +142,6 @@ func (p Pair) onSample(q float64, gaussian, response, discreteLaplace, discreteG
 
 func (p Pair) drawn() bool { return p.kind >= pairDrawn }
 
-// unsampled returns the largest loss of the pair without sampling, or +Inf if it is unbounded.
 func (p Pair) unsampled() float64 {
 	switch p.kind {
 	case pairSampledResponse, pairSampledLaplace, pairDrawnResponse:
@@ -154,7 +152,6 @@ func (p Pair) unsampled() float64 {
 	return math.Inf(1)
 }
 
-// asymmetric reports whether (P, Q) and (Q, P) differ.
 func (p Pair) asymmetric() bool {
 	switch p.kind {
 	case pairSampled, pairSampledResponse, pairSampledLaplace, pairSampledDiscreteLaplace, pairSampledDiscreteGaussian, pairAllocation, pairSeveral:

@@ -219,8 +219,8 @@ func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine. It may use windows of at most most points, and the work
-// that c has left.
+// fork returns a convolver for another goroutine. The new convolver may use windows of up to most points, and
+// the work that c has left.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -119,7 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts masses to the units of the grid point that is some points higher (lower if negative). D 133
+// pull converts masses to the units of another grid point, which is higher by the field points.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -130,7 +130,6 @@ func newPull(points int, h, lambda float64) pull {
 	return pull{points, math.Exp(lambda * d), math.Expm1(d)}
 }
 
-// of returns the mass of m and its deviation (see mergedOutput) relative to the other grid point.
 func (p pull) of(m mergedOutput) (mass, dev float64) {
 	q := m.mass - m.dev // in units of its own point
 	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)

@@ -56,7 +56,7 @@ type term struct {
 }
 
 // outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. A
-// lattice has at most most points. If nothing is certified, the result has loss 0.
+// lattice has up to most points. If nothing is certified, the result has loss 0.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -108,8 +108,7 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 }
 
 // term rounds f to multiples of h. It cuts the outputs of a step where the rounded value changes. An inexact
-// cut changes only the rounding, and the masses stay exact. The first and the last cell include the tails. D
-// 148 183 240 279 284 293
+// cut changes only the rounding, and the masses stay exact. The first and the last cell include the tails.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
@@ -145,7 +144,6 @@ func (s several) term(most int, logDelta float64) *term {
 	return t
 }
 
-// spread returns the approximate standard deviation of the sum with the record.
 func (s several) spread(m mixture) float64 {
 	const step = 0.05
 	variance := func(mean float64) float64 {
@@ -180,8 +178,6 @@ func normalMass(a, b float64) float64 {
 	return sum * math.Exp(mathx.LogNormalPDF(near))
 }
 
-// tilt returns a tilt for the sum with the record. The mean loss under this tilt has a tail probability of
-// about e^-depth without the tilt.
 func (s several) tilt(f *term, depth float64, reverse bool) float64 {
 	parts := []component{{count: s.steps - s.count, roughLaw: f.law(f.none, 0).thin()}, {count: s.count, roughLaw: f.law(f.one, 0).thin()}}
 	sign := 1.0
@@ -237,7 +233,6 @@ type tiltedSum struct {
 	lambda, slack float64
 }
 
-// sum convolves s.steps terms, of which count terms have the record. It reports whether this succeeded.
 func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tiltedSum, bool) {
 	factors := []factor{{f.law(f.none, lambda), s.steps - count}}
 	if count > 0 {
@@ -276,12 +271,10 @@ func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	return sum, wrong, s.t.logM - s.lambda*s.t.h*float64(edge)
 }
 
-// rounding bounds the rounding error of the log of a mass from the method run.
 func (s tiltedSum) rounding(run int, unit float64) float64 {
 	return s.slack + float64(run)*0x1p-50 + 0x1p-44 + 0x1p-48*(math.Abs(s.t.logM)+math.Abs(unit-s.t.logM))
 }
 
-// least returns a lower bound of the log of the total mass of the points in [at, at+run), or -Inf.
 func (s tiltedSum) least(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	if !(sum > wrong) {
@@ -290,7 +283,6 @@ func (s tiltedSum) least(at, run int) float64 {
 	return math.Log(sum-wrong) + unit - s.rounding(run, unit)
 }
 
-// most returns an upper bound of the log of the total mass of the points in [at, at+run).
 func (s tiltedSum) most(at, run int) float64 {
 	sum, wrong, unit := s.run(at, run)
 	return math.Log(sum+wrong) + unit + s.rounding(run, unit)

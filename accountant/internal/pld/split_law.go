@@ -65,7 +65,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns losses and masses by splitLaw. If splitLaw does not apply, the error is errTooLong. D 90
+// split returns losses and masses by splitLaw. If splitLaw does not apply, the error is errTooLong.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -89,7 +89,6 @@ func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up 
 	return a.points(sum), nil
 }
 
-// newSplit returns nil if the lattice would be too long.
 func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	t := a.steps
 	m := mixture{1, a.sigma}
@@ -262,7 +261,7 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 // small. restQ and restP bound the omitted probabilities. An upper distribution adds the total error of the
 // transforms to restQ and restP. A lower distribution subtracts the possible error of each mass from the
 // first distribution of the pair, and adds it to the second distribution. This correction allows for later
-// combination with large ratios of up to jump. D 370
+// combination with large ratios of up to jump.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	q, err := l.of(n, false)
 	if err != nil {
@@ -370,7 +369,6 @@ func (l *sumLaw) scaled(by float64) *sumLaw {
 	return &out
 }
 
-// with adds the masses of two distributions. Their grid steps must be equal.
 func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	out := *l
 	out.lo = min(l.lo, b.lo)
