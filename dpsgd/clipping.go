@@ -43,7 +43,7 @@ type Adaptive struct {
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }
 
-// next returns the next clip norm. share is the released fraction of unclipped records.
+// next returns the next clip norm. The argument share is the released fraction of unclipped records.
 func (a Adaptive) next(clip, share float64) float64 {
 	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
 }

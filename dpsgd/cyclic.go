@@ -88,10 +88,10 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 // per band from the diagonal down. The correlated noise is C^-1 z, where z holds independent noise for each
 // step. The column has norm one, as [accountant.BandedMatrix] requires.
 //
-// The coefficients are proportional to the first coefficients of the series (1-x)^(-1/2) = 1 + x/2 + 3x^2/8 +
-// ... The full series gives the square root of the matrix of prefix sums, which is almost optimal for
-// gradient descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the
-// banded square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
+// The coefficients are proportional to the first coefficients of the power series of (1-x)^(-1/2). The full
+// series gives the square root of the matrix of prefix sums. This square root is almost optimal for gradient
+// descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded
+// square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
 // bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)

@@ -19,8 +19,8 @@ type Data struct {
 	// Packed, if not nil, holds the rows. X must then have no rows.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds the values that a model with squared loss predicts: row i is for row i
-	// of X. Y is then ignored and may be empty.
+	// Targets, if it has rows, holds the targets of a model with squared loss: row i is for row i of X. Y is
+	// then ignored and may be empty.
 	Targets blas32.General
 	// Ends, if not nil, makes one record of all rows of a privacy unit. Record u consists of the rows
 	// Ends[u-1] (0 for the first record) to Ends[u]-1. A record has 1 to MaxRows rows. The contribution of a

@@ -118,8 +118,8 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 }
 
 // plan draws the steps of an epoch for the records low to high-1. Floyd's method draws the random subset of
-// e.per steps: for each j from e.steps - e.per on, it draws a uniform number up to j, or takes j if this
-// number is already taken.
+// e.per steps: for each j from e.steps - e.per on, it takes a uniform number up to j. If the number is
+// already taken, it takes j.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {

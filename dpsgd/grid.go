@@ -51,23 +51,22 @@ import (
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So the coupling above
 // holds with "in the same steps" for "in the batch". Let L_i be the likelihood ratio of step i if record r is
-// in this step. The likelihood ratio of the run with r to the run without r is the mean of products of the
-// L_i over the draws of r's steps. This ratio is linear in each L_i. At integer orders the moments of this
-// ratio expand into the terms of the previous section, one factor for each step. For other orders, and for
-// the reverse direction, fix all steps but one. Compare the sum over the lattice of this step with the
-// integral. As a function of this step the ratio is A + B L_i with A, B >= 0, which is proportional to the
-// ratio of a sampled step. The shift of a step may depend on earlier outputs. So replace the last step first,
-// and assume the largest shift. The continuous case shows that the largest shift is the worst shift for any A
-// and B.
+// in this step. The likelihood ratio of the runs with and without r is a mean of products of the L_i, over
+// the draws of r's steps. This ratio is linear in each L_i. At integer orders the moments of this ratio
+// expand into the terms of the previous section, one factor for each step. For other orders, and for the
+// reverse direction, fix all steps but one. Compare the sum over the lattice of this step with the integral.
+// As a function of this step the ratio is A + B L_i with A, B >= 0. This is proportional to the ratio of a
+// sampled step. The shift of a step may depend on earlier outputs. So replace the last step first, and assume
+// the largest shift. The continuous case shows that the largest shift is the worst shift for any A and B.
 //
 // Correlated noise. A record of a step changes the integers y (see banded) of this step and of the next bands
-// - 1 steps. The change is the product of a column of C, which has norm at most one, and the vector by which
-// the record moves the sum. So the change has at most the norm of this vector. Rounding down adds less than
-// one to every coordinate, so less than sqrt(bands P) to the norm of the change. The record's next step comes
-// a whole turn later, so the blocks of steps that it may change are disjoint. Each block is a sampled release
-// of a sequence of bands x P coordinates. Contributions of other records, and so the rounding, may depend on
-// earlier coordinates. The bound on the norm holds along every path. A shift that depends on earlier
-// coordinates is a bijection of the lattice. So the last coordinate is replaced first, as above.
+// - 1 steps. The change is the product of a column of C and the vector by which the record moves the sum. The
+// column has norm at most one, so the change has at most the norm of this vector. Rounding down adds less
+// than one to every coordinate, so less than sqrt(bands P) to the norm of the change. The record's next step
+// comes a whole turn later, so the blocks of steps that it may change are disjoint. Each block is a sampled
+// release of a sequence of bands x P coordinates. Contributions of other records, and so the rounding, may
+// depend on earlier coordinates. The bound on the norm holds along every path. A shift that depends on
+// earlier coordinates is a bijection of the lattice. So the last coordinate is replaced first, as above.
 //
 // The unit is proportional to the clip norm, so sigma does not change when the clip norm changes.
 type grid struct {
@@ -100,9 +99,9 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for contributions of norm at most clip. floors is the number of steps in which
-// correlated noise rounds a contribution down again (see banded). Errors: the noise multiplier is too large
-// for the parameters, or too small for the records.
+// newGrid returns the grid for contributions of norm at most clip. The argument floors is the number of steps
+// in which correlated noise rounds a contribution down again. Errors: the noise multiplier is too large for
+// the parameters, or too small for the records.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -142,12 +141,12 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 
 // LatticeDelta returns the part of delta to reserve for discrete noise. Subtract the result from delta before
 // you compute epsilon by privacy loss distributions of continuous noise. Rényi accounting needs no such
-// reserve. draws is the number of drawn values (see [Config.GaussianDraws]). epsilon is an estimate of the
-// epsilon to be computed.
+// reserve. The argument draws is the result of [Config.GaussianDraws]. The argument epsilon is an estimate of
+// the epsilon to be computed.
 //
-// The result is (1 + e^epsilon) times a bound on a total variation distance: between all draws and the
-// continuous distribution rounded to the grid. The bound is 1/(24 s^2) per draw, where s is the standard
-// deviation in grid units.
+// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values and
+// rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in grid
+// units.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)

@@ -74,7 +74,7 @@ func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 const maxScale = 0x1p60
 
 // Scale returns the factor for a gradient that has the given finite norm in a group. The factor is at most
-// 2^60. clipped is true if norm exceeds the group's clip norm.
+// 2^60. The result clipped is true if norm exceeds the group's clip norm.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {

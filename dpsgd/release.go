@@ -49,7 +49,7 @@ type setting struct {
 	// countMultiplier, if positive, is the standard deviation of the noise on the count of unclipped records.
 	//
 	// The count is one more coordinate of the discrete Gaussian mechanism, with the same standard deviation
-	// S. Each record adds k units to the count, where k is the largest integer with k countMultiplier <= S.
+	// S. Each record adds k units to the count. Here k is the largest integer with k countMultiplier <= S.
 	// The sums of neighbours differ by at most S/noiseMultiplier, and the counts by at most
 	// S/countMultiplier. Together they differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in
 	// Euclidean norm. So the proof at type grid applies with one more coordinate and with the noise
@@ -221,8 +221,8 @@ func (r *release) scratchOf(worker int) *scratch {
 }
 
 // read divides the noisy sum by divisor and passes parts of the quotient, which start at parameter low, to
-// use. The parts of span i come in order. Concurrent calls of use are for different spans. use must not keep
-// the part.
+// the function use. The parts of span i come in order. Concurrent calls of use are for different spans. The
+// function use must not keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {

@@ -60,8 +60,8 @@ type scheme interface {
 }
 
 type sampler interface {
-	// draw appends the chosen records of a part, low <= record < high, ascending. draw may run concurrently
-	// for different parts.
+	// draw appends the chosen records of a part, low <= record < high, ascending. Calls for different parts
+	// may run concurrently.
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 

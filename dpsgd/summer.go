@@ -133,7 +133,7 @@ func (s *summer) after(batch *batcher, b int) []int {
 }
 
 // addBlock sums a block in w.sum, piece by piece, in single precision. After each piece it calls fold with
-// the number of records in the piece. fold must use and then clear w.sum.
+// the number of records in the piece. The function fold must use and then clear w.sum.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)

@@ -17,9 +17,9 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Apply extracts the features of every row of set into a new matrix of set.X.Rows x e.Dim(shape). workers is
-// the number of goroutines, at least 1, and does not affect the result. Rows without an image shape count as
-// images of one line. Errors: ctx ends, or a pixel or feature is not finite.
+// Apply extracts the features of every row of set into a new matrix of set.X.Rows x e.Dim(shape). The number
+// of workers, at least 1, does not affect the result. Rows without an image shape count as images of one
+// line. Errors: ctx ends, or a pixel or feature is not finite.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }

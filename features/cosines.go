@@ -18,10 +18,10 @@ const (
 	maxCosines    = 1 << 12 // bounds the memory for the features of a damaged file
 )
 
-// Cosines returns the name of features of a table: the columns of the table, and count cosines and sines of
-// fixed random projections (Rahimi, Recht 2007). With these features a linear model can separate classes that
-// no plane separates. The similarity of two rows decreases with their distance like a Gaussian with standard
-// deviation width, which is rounded to two digits. count is even, from 2 to 4096.
+// Cosines returns the name of the random Fourier features of a table (Rahimi, Recht 2007): the table's
+// columns, and cosines and sines of fixed random projections. With these features a linear model can separate
+// classes that no plane separates. The similarity of two rows decreases with their distance like a Gaussian.
+// Its standard deviation is width, rounded to two digits. The argument count must be even, from 2 to 4096.
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }

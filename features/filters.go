@@ -130,9 +130,9 @@ func lowPass(n, level int) []float64 {
 	return out
 }
 
-// basis is a real Fourier basis of n points, where n is a multiple of four: the cosines of the frequencies 0
-// to n/2 and the sines of 1 to n/2 - 1. A filter with a real Fourier transform mixes only the four
-// coefficients with the same pair of frequencies.
+// basis is a real Fourier basis of n points, where n is a multiple of four. It has the cosines of frequencies
+// 0 to n/2 and the sines of frequencies 1 to n/2 - 1. A filter with a real Fourier transform mixes only the
+// four coefficients with the same pair of frequencies.
 //
 // Points are counted from a centre, on a circle. Point i is i points behind the centre, and point n-i is i
 // points in front of the centre. Cosines are even about the centre and sines are odd. So half of the points
@@ -199,8 +199,8 @@ func (w wave) weight(n int) float64 {
 // coefficient for theta. C - S is the coefficient for -theta, of the mirror image of the filtered signal.
 //
 // A bank has one entry for each pair of angles theta and -theta. The filters of the last pair are their own
-// mirror images. So this pair has two entries, and the weights of sines are negated, such that the difference
-// is C + S. If sum and difference have the same destination, the difference remains.
+// mirror images. So this pair has two entries. The weights of sines are negated, such that the difference is
+// C + S. If sum and difference have the same destination, the difference remains.
 type bank [len(turns)][]*kernel.Groups
 
 // turns lists the pairs of angles: theta and -theta, except for the last pair.
@@ -252,8 +252,8 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 }
 
 // meeting lists, for each frequency, the basis functions that have this frequency if only every step-th point
-// is kept. For step 2, a cosine of frequency n/2-k equals a cosine of frequency k on the kept points, and a
-// sine of frequency n/2-k equals minus a sine of frequency k.
+// is kept. For step 2, the cosines of frequencies n/2-k and k are equal on the kept points, and the sines
+// have opposite signs.
 func (b basis) meeting(step int) [][]wave {
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
@@ -266,8 +266,8 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the bank of filters of one scale, which keeps every step-th point in each direction. step
-// is 1 or 2. The bank reads spectra from grid "from" and writes results to grid "to".
+// newBank returns the bank of filters of one scale, which keeps every step-th point in each direction. The
+// argument step is 1 or 2. The bank reads spectra from grid "from" and writes results to grid "to".
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range turns {
@@ -281,7 +281,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter. itself is set if the filter is its own mirror image.
+// makeGroups returns one filter. The argument itself is true if the filter is its own mirror image.
 func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}

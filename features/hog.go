@@ -73,8 +73,8 @@ type hogGrid struct {
 	hist []float32
 }
 
-// nearCells describes a pixel's position between two cell centres in one dimension: the index of the lower
-// cell, counted from the margin, and the weight of the upper cell.
+// nearCells describes a pixel's position between two cell centres in one dimension. The field lower is the
+// index of the lower cell, counted from the margin. The field weight is the weight of the upper cell.
 type nearCells struct {
 	lower  int
 	weight float32

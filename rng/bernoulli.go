@@ -20,8 +20,8 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses a number x >= 0: whole is the integer part, and 2^64 times the fractional part is in
-// [frac, frac+slack].
+// exponent encloses a number x >= 0. The field whole is the integer part of x. The fractional part times 2^64
+// is in [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
 // bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 (see bernoulliRatio) in 64-bit

@@ -108,9 +108,9 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop.
-// ratio is the quotient of the next weight and the last weight. round divides by 2^work and rounds down or
-// up.
+// gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop. The
+// result ratio is the quotient of the next weight and the last weight. The function round divides by 2^work
+// and rounds down or up.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)

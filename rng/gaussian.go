@@ -239,9 +239,9 @@ func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 // cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1.
 // So the first trial V < g fails and the Bernoulli is true.
 //
-// Let v be the first n bits of V. Then V >= v/2^n. reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13 is v
-// 2^(64-n) plus less than 2^(64-n). If a slot is within one cell X, then X < 4s, because the probability of X
-// is at least 2^-13. So (2X+1) reach < 2^63.
+// Let v be the first n bits of V. Then V >= v/2^n. The field reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
+// is v 2^(64-n) plus less than 2^(64-n). If a slot is within one cell X, then X < 4s, because the probability
+// of X is at least 2^-13. So (2X+1) reach < 2^63.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	x := uint64(t.guide[w>>(64-guideBits)])
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach

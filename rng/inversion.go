@@ -68,7 +68,8 @@ func (t *table) search(u uint64) (x uint64, ok bool) {
 	panic("rng: table does not end with 0")
 }
 
-// newTable rounds the enclosures of the tails outwards to integers. slack is the largest width.
+// newTable rounds the enclosures of the tails outwards to integers. The field slack is the largest width of
+// an enclosure.
 func newTable(l law) *table {
 	const extra = 32
 	t := &table{slack: 1}

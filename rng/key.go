@@ -71,8 +71,8 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes returns the key for the name (label, data). data may be a hash, for example of votes. The key
-// always differs from the keys of Derive.
+// DeriveBytes returns the key for the name (label, data). The argument data may be a hash, for example of
+// votes. The key always differs from the keys of Derive.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))

@@ -103,7 +103,8 @@ func (d *DiscreteLaplace) exactExponent(j uint64) (p, q *big.Int) {
 	return p.Lsh(p, d.shift), new(big.Int).SetUint64(d.num)
 }
 
-// dyadic writes x in [2^-10, 2^40] as m/2^shift with m < 2^53 and shift <= 62. m is odd or shift is 0.
+// dyadic writes x in [2^-10, 2^40] as m/2^shift with m < 2^53 and shift <= 62. Either m is odd, or shift is
+// 0.
 func dyadic(x float64) (m uint64, shift uint) {
 	frac, exp := math.Frexp(x) // x = frac 2^exp, frac in [1/2, 1)
 	m = uint64(math.Ldexp(frac, 53))

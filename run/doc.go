@@ -51,9 +51,9 @@
 // # Files beside a ledger
 //
 // LEDGER.head is the head of the ledger at its last release. LEDGER.id is a secret that identifies inputs.
-// LEDGER.*.key are keys of unfinished runs. Opening a ledger fails in three cases: the ledger lacks the line
-// of LEDGER.head; the ledger has a commit, but LEDGER.head or LEDGER.id is missing; the ledger is missing or
-// empty, but one of the other files exists.
+// LEDGER.*.key are keys of unfinished runs. Opening a ledger fails if the ledger lacks the line of
+// LEDGER.head. It fails if the ledger has a commit, but LEDGER.head or LEDGER.id is missing. It fails if the
+// ledger is missing or empty, but one of the other files exists.
 //
 // The first line of a ledger contains a random id. A second copy of the head is stored under this id in the
 // user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). For this user on this machine,
@@ -67,10 +67,10 @@
 //
 // # Caveats
 //
-// Files cannot prevent two releases for one charge in these cases: a ledger is restored together with all
-// files next to it and with the user's state folder; a ledger is used on two machines; a second ledger exists
-// for the same people. For certainty, store the printed head where nobody can change it, and pass it to `pate
-// ledger verify --head`.
+// Files cannot prevent two releases for one charge if a ledger is restored together with all files next to it
+// and with the user's state folder. The same holds for a ledger that is used on two machines, and for a
+// second ledger for the same people. For certainty, store the printed head where nobody can change it, and
+// pass it to `pate ledger verify --head`.
 //
 // Destroying a key overwrites and removes its file. Copies on a disk, in a snapshot or in a backup remain.
 package run

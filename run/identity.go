@@ -66,7 +66,8 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity parses the name of a run on a ledger. ok is false if the name is not the JSON of an identity.
+// parseIdentity parses the name of a run on a ledger. If the name is not the JSON of an identity, the result
+// ok is false.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -165,8 +166,8 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between the noise source of id and another noise source. key is "" for
-// no key.
+// noiseDiffers lists the differences between the noise source of id and another noise source. The argument
+// key is "" if there is no key.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

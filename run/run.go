@@ -78,8 +78,8 @@ type Stage struct {
 	Key func(rng.Key) rng.Key
 	// Redraw draws a complete stage again, for a caller that needs the outcome. The key must still exist.
 	Redraw bool
-	// Draw writes the file to out. r has one reservation for each event of the stage. Equal keys and
-	// reservations must give equal bytes.
+	// Draw writes the file to out. The slice r has one reservation for each event of the stage. Equal keys
+	// and reservations must give equal bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
 	// Read, if not nil, reads the file of a complete stage.
 	Read func(file io.Reader) error

@@ -44,8 +44,8 @@ type Pass[T Float] interface {
 	Start(parameters []T)
 	// Forward sets y to the layer's values at x.
 	Forward(y, x []T, rows int)
-	// Backward sets dx, unless it is nil, to the gradient of each row's loss with respect to x. dy is the
-	// gradient with respect to y.
+	// Backward computes the gradient dx of each row's loss with respect to x, unless dx is nil. The argument
+	// dy is the gradient with respect to y.
 	//
 	// Let g be the gradient of row i's loss with respect to tensor k, as AddScaled adds it with scale one.
 	// Backward adds a bound on the squared norm of g to squares[k][i], unless squares is nil. The bound is at

@@ -160,7 +160,8 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 // count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the window's first value, for every place of the window. padding must be 0.
+// origins returns the offset of the window's first value, for every place of the window. The window must have
+// no padding.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {
@@ -172,8 +173,8 @@ func (w window) origins(in Shape) []int {
 }
 
 // runs returns the first offset of each run, and the length n of a run. A run consists of consecutive values
-// that have the same position in their windows: the channels of one position or, at stride 1, of a whole row
-// of positions.
+// that have the same position in their windows. At stride 1 a run covers a whole row of windows, otherwise
+// one window.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels

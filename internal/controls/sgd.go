@@ -35,7 +35,8 @@ const (
 // canaries audits one run of DP-SGD on softmax regression with two classes. A canary is a record with a
 // feature that no other record has. So the weights of that feature show only whether the canary was in the
 // data. A fair coin decides this for each canary. The auditor sees every iterate. The claim is the cost of
-// cfg, but the noise multiplier of the training is noise. model wraps the trained model.
+// cfg, but the argument noise is the noise multiplier of the training. The function model wraps the trained
+// model.
 //
 // The auditor guesses only for the tenth of the canaries with the highest and the lowest scores. A score is
 // the log-likelihood ratio of the canary's weights. A step changes these weights by noise around 0, or around

@@ -32,9 +32,9 @@ func brokenTrees() []Target {
 }
 
 // treeEdge returns the distribution of a choice between two edges. Products of columns are scaled to total.
-// If total is the true number of rows, record 13 adds 2 to the distance of the first edge and subtracts 1.5
-// from the distance of the second edge. The log-ratio of the second edge is then near 3.5, but epsilon 2 is
-// charged.
+// Assume that total is the true number of rows. Then record 13 adds 2 to the distance of the first edge and
+// subtracts 1.5 from the distance of the second edge. The log-ratio of the second edge is then near 3.5, but
+// epsilon 2 is charged.
 func treeEdge(rows, total float64) []float64 {
 	distance := func(shares, table [4]float64) (sum float64) {
 		for i, n := range table {

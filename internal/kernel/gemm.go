@@ -187,7 +187,8 @@ func crowded[T Float](stride int) bool {
 	return min(past, period-past) < line
 }
 
-// columns computes n columns, where n is a result of abreast. apart is the distance of panels of b.
+// columns computes n columns, where n is a result of abreast. The argument apart is the distance between
+// panels of b.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)

@@ -65,8 +65,8 @@ func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	}
 }
 
-// Descend replaces every parameter x by x - rate (gradient + decay x), computed in float64 without fusing and
-// rounded to T. It reports whether all parameters are finite. Both slices have equal length.
+// Descend replaces every parameter x by x - rate (gradient + decay x). It computes in float64 without fusing,
+// and rounds to T. It reports whether all parameters are finite. Both slices have equal length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
 	match(len(parameters) == len(gradient))
 	done := whole[T](len(parameters), 4)
@@ -194,8 +194,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the rows from <= i < to of the product of s and b. b has n columns. All paths give the
-// same bits.
+// MulRows sets dst to the rows from <= i < to of the product of s and b. Matrix b has n columns. All paths
+// give the same bits.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -273,9 +273,9 @@ func Scale[T Float](dst []T, factor T, src []T) {
 }
 
 // Gaussian replaces each inner product xz of a row x and a row z by the Gaussian kernel exp(-gamma |x-z|²).
-// norm is |x|², and norms holds |z|² for each z. A squared distance |x|² + |z|² - 2xz below 0 counts as 0.
-// The exponential has a relative error below 1e-7. Below e^-87, and for NaN, it is 0. All paths give equal
-// bits.
+// The argument norm is |x|², and norms holds |z|² for each z. A squared distance |x|² + |z|² - 2xz below 0
+// counts as 0. The exponential has a relative error below 1e-7. Below e^-87, and for NaN, it is 0. All paths
+// give equal bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {

@@ -82,7 +82,7 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless all dimensions fit. rows is the number of rows of results.
+// prepare panics unless all dimensions fit. The argument rows is the number of rows of results.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)
@@ -259,7 +259,7 @@ type GroupInputs struct {
 	Weights []float32
 }
 
-// Add adds a group with two products. out holds the places of the four results.
+// Add adds a group with two products. The argument out holds the places of the four results.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {

@@ -143,7 +143,7 @@ func (m *Multiset[K]) Merge(u *Multiset[K]) {
 	}
 }
 
-// MulCounts multiplies two nonnegative counts. ok is false on overflow.
+// MulCounts multiplies two nonnegative counts. If the product overflows, the result ok is false.
 func MulCounts(a, b int64) (product int64, ok bool) {
 	if a != 0 && b > math.MaxInt64/a {
 		return 0, false

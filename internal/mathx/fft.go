@@ -190,9 +190,9 @@ func (f *FFT) Return() {
 	pool.(*sync.Pool).Put(f)
 }
 
-// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. The sum
-// of these errors is less than 6.8 units of 2^-53: two roots (0.75 each), the product of the roots (sqrt 5),
-// the product with the input (1) and a compensated sum (2; Higham, section 4.3).
+// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. The
+// errors in units of 2^-53 are: 0.75 for each of two roots, sqrt 5 for the product of the roots, 1 for the
+// product with the input, and 2 for a compensated sum (Higham, section 4.3). Together they are less than 6.8.
 const FFTLowError = 7 * 0x1p-53
 
 // lowBlock is the number of roots that ForwardLow reads per input. Other roots are products of two roots.

@@ -100,8 +100,8 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 for which enough(n) is true. enough must also be true for all larger
-// n.
+// Least returns the least integer n >= 0 for which enough(n) is true. The function enough must also be true
+// for all larger n.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {

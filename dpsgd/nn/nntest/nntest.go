@@ -210,7 +210,8 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with the gradients of single rows. unit is the machine epsilon.
+// sums compares squared norms and scaled sums with the gradients of single rows. The argument unit is the
+// machine epsilon.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)

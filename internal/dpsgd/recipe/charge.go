@@ -207,8 +207,9 @@ func wrapped(err error) error {
 // leastLeft is the least remaining epsilon of a ledger for a run. Below it, noise would dominate the model.
 const leastLeft = 1e-3
 
-// chooseNoise returns the plan's noise multiplier, or the least noise multiplier for the plan's epsilon or
-// for the remaining budget of a shared ledger. shared is nil for a run with its own ledger.
+// chooseNoise returns the plan's noise multiplier. If the plan has none, the result is the least noise
+// multiplier for the plan's epsilon or for the remaining budget of the shared ledger. A run with its own
+// ledger passes nil as the shared ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {

@@ -174,8 +174,8 @@ func predict(outputs []float32) (Prediction, error) {
 }
 
 // Accuracy returns the fraction of rows of set that were predicted correctly. Classes are compared by name. A
-// class that the model does not have counts as wrong. known is false if set has no rows or no labels, or if
-// no class of set is a class of the model.
+// class that the model does not have counts as wrong. The result known is false if set has no rows or no
+// labels, or if no class of set is a class of the model.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
@@ -194,8 +194,8 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the file of a model that was chosen among several models. epsilon includes the cost of
-// the choice. scored holds the rows on which the chosen model was scored.
+// FileOfChosen returns the file of a model that was chosen among several models. The argument epsilon
+// includes the cost of the choice. The chosen model was scored on the rows in scored.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
@@ -203,7 +203,7 @@ func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte
 }
 
 // Plain returns a linear model in the format of package plain. Its probabilities equal the probabilities of
-// [Model.Predictions], up to rounding. ok is false if the model is not linear.
+// [Model.Predictions], up to rounding. If the model is not linear, the result ok is false.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {
 		return p, false

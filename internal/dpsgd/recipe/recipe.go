@@ -253,10 +253,10 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2.
-// norm is the squared norm of a row. At a delta near 1e-5 and clip norm 1, the noise of all steps together
-// has a standard deviation of about Steps/(0.27 epsilon^0.87 records). The constants were fitted on the
-// tables FIT of experiments/peers/tables.py.
+// tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2. The
+// argument norm is the squared norm of a row. At a delta near 1e-5 and clip norm 1, the noise of all steps
+// together has a standard deviation of about Steps/(0.27 epsilon^0.87 records). The constants were fitted on
+// the tables FIT of experiments/peers/tables.py.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)

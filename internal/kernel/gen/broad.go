@@ -31,8 +31,8 @@ func tiles512() {
 	}
 }
 
-// broad describes tiles by the number of vectors in a row, and holds registers. rs3 is three strides, bw the
-// current address in b, left the rest of k, and mask the mask of the last vector.
+// broad describes tiles by the number of vectors in a row, and holds registers. Register rs3 holds three
+// strides, bw the current address in b, left the remaining part of k, and mask the mask of the last vector.
 type broad struct {
 	vectors                                                 int
 	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
@@ -180,7 +180,7 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over a run. width selects the registers for the last vector of a row.
+// steps writes the loop over a run. The function width selects the registers for the last vector of a row.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {

@@ -118,8 +118,8 @@ func addToTaps() {
 }
 
 // lastTapFirst writes a loop over the taps, from last to first: if windows share an element, the element is
-// at a later tap in the earlier window. body gets the tap's index, the start addresses of its windows in dst,
-// winner and src, and the number of windows. It may change the addresses.
+// at a later tap in the earlier window. The function body gets the tap's index, the number of windows, and
+// the start addresses of the tap's windows in dst, winner and src. It may change the addresses.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()

@@ -16,8 +16,8 @@ func mirrors() {
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
-// mirror holds registers. ups is the distance between rows of results, aw the current address in a row of
-// coefficients, bw the current address in the strip, and left the number of remaining rows.
+// mirror holds registers. Register ups holds the distance between rows of results, aw the current address in
+// a row of coefficients, bw the current address in the strip, and left the number of remaining rows.
 type mirror struct {
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
 }

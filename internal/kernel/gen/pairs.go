@@ -44,8 +44,9 @@ func dots512() {
 	}
 }
 
-// pairs holds registers. aw is the current address in a row of a, and a3 three rows further. tail is the mask
-// of the last k modulo 8 lanes, and some the mask of the last n modulo 4 columns.
+// pairs holds registers. Register aw holds the current address in a row of a, and a3 the address three rows
+// further. Register tail holds the mask of the last k modulo 8 lanes. Register some holds the mask of the
+// last n modulo 4 columns.
 type pairs struct {
 	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
 }

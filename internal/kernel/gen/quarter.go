@@ -28,8 +28,8 @@ type quarter struct {
 	moduli bool
 }
 
-// ends holds the addresses of the current rows Last - r. waiting holds sums or differences of even products
-// until the odd products are known.
+// ends holds the addresses of the current rows Last - r. The memory waiting holds sums or differences of even
+// products until the odd products are known.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {

@@ -6,7 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sparse writes a product of m rows of a sparse matrix and b. mask selects the last columns, at most 8.
+// sparse writes a product of m rows of a sparse matrix and b. The argument mask selects the last columns, at
+// most 8.
 func sparse() {
 	function("sparse32", "func(dst *float32, ldd int, start *int32, m int, places *int32, weights, b *float32, ldb, n int, mask *int32)")
 	dst, start, m := parameter("dst"), parameter("start"), parameter("m")
