@@ -66,7 +66,6 @@ func ExampleTrain() {
 	// Output: [0 1] within the budget: true - may be released: true
 }
 
-// agreeing writes votes of two hundred teachers who agree on every record.
 func agreeing(classes ...string) string {
 	var text strings.Builder
 	for _, class := range classes {
@@ -75,7 +74,6 @@ func agreeing(classes ...string) string {
 	return text.String()
 }
 
-// says reports whether the statement of a ledger says that what was committed may be released.
 func says(ledger string) bool {
 	file, err := os.Open(ledger)
 	check(err)

@@ -29,7 +29,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
-// labelOptions is a budget in a folder of the test.
 func labelOptions(t *testing.T) pate.LabelOptions {
 	dir := t.TempDir()
 	return pate.LabelOptions{Budget: pate.Budget{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(dir, "run.jsonl")}, Out: filepath.Join(dir, "out")}
@@ -41,12 +40,10 @@ func open(t *testing.T, text string, opt votes.Options) *votes.Source {
 	return testkit.Must(votes.Open(t.Context(), []string{path}, opt))
 }
 
-// summary verifies a ledger.
 func summary(t *testing.T, path string) ledger.Summary {
 	return testkit.Must(pate.Verify(path))
 }
 
-// ensemble writes the votes of teachers of whom one in five is wrong, each by itself.
 func ensemble(queries, teachers int) string {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -98,7 +95,6 @@ func TestLabel(t *testing.T) {
 	require.NoFileExists(t, o.Out)
 }
 
-// What would make a claim untrue, or waste a budget, is refused before there is a ledger.
 func TestLabelRefuses(t *testing.T) {
 	seed := uint64(1)
 	for name, c := range map[string]struct {
@@ -142,7 +138,6 @@ func TestLabelRefuses(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(pate.Label(context.Background(), nil, labelOptions(t))), "no votes")
 }
 
-// publishing returns options for three classes that two columns tell apart.
 func publishing(t *testing.T) pate.PublishOptions {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -190,7 +185,6 @@ func TestPublish(t *testing.T) {
 	require.ErrorIs(t, err, run.ErrOtherRun)
 }
 
-// Rows that are drawn from noisy counts are published with the counts, which the ledger pays for first.
 func TestPublishMarginals(t *testing.T) {
 	o := publishing(t)
 	ranges := testkit.Write(t, filepath.Join(filepath.Dir(o.Out), "ranges.csv"), "length,-8.0..16.0\nwidth,-8.0..8.0\n")
@@ -201,7 +195,6 @@ func TestPublishMarginals(t *testing.T) {
 	require.Equal(t, p, testkit.Must(pate.Publish(t.Context(), o)))
 }
 
-// By default public numbers choose a method, which the result names; a method that is named is taken.
 func TestPublishByAMethod(t *testing.T) {
 	for name, want := range map[string]string{"": "dpsgd", "nearest": "nearest"} {
 		o := publishing(t)
@@ -217,7 +210,6 @@ func TestPublishByAMethod(t *testing.T) {
 	}
 }
 
-// With a seed nothing is releasable, and nothing lies in the public half.
 func TestPublishWithASeed(t *testing.T) {
 	o := publishing(t)
 	seed := uint64(3)
@@ -228,7 +220,6 @@ func TestPublishWithASeed(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(o.Out, "public"))
 }
 
-// What is refused leaves no folder.
 func TestPublishRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*pate.PublishOptions)
@@ -307,7 +298,6 @@ func TestTrain(t *testing.T) {
 	require.Equal(t, softmax(t).Parameters(), other.Parameters(), "as it was")
 }
 
-// However a training is interrupted, it goes on to the same model and is charged once.
 func TestTrainGoesOn(t *testing.T) {
 	var places []string
 	require.NoError(t, testkit.Err(pate.Train(crash.With(t.Context(), func(place string) error {
@@ -344,7 +334,6 @@ func TestTrainGoesOn(t *testing.T) {
 	}
 }
 
-// A ledger made to be shared takes labels and a model, and its budget covers both.
 func TestLabelsAndAModelOnOneLedger(t *testing.T) {
 	o := trainOptions(t)
 	o.Epsilon, o.Shared = 6, true
@@ -399,7 +388,6 @@ func TestTrainRefuses(t *testing.T) {
 	require.ErrorContains(t, testkit.Err2(train(secret)), "noise is secret, not seeded")
 }
 
-// Nothing about the data stands on the ledger but a name under its secret.
 func TestTheLedgerDoesNotNameTheData(t *testing.T) {
 	o := trainOptions(t)
 	require.NoError(t, testkit.Err(pate.Train(context.Background(), softmax(t), records(500), config(), o)))

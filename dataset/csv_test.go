@@ -244,7 +244,6 @@ func TestUnlabelledTable(t *testing.T) {
 	require.Error(t, testkit.Err(splitTable(table, Literature, nil, nil)), "without labels there is nothing to learn")
 }
 
-// labelled writes a table in which a row's unit says on which side it is.
 func labelled(rows []string, sides []string) string {
 	var text strings.Builder
 	text.WriteString("x,who,kind\n")
@@ -254,7 +253,6 @@ func labelled(rows []string, sides []string) string {
 	return text.String()
 }
 
-// unitOn returns a name that the split sends to a side.
 func unitOn(side string, n int) string {
 	place := newPlacer("pate dataset split 1 " + string(Literature))
 	for i := 0; ; i++ {
@@ -265,7 +263,6 @@ func unitOn(side string, n int) string {
 	}
 }
 
-// publicSides are ten private and ten public rows of two classes, which each test adds to.
 func publicSides() (labels, sides []string) {
 	for i := range 20 {
 		labels = append(labels, []string{"b", "a"}[i%2])
@@ -282,7 +279,6 @@ func classTask(t *testing.T, labels, sides []string, rule ClassRule) (Task, erro
 	return splitTable(table, Literature, nil, nil)
 }
 
-// A private row with a label that nobody else has moves no name and no number of classes.
 func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	labels, sides := publicSides()
 	plain := testkit.Must(classTask(t, labels, sides, ClassRule{}))
@@ -336,7 +332,6 @@ func TestClassesByValue(t *testing.T) {
 	require.Equal(t, []string{"-2", "01", "1", "9", "10"}, classes)
 }
 
-// TestHarmfulClassNames: names of classes stand in released files, which spreadsheets open.
 func TestHarmfulClassNames(t *testing.T) {
 	labels, sides := publicSides()
 	for _, name := range []string{"=HYPERLINK(1)", "a\x1b[2J"} {
@@ -355,7 +350,6 @@ func TestManyPublicLabelsAreNoClasses(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(classTask(t, labels, sides, ClassRule{})), "1001 different labels")
 }
 
-// The training file of a folder is private: its largest label must not be seen.
 func TestClassesOfAFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "digits")
 	write := func(train, test byte) {
@@ -387,7 +381,6 @@ func TestClassesOfAFolder(t *testing.T) {
 	require.Equal(t, Handwriting, testkit.Must(Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting})).Kind)
 }
 
-// No text in a private cell ends the reading: whether there is a result is seen by everybody.
 func TestNoCellOfAPrivateRowIsRefused(t *testing.T) {
 	public := &Table{Name: "t", Columns: []Column{{"n", []string{"1", "2", "3"}}, {"c", []string{"u", "v", "u"}}}, Y: []int{0, 1, 0}, Units: []string{"a", "b", "c"}}
 	e := testkit.Must(fitEncoder(public, nil))

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// oneColumn is a table of one feature whose labels and units do not matter.
 func oneColumn(name string, values ...string) *Table {
 	t := &Table{Name: "t", Columns: []Column{{name, values}}, Labels: []string{"a", "b"}}
 	for i := range values {
@@ -91,7 +90,6 @@ func TestEncoderOfTexts(t *testing.T) {
 	require.NotEqual(t, text, testkit.Must(json.Marshal(all)))
 }
 
-// Tables as laboratories write them: limits, decimal commas, and some cells that are no numbers.
 func TestNumbersAsTheyAreWritten(t *testing.T) {
 	column := func(odd ...string) (c []string) {
 		for i := range 100 - len(odd) {
@@ -127,7 +125,6 @@ func TestNumbersAsTheyAreWritten(t *testing.T) {
 	require.Equal(t, `date, like 02.01.2006; no numbers: "unknown" (1)`, e.Notes()[0].Is)
 }
 
-// Names of persons, and texts of many words even if they repeat, are left out.
 func TestPersonsAndTextsAreLeftOut(t *testing.T) {
 	var names, texts []string
 	for i := range 600 {
@@ -192,7 +189,6 @@ func TestFeaturesDependOnPublicRowsAndTheRowAlone(t *testing.T) {
 	assert.NotEqual(t, all, testkit.Must(fitEncoder(table, nil)))
 }
 
-// mixed is a table with a column of every kind.
 func mixed() *Table {
 	t := oneColumn("number", "1.1", "2.7", "", "1e5", "-3")
 	t.Columns = append(t.Columns,
@@ -236,7 +232,6 @@ func TestEncoderInJSONRefuses(t *testing.T) {
 	}
 }
 
-// FuzzEncoder: JSON is refused, or an encoder that encodes and is written as it was read.
 func FuzzEncoder(f *testing.F) {
 	text := testkit.Must(json.Marshal(testkit.Must(fitEncoder(mixed(), nil))))
 	f.Add(text)
@@ -310,7 +305,6 @@ func FuzzRanges(f *testing.F) {
 	})
 }
 
-// surveyRows is a table of people, further rows below; "+" begins private units.
 func surveyRows(further ...string) string {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	text := "age,weight,sex,who,y\n"
@@ -393,7 +387,6 @@ func weightsOn(bins, one int) []float64 {
 	return w
 }
 
-// Where nothing is public no private row shapes what is: neither its value nor its presence.
 func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
 	want := testkit.Must(surveyTask(t, surveyRanges, Options{}))
 	unit := ""

@@ -22,7 +22,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// people reads one of the tables that pandas wrote.
 func people(t *testing.T, name string, opt CSVOptions) *Table {
 	opt.Label = "outcome"
 	table := testkit.Must(ReadTable(filepath.Join("testdata/parquet", name), opt))
@@ -77,7 +76,6 @@ func TestRowNumbersOfPandasAreLeftOut(t *testing.T) {
 	require.Contains(t, e.Notes()[len(e.Notes())-1].Becomes, "left out")
 }
 
-// TestColumnThatIsNotRead: timestamps are refused by the name of their column; dropped, they are no matter.
 func TestColumnThatIsNotRead(t *testing.T) {
 	_, err := ReadTable("testdata/parquet/dates.parquet", CSVOptions{Label: "outcome"})
 	e := testkit.ErrorAs[*fault.Error](t, err)
@@ -128,7 +126,6 @@ func TestCompressedTable(t *testing.T) {
 	}
 }
 
-// imageData returns images of 2x3 pixels, of which each has its number in its first pixels.
 func imageData(train, test int) Data {
 	part := func(name string, n int) Set {
 		s := Set{Name: "digits", X: blas32.General{Rows: n, Cols: 6, Stride: 6, Data: make([]float32, 6*n)},
@@ -142,7 +139,6 @@ func imageData(train, test int) Data {
 	return Data{Name: "digits", Train: part("train", train), Test: part("test", test)}
 }
 
-// writeFolder writes two 2x3 images for training and one for testing.
 func writeFolder(t *testing.T, path string, edit func(map[string][]byte)) {
 	t.Helper()
 	files := map[string][]byte{
@@ -266,7 +262,6 @@ func FuzzReadIDX(f *testing.F) {
 	})
 }
 
-// canary stands in a private file, and nowhere else.
 const canary = "MrsCanary"
 
 // requireOfOwner checks that an error about a private file is marked for the owner alone. The cells of a
@@ -353,7 +348,6 @@ func TestErrorsFromModelFilesAreForTheirOwner(t *testing.T) {
 	require.NotContains(t, err.Error(), "owner alone")
 }
 
-// Names of files and folders of images are those of people, too.
 func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 	dir := t.TempDir()
 	picture := func(path string, side int) {
@@ -385,7 +379,6 @@ func TestErrorsFromModelImagesAreForTheirOwner(t *testing.T) {
 	requireOfOwner(t, err, false)
 }
 
-// One file is cut in two after it was read, so that any row of it may be a private one.
 func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
 	const head, rows = "age,kind,who\n", "3,a,x\n4,b,y\n"
 	opt := Options{CSV: CSVOptions{Label: "kind", Unit: "who"}}
@@ -404,7 +397,6 @@ func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
 	}
 }
 
-// What scores by another split than the default one is private by that, unless all of it is published.
 func TestOtherSplitsOfOwnDataAreWithheld(t *testing.T) {
 	images := imageData(120, 30)
 	known := images

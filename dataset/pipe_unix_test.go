@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// Opening a pipe waits for a writer, without end.
 func TestPipesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))

@@ -22,7 +22,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// put writes a file of a test.
 func put(t *testing.T, dir, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -31,7 +30,6 @@ func put(t *testing.T, dir, name string, text []byte) string {
 	return path
 }
 
-// patients are rows of a table; order and unit of measure may be others.
 func patients(n int, seed uint64, columns []string, cell func(column string, value string) string) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var b strings.Builder
@@ -122,7 +120,6 @@ func TestTablesThatDifferAreNamed(t *testing.T) {
 	require.NoError(t, read(columns, reading, pounds))
 }
 
-// Rows of public ids that repeat are no units unless this is declared, whatever the private rows hold.
 func TestRowsWithRepeatedIDsAreNoUnits(t *testing.T) {
 	dir := t.TempDir()
 	table := func(name string, rows, ids int) Source {
@@ -154,7 +151,6 @@ func TestRowsWithRepeatedIDsAreNoUnits(t *testing.T) {
 	}
 }
 
-// matrixFile writes a matrix as NumPy does.
 func matrixFile(t *testing.T, typ string, rows, cols int, at func(i, j int) float64) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -236,7 +232,6 @@ func TestFeaturesFromNPY(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(s.ReadNew(Source{Path: put(t, dir, "narrow.npy", matrixFile(t, "<f8", 5, 2, value))})), "rows of 2 numbers")
 }
 
-// A table with an NPY file of its features reads as the NPY file does with files of labels and units.
 func TestEmbeddingsOfATable(t *testing.T) {
 	dir := t.TempDir()
 	value := func(i, j int) float64 { return float64((i*7 + j*3 + i*i/5) % 11) }
@@ -282,7 +277,6 @@ func TestEmbeddingsOfATable(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(Open(x, Options{Embeddings: x})), "is no table")
 }
 
-// picture writes a square of one colour.
 func picture(t *testing.T, side int, c color.Color) []byte {
 	t.Helper()
 	var img interface {
@@ -377,7 +371,6 @@ func FuzzSchemaJSON(f *testing.F) {
 	})
 }
 
-// A row on the private side changes neither scale nor classes nor anything of the pool.
 func TestSplitOfNumbersLooksAtThePoolAlone(t *testing.T) {
 	dir := t.TempDir()
 	split := func(change func(i int) float64) Task {

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// randomTable has a numeric, a categorical and a partly missing column.
 func randomTable(rows, units int) *Table {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	t := &Table{Name: "random", Columns: []Column{{"n", nil}, {"c", nil}, {"m", nil}}, Labels: []string{"a", "b", "c"}}
@@ -66,7 +65,6 @@ func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	assert.Equal(t, unitSet(lit.Test), unitSet(shuffled.Test))
 }
 
-// The ids of the pool stand in the file of released labels.
 func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
 	table := randomTable(300, 300)
 	whole := testkit.Must(splitTable(table, Literature, nil, nil))
@@ -82,7 +80,6 @@ func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
 	assert.Equal(t, whole.Test, less.Test)
 }
 
-// Were copies split one by one, removing a row would change which of the others are private.
 func TestEqualRowsAreOnOneSide(t *testing.T) {
 	var text strings.Builder
 	for i := range 60 {
@@ -272,7 +269,6 @@ func visits(seed uint64, without string) Set {
 	return s.rows(order)
 }
 
-// byUnit returns the rows that each unit keeps, in their order.
 func byUnit(t *testing.T, s Set, ends []int) map[string]string {
 	kept, from := map[string]string{}, 0
 	for _, end := range ends {

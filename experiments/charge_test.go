@@ -29,7 +29,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// timeless drops what may differ between two runs of one key.
 func timeless(r *Result) *Result {
 	r.Seconds = 0
 	for i := range r.Rows {
@@ -105,7 +104,6 @@ func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(Compare(context.Background(), cfg)), "ledger")
 }
 
-// asked is a session that answers nothing.
 type asked struct{}
 
 func (asked) Ask(uint64, aggregate.Histogram) (aggregate.Answer, error) {
@@ -116,7 +114,6 @@ func (asked) AskBatch(uint64, []aggregate.Histogram) ([]aggregate.Answer, error)
 
 func (asked) Releasable() bool { return false }
 
-// keyed is a mechanism that tells the key of its session.
 type keyed struct{ key *rng.Key }
 
 func (m keyed) Event() accountant.Event { return accountant.GNMax{Sigma: 100, Discrete: true} }
@@ -225,7 +222,6 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 	require.Error(t, testkit.Err(Compare(t.Context(), cfg)))
 }
 
-// A pool along a tree is paid for by every method, too, as columns, edges and tables, and repeats itself.
 func TestDrawnTreeIsPaidFor(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
@@ -250,7 +246,6 @@ func TestDrawnTreeIsPaidFor(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "no Pool")
 }
 
-// Questions from declared ranges alone cost nothing, and the plan says what marginals take.
 func TestDrawnPoolPlan(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Task, cfg.Methods = declaredTask(t, 600, 1), []string{ReverseKNN}
@@ -267,7 +262,6 @@ func TestDrawnPoolPlan(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "declared ranges")
 }
 
-// What a run is bound to is the hash of the task that it has, also of one put in later.
 func TestHashIsOfTheTask(t *testing.T) {
 	full := testkit.Must(config(t, t.TempDir()).withDefaults())
 	require.Equal(t, full.Task.Hash(), full.hash())
@@ -276,7 +270,6 @@ func TestHashIsOfTheTask(t *testing.T) {
 	require.NotEqual(t, full.hash(), other.hash())
 }
 
-// noisyRows are rows of two classes in many columns, of which a share of labels is wrong.
 func noisyRows(rnd *rand.Rand, rows, columns int, wrong float64) (data teachers.Dataset, units []string) {
 	data = teachers.Dataset{X: dense.New(rows, columns), Y: make([]int, rows), Classes: 2}
 	for i := range rows {
@@ -316,7 +309,6 @@ func TestPenalty(t *testing.T) {
 	require.InDelta(t, 400, held.X.Rows, 90)
 }
 
-// bars is a task of images: a bar that lies, stands or leans, somewhere in noise.
 func bars(private, pool, test int) dataset.Task {
 	const side = 20
 	rnd := rand.New(rand.NewPCG(3, 4))

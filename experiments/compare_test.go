@@ -28,7 +28,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
-// blobs is an easy task: three Gaussian clouds in six dimensions.
 func blobs(private, pool, test int) dataset.Task {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	set := func(name string, n int) dataset.Set {
@@ -209,7 +208,6 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 	}
 }
 
-// TestDPSGDProtectsTheUnit: its guarantee is for a row, so a unit gives one row.
 func TestDPSGDProtectsTheUnit(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Methods, cfg.Unit, cfg.Task.Grouped = []string{DPSGD}, "patient", true
@@ -222,7 +220,6 @@ func TestDPSGDProtectsTheUnit(t *testing.T) {
 	require.Contains(t, r.Rows[0].Note, "one row per patient")
 }
 
-// Labels of one class make a student that says nothing else, and its row says so.
 func TestLabelsOfOneClass(t *testing.T) {
 	for _, one := range []bool{true, false} {
 		cfg := config(t, t.TempDir())
@@ -241,7 +238,6 @@ func TestAllDeclined(t *testing.T) {
 	require.True(t, (&Result{Rows: []Row{{Asked: 5}, {Asked: 7}, {Method: DPSGD}}}).AllDeclined())
 }
 
-// recompute goes the auditor's way: JSON, then the accountant alone.
 func recompute(t *testing.T, row Row, delta float64) float64 {
 	schedule := testkit.Must(accountant.ParseSchedule(testkit.Must(json.Marshal(row.Account))))
 	method := row.Accountant

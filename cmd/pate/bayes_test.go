@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// typicalTable writes a table of two clouds.
 func typicalTable(t *testing.T) string {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	var b strings.Builder
@@ -175,7 +174,6 @@ func requireOwnColumns(t *testing.T, records [][]string, figures []string, epsil
 	require.Equal(t, len(figures)*(len(records)-1), found)
 }
 
-// execute runs one command line in this process.
 func execute(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -218,7 +216,6 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 	require.Equal(t, 17.0, report.Order)
 }
 
-// inJSON runs a command and reads the JSON that it prints.
 func inJSON(t *testing.T, to any, args ...string) {
 	t.Helper()
 	text, _ := typed(t, shell.ExitDone, append(args, "--format", "json")...)

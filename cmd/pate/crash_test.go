@@ -25,7 +25,6 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// places returns where a command can be stopped, in order.
 func places(t *testing.T, args []string) []string {
 	var all []string
 	code, said := command(crash.With(t.Context(), func(place string) error {
@@ -177,7 +176,6 @@ func process(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a process to its end and returns how long it took.
 func ends(t *testing.T, cmd *exec.Cmd) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -62,7 +62,6 @@ var (
 	fenced  = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
 )
 
-// tablesAgree reports how a page differs from the tables that it must have, and only those.
 func tablesAgree(page string, tables []string) error {
 	var known []string
 	for _, table := range tables {
@@ -89,7 +88,6 @@ func tablesAgree(page string, tables []string) error {
 const tasksHeader = "| data | private | pool | test | classes | teachers | one teacher % | vote without noise % | DP-SGD's model without noise % | boosted trees % |\n" +
 	"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
 
-// tasksRow is the line of a task: its size, and how far methods get that protect nothing.
 func tasksRow(r *experiments.Result) string {
 	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %s | %s | %s | %s |\n", taskName(r), r.Private, r.Pool, r.Test, r.Classes, r.Teachers,
 		percentOf(r.Diagnostics.TeacherAccuracy), accuracyOf(r, experiments.Plurality, 0), accuracyOf(r, experiments.NonPrivate, 0), accuracyOf(r, experiments.BoostedTrees, 0))
@@ -171,7 +169,6 @@ func accuracyOf(r *experiments.Result, method string, epsilon float64) string {
 	return fmt.Sprintf("%.1f ± %.1f", 100*row.Accuracy, 100**row.SD)
 }
 
-// differenceOf is the comparison of a vote with DP-SGD.
 func differenceOf(r *experiments.Result, vote string, epsilon float64) experiments.Difference {
 	for _, d := range r.Differences {
 		if d.TargetEpsilon == epsilon && d.A == vote && d.B == experiments.DPSGD {
@@ -181,7 +178,6 @@ func differenceOf(r *experiments.Result, vote string, epsilon float64) experimen
 	return experiments.Difference{}
 }
 
-// ahead is how far DP-SGD is ahead, bold where that is beyond chance.
 func ahead(d experiments.Difference) string {
 	cell := fmt.Sprintf("%+.1f (%+.1f to %+.1f)", -100*d.Mean, -100*d.High, -100*d.Low)
 	if d.Better != "" {

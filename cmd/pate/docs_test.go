@@ -66,7 +66,6 @@ func TestDocs(t *testing.T) {
 	})
 }
 
-// docScript is the session of a page.
 func docScript(page string) string {
 	var script, files strings.Builder
 	var fence string
@@ -138,7 +137,6 @@ func shows(output, page string) error {
 	return nil
 }
 
-// twins compares the files in dir with those of the same name beside a page.
 func twins(dir, page string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -168,7 +166,6 @@ func twins(dir, page string) error {
 	return nil
 }
 
-// TestDocsCanFail: the comparison of pages with output finds what differs.
 func TestDocsCanFail(t *testing.T) {
 	const output = "a\nb  \nc\n\nd\n"
 	for _, page := range []string{output, "...\nd", "a\n...", "a\nb\n...\nd", "...\nb\nc\n...", "a\nb ...\nc ...\n\nd"} {
@@ -195,7 +192,6 @@ func (o ownFolders) Run() int {
 	return testkit.Main(o.m)
 }
 
-// ownState gives a script a state folder.
 func ownState(env *testscript.Env) error {
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 	return nil
@@ -294,7 +290,6 @@ func TestOwnData(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: dir, Setup: ownState})
 }
 
-// patients returns encounters, about two of each patient.
 func patients(n int, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := strings.Builder{}
@@ -352,7 +347,6 @@ func inlineCommands(page string) (lines [][]string) {
 	return lines
 }
 
-// parsed finds the command of a line and gives it the flags.
 func parsed(words []string) (*cobra.Command, error) {
 	root := newRootCommand(&shell.Globals{Stdout: io.Discard, Stderr: io.Discard})
 	cmd, rest, err := root.Find(words)

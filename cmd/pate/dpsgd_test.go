@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// blobs is a table of three classes that a line can tell apart, four rows a person.
 func blobs(rows int) []byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
@@ -31,7 +30,6 @@ func blobs(rows int) []byte {
 	return []byte(text.String())
 }
 
-// typed runs a command and returns what it printed.
 func typed(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -46,7 +44,6 @@ func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
 	goesOn(t, "noise-9-run-0", "--noise-multiplier", "9", "--batch", "157.5", "--sampling", "cyclic", "--bands", "4", "--steps", "100")
 }
 
-// goesOn interrupts a run again and again, and compares it with one that is not.
 func goesOn(t *testing.T, name string, more ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -101,7 +98,6 @@ func TestDPSGDWithADamagedCheckpoint(t *testing.T) {
 	typed(t, shell.ExitDone, args...)
 }
 
-// cancelAfter cancels when a file appears or changes.
 type cancelAfter struct {
 	cancel context.CancelFunc
 	file   string
@@ -117,7 +113,6 @@ func (c cancelAfter) watch(ctx context.Context) {
 	}
 }
 
-// timeless is a result without its running times.
 func timeless(text string) string {
 	return regexp.MustCompile(`"seconds": [^,\n]*`).ReplaceAllString(text, "")
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// wrongFiles writes the files that the commands above name.
 func wrongFiles(t *testing.T) {
 	t.Helper()
 	dates := testkit.Must(os.ReadFile("../../dataset/testdata/parquet/dates.parquet"))

@@ -86,7 +86,6 @@ func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
 	}
 }
 
-// eachCommand visits all commands of this program that run.
 func eachCommand(visit func(cmd *cobra.Command)) {
 	var out bytes.Buffer
 	root := newRootCommand(&shell.Globals{Stdout: &out, Stderr: &out})
@@ -121,7 +120,6 @@ func TestEveryFlagCompletes(t *testing.T) {
 	require.Empty(t, without, "say with shell.Values and shell.CompleteArgs what these take: words, files or anything")
 }
 
-// A flag whose help lists its words is one of a closed set: those words are completed.
 func TestListedWordsAreCompleted(t *testing.T) {
 	listed := regexp.MustCompile(`([a-z_-]+)\|([a-z_|-]+)`)
 	seen := 0

@@ -24,7 +24,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// outputFlags are the names of flags of files and folders that commands write.
 var outputFlags = []string{"out", "export", "plot", "private-dir", "parts"}
 
 // writers returns a command line for every command that writes files: the words that are names of
@@ -65,7 +64,6 @@ func writers() map[string][]string {
 	}
 }
 
-// writersFolder goes to a new folder with all that writers read.
 func writersFolder(t *testing.T) {
 	t.Helper()
 	preparedFolder(t)
@@ -107,7 +105,6 @@ func writersFolder(t *testing.T) {
 	write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 }
 
-// copyFolder copies files, with their modes, into a new folder and goes there.
 func copyFolder(t *testing.T, from string) string {
 	t.Helper()
 	to := t.TempDir()

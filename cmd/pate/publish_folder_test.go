@@ -27,7 +27,6 @@ func published(t *testing.T, name string) (args []string, out string) {
 	return args, filepath.Join(dir, "out")
 }
 
-// contents returns all files of a folder.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -88,7 +87,6 @@ func TestAReleaseWithoutItsPrivateHalfIsNotRepeated(t *testing.T) {
 	}
 }
 
-// What is published is what the ledger of the private half paid for, or refused.
 func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
 	for _, name := range []string{"publish", "publish nearest", "publish dpsgd"} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +118,6 @@ func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
 	}
 }
 
-// An older copy of the private half, from before the release, releases nothing again.
 func TestAnOlderPrivateHalfReleasesNothing(t *testing.T) {
 	for _, name := range []string{"publish", "publish nearest", "publish marginals", "publish tree", "publish dpsgd"} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +140,6 @@ func TestAnOlderPrivateHalfReleasesNothing(t *testing.T) {
 	}
 }
 
-// putBack puts a copy in the place of the private half.
 func putBack(t *testing.T, out, from string) {
 	t.Helper()
 	private := filepath.Join(out, "private")
@@ -226,7 +222,6 @@ func TestWhatMayBePublishedLiesInOneFolder(t *testing.T) {
 	}
 }
 
-// publicFiles returns the names of files that may be published.
 func publicFiles(t *testing.T, public, machine string) []string {
 	t.Helper()
 	var names []string

@@ -36,24 +36,20 @@ func clearPublic() []byte {
 	return []byte(text)
 }
 
-// publishingModel is the same with one private model.
 func publishingModel(private, public, out string, more ...string) []string {
 	return slices.Concat([]string{"publish", private, "--public", public, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
 		"--method", "dpsgd", "--size", "150", "--rows-per-unit", "4", "--epsilon", "8", "--out", out}, more)
 }
 
-// publishingNear is the same with votes of units at the rows nearest to them.
 func publishingNear(private, public, out string, more ...string) []string {
 	return slices.Concat([]string{"publish", private, "--public", public, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
 		"--method", "nearest", "--size", "150", "--epsilon", "1.2", "--out", out}, more)
 }
 
-// publishingTexts is the same with votes of authors at the texts nearest to theirs.
 func publishingTexts(private, public, out string, more ...string) []string {
 	return append(publishingNear(private, public, out, more...), "--text", "note")
 }
 
-// letters are texts of 150 authors in three classes, and more rows; without authors they are public.
 func letters(n int, authors bool, more ...string) []byte {
 	about := []string{"fever cough throat", "knee fracture ankle", "rash itching allergy"}
 	text := "note\n"
@@ -71,13 +67,11 @@ func letters(n int, authors bool, more ...string) []byte {
 	return []byte(text + strings.Join(append(more, ""), "\n"))
 }
 
-// publishingDrawn is the same without public rows, on a budget of a hundred queries or so.
 func publishingDrawn(private, ranges, out string, more ...string) []string {
 	return slices.Concat([]string{"publish", private, "--pool", "marginals", "--ranges", ranges, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
 		"--teachers", "24", "--learner", "softmax", "--min-accuracy", "0.6", "--epsilon", "20", "--out", out}, more)
 }
 
-// publishingTree is the same with rows along a tree, by votes at the nearest of them.
 func publishingTree(private, ranges, out string, more ...string) []string {
 	return slices.Concat([]string{"publish", private, "--pool", "tree", "--ranges", ranges, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
 		"--size", "150", "--epsilon", "8", "--out", out}, more)
@@ -126,7 +120,6 @@ func publishedBy(t *testing.T, command func(private, public, out string, more ..
 	return shown, shown[filepath.Join("out", "labels.csv")]
 }
 
-// whatFollows are the parts of what publish shows that follow from the released labels.
 var whatFollows = regexp.MustCompile(`(?s)"labels": \d+,.*?"ledger_entry"|<tr><th>labels released.*?</table>|labels: \d+ of|(?m:^(\d+),[a-z0-9]*$)`)
 
 // Adding, removing or replacing one private unit changes the released labels and what
@@ -250,7 +243,6 @@ func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
 			"new class": units("someone")["new class"], "huge": units("someone")["huge"]})
 }
 
-// The same of texts: words, weights and directions come from the public texts alone.
 func TestPublishTextsMovesTheVotesOfOneAuthor(t *testing.T) {
 	t.Parallel()
 	one := ",someone,a"
@@ -261,7 +253,6 @@ func TestPublishTextsMovesTheVotesOfOneAuthor(t *testing.T) {
 			"400 texts of one author": slices.Repeat([]string{"fever and knee quxquux zzyzx" + one, "rash since quxquux" + one}, 200)})
 }
 
-// oneUnitVotes compares what is published with what one more unit makes of it.
 func oneUnitVotes(t *testing.T, command func(private, public, out string, more ...string) []string, votes int, table []byte,
 	with func(rows ...string) []byte, neighbours map[string][]string) {
 	t.Helper()

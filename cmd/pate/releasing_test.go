@@ -23,7 +23,6 @@ import (
 	protocol "github.com/pate-go/pate/run"
 )
 
-// releasing is a command that releases something under the protocol of package run.
 type releasing struct {
 	name string
 	args func(n int) []string // of the n-th release, in the folder of the test
@@ -31,10 +30,8 @@ type releasing struct {
 	out  func(n int) string   // what leaves, likewise
 }
 
-// sharedLedger is the ledger of the commands that do not make one of their own.
 const sharedLedger = "run.jsonl"
 
-// releasingCommands returns every command that releases something.
 func releasingCommands() []releasing {
 	const counts = "--counts --teachers 100 --mechanism gnmax --ledger run.jsonl --epsilon 60"
 	votes := func(n int) string { return fmt.Sprintf("votes%d.csv", n) }
@@ -75,7 +72,6 @@ func releasingCommands() []releasing {
 	}
 }
 
-// preparedFolder goes to a new folder with what the commands read.
 func preparedFolder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -95,7 +91,6 @@ func preparedFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile("blobs-public.csv", blobs(60), 0o600))
 }
 
-// command runs one in this process.
 func command(ctx context.Context, args []string) (code int, said string) {
 	var out, errs bytes.Buffer
 	code = run(ctx, args, strings.NewReader(""), &out, &errs)
@@ -117,7 +112,6 @@ func files(t *testing.T, patterns string) map[string]string {
 	return found
 }
 
-// verifyLedgers verifies the ledgers that match a pattern, and their heads.
 func verifyLedgers(t *testing.T, pattern string) (entries, commits int64) {
 	t.Helper()
 	for path := range files(t, pattern) {
@@ -147,7 +141,6 @@ func verifyLedger(path string) (ledger.Summary, error) {
 	return ledger.Verify(f, ledger.VerifyOptions{Heads: known.Of})
 }
 
-// noLitter checks that there are neither temporary files nor keys of complete releases.
 func noLitter(t *testing.T) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(".", func(path string, f fs.DirEntry, err error) error {
@@ -190,7 +183,6 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A command that waits for its standard input ends when it is interrupted, and leaves nothing.
 func TestWaitingForInputIsInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{
@@ -212,7 +204,6 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 	require.NoFileExists(t, "a.json")
 }
 
-// TestANumberWhoseKeyIsLost: what was charged and not released is not drawn anew.
 func TestANumberWhoseKeyIsLost(t *testing.T) {
 	preparedFolder(t)
 	c := releasingCommands()[1]

@@ -16,10 +16,8 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// copies is what is kept of a ledger at one time: by what it is, the contents.
 type copies map[string]string
 
-// keptFiles are the files that tell how far a ledger has come.
 func keptFiles(t *testing.T) map[string]string {
 	t.Helper()
 	marks := testkit.Must(filepath.Glob("state/pate/ledgers/*.head"))
@@ -37,10 +35,8 @@ func takeCopies(t *testing.T) copies {
 	return c
 }
 
-// condition is what became of each of these files: "older", "missing" or "present".
 type condition struct{ ledger, head, id, mark string }
 
-// conditions returns all of them. The id never changes: an older one is the same.
 func conditions() []condition {
 	var all []condition
 	three := []string{"older", "missing", "present"}
@@ -88,7 +84,6 @@ func (c condition) undetectable() bool {
 	return false
 }
 
-// refused reports whether a command that releases must refuse it.
 func (c condition) refused() bool {
 	if c.harmless() {
 		return c.head == "missing" || c.id == "missing"
@@ -142,7 +137,6 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// readers checks what commands say that only read the ledger.
 func readers(t *testing.T, is condition) {
 	t.Helper()
 	want := shell.ExitDone
@@ -158,7 +152,6 @@ func readers(t *testing.T, is condition) {
 	}
 }
 
-// clearRelease removes what a release under one condition left.
 func clearRelease(t *testing.T, paths map[string]string) {
 	t.Helper()
 	left := testkit.Must(filepath.Glob("out2*"))

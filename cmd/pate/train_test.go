@@ -29,7 +29,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// trained is what a training shows, and its votes.
 type trained struct {
 	public map[string]string // stdout, stderr, manifest
 	votes  *votes.Matrix
@@ -37,7 +36,6 @@ type trained struct {
 
 var keyed = regexp.MustCompile(`[0-9a-f]{16,}`)
 
-// trainOn runs `pate train` on files in a folder of its own.
 func trainOn(t *testing.T, files map[string][]byte, classes int, args ...string) trained {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +62,6 @@ func trainOn(t *testing.T, files map[string][]byte, classes int, args ...string)
 	return out
 }
 
-// neighbours fails where more than one column of votes, or anything that is public, differs.
 func neighbours(t *testing.T, want, got trained, exact bool, name string) {
 	t.Helper()
 	require.Equal(t, want.public, got.public, name)
@@ -83,7 +80,6 @@ func neighbours(t *testing.T, want, got trained, exact bool, name string) {
 	}
 }
 
-// publicPeople are public rows without labels, other people than those of people.
 func publicPeople() []byte {
 	rnd := rand.New(rand.NewPCG(8, 9))
 	text := "length,width,colour\n"
@@ -128,7 +124,6 @@ func TestTrainChangesOneColumnForOneUnit(t *testing.T) {
 	}
 }
 
-// npyFile is a matrix of float32 or, with one column, of int64.
 func npyFile(rows, cols int, at func(i, j int) float64) []byte {
 	if cols == 1 {
 		return integers(rows, func(i int) int64 { return int64(at(i, 0)) })
@@ -143,10 +138,8 @@ func npyFile(rows, cols int, at func(i, j int) float64) []byte {
 	return b.Bytes()
 }
 
-// noise is a number in [0, 1) that depends on its place alone.
 func noise(i, j int) float64 { return rand.New(rand.NewPCG(uint64(i), uint64(j))).Float64() }
 
-// The same for every reader: NPY with units and without, idx, folders of images.
 func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 	t.Parallel()
 	const rows, side = 60, 10
@@ -263,7 +256,6 @@ func TestTrainOnParquet(t *testing.T) {
 	}
 }
 
-// read returns the text of a file.
 func read(path string) string { return string(testkit.Must(os.ReadFile(path))) }
 
 // What a part shows, and what its files are called and how large they are, does not depend

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// run runs Python in this folder and returns what it prints.
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	interpreter, err := exec.LookPath("python3")

@@ -72,7 +72,6 @@ func TestInABrowser(t *testing.T) {
 	require.NotEqual(t, colours["light"], colours["dark"])
 }
 
-// full is a result at one target with everything that a page can show.
 func full() *experiments.Result {
 	r := sample()
 	r.ClassNames, r.ClassRows = []string{"a class with a rather long name", "b"}, []int{600, 400}
@@ -83,7 +82,6 @@ func full() *experiments.Result {
 	return r
 }
 
-// measured is a sweep of the documentation.
 func measured(t *testing.T) *experiments.Result {
 	var r experiments.Result
 	testkit.ReadJSON(t, filepath.Join("..", "..", "docs", "results", "optdigits.json"), &r)

@@ -118,13 +118,11 @@ func TestRecordsKeepFullPrecision(t *testing.T) {
 	require.Equal(t, "method,ε,test,labels,right,noise\npate/gnmax,2.0000,95.80,,,\n", b.String())
 }
 
-// TestClaimsReadNoLessThanTheyAre: one ulp above 0.0265, times 10,000, is 265.
 func TestClaimsReadNoLessThanTheyAre(t *testing.T) {
 	above := math.Nextafter(0.0265, 1)
 	require.Equal(t, "0.0266", epsilonCell(experiments.Row{Epsilon: &above}))
 }
 
-// eachFile shows the files of a report.
 func eachFile(t *testing.T, dir string, look func(path, text string, mode os.FileMode)) {
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if require.NoError(t, err); !e.IsDir() {
@@ -134,7 +132,6 @@ func eachFile(t *testing.T, dir string, look func(path, text string, mode os.Fil
 	}))
 }
 
-// What may be published tells no running time: that is of work on private rows.
 func TestPublishedFilesTellNoTimes(t *testing.T) {
 	dir := t.TempDir()
 	r := sample()
@@ -154,7 +151,6 @@ func TestPublishedFilesTellNoTimes(t *testing.T) {
 	require.Equal(t, r, testkit.Must(Read(dir)))
 }
 
-// Every file of a seeded run says that it is not releasable, and is for its owner alone.
 func TestFilesOfASeededRunAreMarked(t *testing.T) {
 	dir := t.TempDir()
 	r := sample()
@@ -311,7 +307,6 @@ func regime(results []*experiments.Result) []byte {
 	return c.SVG()
 }
 
-// sweep is a comparison at two targets: one is decided, one is not.
 func sweep() *experiments.Result {
 	r := sample()
 	r.EpsilonTarget, r.EpsilonTargets = 0.5, []float64{0.5, 2}
@@ -345,7 +340,6 @@ func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
 	}
 }
 
-// TestVerdicts: one line for each target, whose groups have every pair that does not differ, and no other.
 func TestVerdicts(t *testing.T) {
 	r, e := sample(), 2.0
 	r.Rows, r.Differences = nil, nil
@@ -373,7 +367,6 @@ func TestVerdicts(t *testing.T) {
 	require.Contains(t, Verdicts(sweep()), "At ε 0.5: All methods differ beyond chance.\nAt ε 2: Cannot be told apart: pate/gnmax, dpsgd/linear.\n")
 }
 
-// TestAConstantDoesNotLead: a method that names one class only is not recommended beside one that does not.
 func TestAConstantDoesNotLead(t *testing.T) {
 	r := sweep()
 	r.Rows[1].OneClassRuns, r.Differences[0].Better = 1, ""
@@ -382,7 +375,6 @@ func TestAConstantDoesNotLead(t *testing.T) {
 	require.Empty(t, advise(r)[0].Ties)
 }
 
-// TestNotesHaveTheirEpsilon: a method whose notes differ has each with its targets.
 func TestNotesHaveTheirEpsilon(t *testing.T) {
 	r := sweep()
 	for i := range r.Rows {

@@ -11,7 +11,6 @@ import (
 
 const module = "github.com/pate-go/pate/"
 
-// rank orders the packages; a package may depend on packages of lower rank only.
 var rank = map[string]int{
 	"internal/buildinfo": 0, "internal/crash": 0, "internal/durable": 0, "fault": 0, "internal/filekind": 0, "internal/figure": 0, "internal/kernel": 0, "internal/mathx": -1, "internal/npy": 0, "internal/opaque": 0, "internal/number": 0, "internal/parquet": 1, "internal/scores": 0, "internal/unpack": 0, "internal/parallel": 0, "internal/testkit": 0, "internal/texts": 1, "internal/testledger": 3, "internal/dense": 1, "internal/results": 1, "rng": 1, "internal/sealed": 1, "internal/table": 0, "internal/keyfile": 2, "internal/mutation": 0,
 	"accountant/internal/pld": 0, "accountant": 1, "internal/accountant/audit": 2, "internal/accountant/bayes": 2, "accountant/theorems": 2, "internal/accountant/imports": 2, "accountant/ledger": 2, "run": 3, "accountant/statement": 3,
@@ -26,7 +25,6 @@ var rank = map[string]int{
 	".": 11, "cmd/pate/internal/shell": 12, "cmd/pate": 14,
 }
 
-// rankOf returns the rank of a package. Commands have the same one: none imports another.
 func rankOf(pkg string) (int, bool) {
 	r, ok := rank[pkg]
 	if !ok && strings.HasPrefix(pkg, "cmd/pate/internal/") {
@@ -35,7 +33,6 @@ func rankOf(pkg string) (int, bool) {
 	return r, ok
 }
 
-// local returns the path of a package of ours below the module; the module's own is ".".
 func local(path string) (string, bool) {
 	if path+"/" == module {
 		return ".", true

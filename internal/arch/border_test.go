@@ -14,10 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// private matches the packages that are no part of the public API.
 var private = regexp.MustCompile(`(^|/)(internal|cmd|examples|experiments)(/|$)`)
 
-// listed returns what the go command prints for every package, by its path below the module.
 func listed(t *testing.T, format string, args ...string) map[string]string {
 	args = append([]string{"list", "-f", "{{.ImportPath}} " + format}, args...)
 	out, err := exec.Command("go", append(args, module+"...")...).Output()
@@ -75,7 +73,6 @@ func TestPublicSignaturesShowNoInternalType(t *testing.T) {
 	require.Greater(t, public, 10, "the list of packages is suspiciously short")
 }
 
-// shownBy lists the named types of this module that a declaration shows to its users.
 func shownBy(o types.Object) (shown []string) {
 	var walk func(types.Type)
 	signature := func(f *types.Signature) {

@@ -21,7 +21,6 @@ var extraTexts = map[string][]string{
 	"github.com/ajstarks/svgo":         {"LICENSE-link.txt"},
 }
 
-// modules returns the folders of the modules that are linked into the command.
 func modules(t *testing.T) map[string]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Dir}}{{end}}", module+"cmd/pate").Output()
@@ -64,7 +63,6 @@ func TestLicences(t *testing.T) {
 	require.True(t, bytes.Equal(want, texts.Bytes()), "%s is not up to date: UPDATE_GOLDEN=1 go test ./internal/arch", file)
 }
 
-// licenceText returns the licences that come with a module.
 func licenceText(t *testing.T, path, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "LICEN[CS]E*"))
@@ -91,7 +89,6 @@ func licenceText(t *testing.T, path, dir string) string {
 	return text.String()
 }
 
-// clean drops spaces at the ends of lines and form feeds.
 func clean(text []byte) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\f", "\n")) {

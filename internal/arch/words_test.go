@@ -59,7 +59,6 @@ var retired = []struct {
 	{"in vain", "without effect", nil},
 }
 
-// TestWordsOfTheField: patterns keep to their bounds, and retired phrases do not come back.
 func TestWordsOfTheField(t *testing.T) {
 	root := filepath.Join("..", "..")
 	counts, texts := map[string]int{}, pages(t)
@@ -107,7 +106,6 @@ func TestWordsOfTheField(t *testing.T) {
 	}
 }
 
-// pages returns the Markdown files of the repository, by path from here.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -134,7 +132,6 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// anchors returns what a link can point at inside a page, as GitHub names it.
 func anchors(page string) map[string]bool {
 	names := map[string]bool{}
 	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {

@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// A file that was swapped for one of the same size and time of modification is another.
 func TestUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "votes")
 	long := time.Now().Add(-time.Hour)

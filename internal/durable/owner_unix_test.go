@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// owned is a file of some user.
 type owned struct {
 	fs.FileInfo
 	uid uint32
@@ -68,7 +67,6 @@ func TestPrivateFolders(t *testing.T) {
 	require.ErrorIs(t, durable.PrivateFolder(link), durable.ErrExposed)
 }
 
-// TestLocksAreTheirOwners: whoever can open a lock file can hold it.
 func TestLocksAreTheirOwners(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock := testkit.Must(durable.Lock(context.Background(), path))

@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// access sets an access list.
 func access(t *testing.T, path, text string) {
 	acl, _ := testkit.Must2(testkit.Must(windows.SecurityDescriptorFromString(text)).DACL())
 	require.NoError(t, windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,

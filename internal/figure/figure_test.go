@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names keep their order and a distance, and stay inside the picture.
 func TestNamesDoNotLieUponEachOther(t *testing.T) {
 	ends := []float64{99, 99.9, 99, 70, 98.9, 99.5}
 	const step = 40.0 / 18
@@ -23,7 +22,6 @@ func TestNamesDoNotLieUponEachOther(t *testing.T) {
 	}
 }
 
-// Ticks are round numbers between the ends, on either scale.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		axis Axis

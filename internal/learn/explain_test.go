@@ -56,7 +56,6 @@ func TestEveryTraceIsComplete(t *testing.T) {
 	}
 }
 
-// requireComplete checks what every trace has, and that it can be written.
 func requireComplete(t require.TestingT, name string, trace Trace) {
 	require.Equal(t, name, trace.Mechanism)
 	require.False(t, trace.Releasable)
@@ -112,7 +111,6 @@ func requireBalanced(t require.TestingT, text string) {
 	require.NotRegexp(t, `[^\\][_^#$%]`, regexp.MustCompile(`(?s)\\\[.*?\\\]`).ReplaceAllString(text, ""))
 }
 
-// TestNumbersAgree recomputes what a student would.
 func TestNumbersAgree(t *testing.T) {
 	trace := runOf(t, "noisy-argmax", map[string]string{"counts": "30,20", "sigma": "10", "queries": "50"}, 3)
 	add := trace.Steps[2]
@@ -196,7 +194,6 @@ func TestInputsAreChecked(t *testing.T) {
 	require.ErrorContains(t, testkit.Err(Find("magic")), "noisy-argmax, confident, interactive")
 }
 
-// TestOrdinaryInputs tries inputs that a reader might: a trace comes out, or a word about the input.
 func TestOrdinaryInputs(t *testing.T) {
 	tries := map[string][]string{
 		"counts": {"1,0", "0,0", "5,5,5", "1000,3,2,1,1,1", "0,7"}, "sigma": {"0.5", "3", "1000"}, "queries": {"1", "100000"},
@@ -289,7 +286,6 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// names collects the values and the phrases that a phrase names, in all its cases.
 func names(all phrases, id string, told, named map[string]bool) {
 	told[id] = true
 	var walk func(list []phrase)
@@ -313,7 +309,6 @@ func names(all phrases, id string, told, named map[string]bool) {
 	walk(all[headingOf(id)])
 }
 
-// TestTextsThatAreWrong checks that no mistake in a text prints nothing in its place.
 func TestTextsThatAreWrong(t *testing.T) {
 	tell := func(body string) (err error) {
 		defer Catch(&err)
@@ -353,7 +348,6 @@ func TestTextsThatAreWrong(t *testing.T) {
 	require.ErrorContains(t, lesson("mode", "clip"), "mode.md")
 }
 
-// parseSections parses a text of sections that are all called s.
 func parseSections(bodies ...string) (phrases, error) {
 	var own text
 	for _, body := range bodies {

@@ -40,7 +40,6 @@ type drawn struct {
 	curves     []figure.Line
 }
 
-// add adds the curve of f at xs.
 func (d *drawn) add(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) {
 	c := figure.Line{Name: name}
 	for _, x := range xs {
@@ -49,7 +48,6 @@ func (d *drawn) add(t *testing.T, name string, xs []float64, f func(x float64) (
 	d.curves = append(d.curves, c)
 }
 
-// level adds a dashed line.
 func (d *drawn) level(name string, xs []float64, y float64) {
 	d.curves = append(d.curves, figure.Line{Name: name, Colour: -1, Dashed: true, Points: []figure.Point{{X: xs[0], Y: y}, {X: xs[len(xs)-1], Y: y}}})
 }
@@ -187,7 +185,6 @@ func weibullNorms(n int, quantile float64) []float64 {
 	return out
 }
 
-// typicalMu accounts for equal steps with noise of so many clip norms, at q = 0.01 and delta_mu = 1e-10.
 func typicalMu(e bayes.Estimator, steps int, noise float64, norms []float64, orders ...int) (bayes.Figure, error) {
 	a, err := bayes.New(bayes.Config{Steps: steps, Delta: 1e-10, Estimator: e, Bound: 1, Orders: orders, Failure: 1e-11 / float64(steps) / 80})
 	if err != nil {
@@ -214,7 +211,6 @@ func bayesStepsFigure(t *testing.T) drawn {
 	})
 }
 
-// estimates draws the two limits for samples of several sizes, and the worst case.
 func estimates(t *testing.T, d drawn, xs []float64, at func(e bayes.Estimator, norms []float64, x float64) (bayes.Figure, error), read func(bayes.Figure) opaque.Number) drawn {
 	norms := weibullNorms(10000, 0.9995)
 	for _, c := range []struct {
@@ -230,7 +226,6 @@ func estimates(t *testing.T, d drawn, xs []float64, at func(e bayes.Estimator, n
 	return d.worst(t, xs, func(x float64) (bayes.Figure, error) { return at(bayes.StudentT, norms[:30], x) })
 }
 
-// worst adds the worst case as a dashed curve.
 func (d drawn) worst(t *testing.T, xs []float64, at func(x float64) (bayes.Figure, error)) drawn {
 	d.add(t, "every record at the clip norm", xs, func(x float64) (float64, error) {
 		f, err := at(x)
@@ -255,7 +250,6 @@ func bayesOrderFigure(t *testing.T) drawn {
 	}, bayes.Figure.OpaqueEstimate)
 }
 
-// histogram draws counts of samples of distances in bins of equal width, as steps.
 func histogram(t *testing.T, d drawn, name string, xs []float64, top float64) drawn {
 	const bins = 20
 	counts := make([]float64, bins)
@@ -304,7 +298,6 @@ func TestDistancesOfTrainingAndTestRows(t *testing.T) {
 	require.FileExists(t, filepath.Join("..", "..", "docs", "lecture", d.file))
 }
 
-// welch returns the two-sided p-value of Welch's test of two means.
 func welch(xs, ys []float64) float64 {
 	n, m := float64(len(xs)), float64(len(ys))
 	meanX, a := stat.MeanVariance(xs, nil)
@@ -314,7 +307,6 @@ func welch(xs, ys []float64) float64 {
 	return 2 * law.Survival(math.Abs(meanX-meanY)/math.Sqrt(a+b))
 }
 
-// fromMedian returns the distances from the median.
 func fromMedian(xs []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(xs))
 	median := (sorted[(len(xs)-1)/2] + sorted[len(xs)/2]) / 2

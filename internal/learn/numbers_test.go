@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// pick returns the first number of that name in a list.
 func pick(t require.TestingT, numbers []Number, name string) []float64 {
 	for _, n := range numbers {
 		if n.Name == name {
@@ -42,7 +41,6 @@ func numbersOf(t require.TestingT, trace Trace, step string) []Number {
 	return nil
 }
 
-// TestMistakesClaimTooLittle: where a mistake has what is claimed and what is spent, the first is less.
 func TestMistakesClaimTooLittle(t *testing.T) {
 	for name, mistakes := range map[string][]int{
 		"mean": {0, 3}, "noisy-argmax": {0, 1}, "confident": {0}, "interactive": {0}, "composition": {0, 1},
@@ -106,7 +104,6 @@ func TestSubsampleCounts(t *testing.T) {
 	}
 }
 
-// TestPublishedNumbers checks numbers of the literature, and of its misprints.
 func TestPublishedNumbers(t *testing.T) {
 	composed := runOf(t, "composition", nil, 1)
 	require.InDelta(t, 4.306791372516507, pickOne(t, composed.Cost.Numbers, "epsilon, optimal"), 1e-9)

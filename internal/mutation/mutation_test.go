@@ -16,7 +16,6 @@ import (
 
 const root = "../.."
 
-// TestMutationsApply: the list cannot rot. Whoever rewords a line finds its entry.
 func TestMutationsApply(t *testing.T) {
 	list := testkit.Must(all())
 	require.GreaterOrEqual(t, len(list), 250)
@@ -29,7 +28,6 @@ func TestMutationsApply(t *testing.T) {
 	}
 }
 
-// TestMutationsNameTests: the tests that should notice are there.
 func TestMutationsNameTests(t *testing.T) {
 	tests := map[string][]string{} // of a package
 	for _, m := range testkit.Must(all()) {
@@ -53,7 +51,6 @@ func TestMutationsNameTests(t *testing.T) {
 
 var declaration = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
 
-// testsIn returns the names of the tests, fuzz tests and examples in files.
 func testsIn(files ...string) (names []string) {
 	for _, f := range files {
 		for _, name := range declaration.FindAllSubmatch(testkit.Must(os.ReadFile(f)), -1) {
@@ -63,7 +60,6 @@ func testsIn(files ...string) (names []string) {
 	return names
 }
 
-// TestRun: a mistake is caught, and one that changes nothing survives.
 func TestRun(t *testing.T) {
 	m := mutation{id: "mathx/least", dir: "internal/mathx", in: "Least", edit: []edit{{old: "return high", new: "return (high)"}},
 		test: []string{"./internal/mathx", "-run", "Least"}}
@@ -77,7 +73,6 @@ func TestRun(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(run(t.Context(), root, m)), errDoesNotCompile)
 }
 
-// TestApply: what is replaced is found by its tokens, in the declaration, as a whole, and only there.
 func TestApply(t *testing.T) {
 	root := t.TempDir()
 	source := "package p\n\nconst a, b = 1, 2\n\nvar s = T[int]{\n\tx: a, // first\n\ty: f(\n\t\ta,\n\t),\n}\n\n" +

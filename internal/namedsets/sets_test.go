@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// idx returns an idx file.
 func idx(dims []uint32, data ...byte) string {
 	raw := []byte{0, 0, 8, byte(len(dims))}
 	for _, d := range dims {
@@ -27,7 +26,6 @@ func idx(dims []uint32, data ...byte) string {
 	return string(append(raw, data...))
 }
 
-// small has, for every set, small files in the form of its own.
 func small(name string) []string {
 	switch name {
 	case "fashion-mnist", "mnist":

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHalfFloat has the landmarks of the format and every whole number in it.
 func TestHalfFloat(t *testing.T) {
 	for bits, want := range map[uint16]float64{
 		0: 0, 0x3c00: 1, 0xbc00: -1, 0x0001: 0x1p-24, 0x03ff: 0x3ffp-24, 0x0400: 0x1p-14, 0x3555: 0.333251953125, 0x7bff: 65504, 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1),

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// written returns a small table of ours.
 func written(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -79,7 +78,6 @@ func TestRefusedColumns(t *testing.T) {
 	require.ErrorContains(t, testkit.Err2(all([]byte("PAR1"), "c.parquet")), "too short")
 }
 
-// TestDamage: a file with a byte changed, or cut off, reads or is an error that names it; nothing panics.
 func TestDamage(t *testing.T) {
 	for _, name := range []string{"wide-delta", "wide-lz4", "wide-zstd"} {
 		raw := testkit.Must(os.ReadFile("testdata/" + name + ".parquet"))
@@ -98,7 +96,6 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestLies: numbers that a file claims allocate nothing, and the message names file, row group and column.
 func TestLies(t *testing.T) {
 	good := written(t)
 	footer := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
@@ -195,7 +192,6 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
-// all reads every row of a file.
 func all(raw []byte, name string) (header []string, rows [][]string, err error) {
 	f, err := parquet.Open(bytes.NewReader(raw), int64(len(raw)), name)
 	if err != nil {

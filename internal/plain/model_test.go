@@ -66,7 +66,6 @@ func TestScoresByHand(t *testing.T) {
 	}
 }
 
-// TestAWalkComparesAsFloat32: a feature is what a float32 holds.
 func TestAWalkComparesAsFloat32(t *testing.T) {
 	tree := Trees{Column: []int{0, -1, -1}, Threshold: []float64{0.1, 0, 0}, Right: []int{2, 0, 0}}
 	require.Equal(t, 2, tree.walk(0, []float32{0.1}), "0.1 as float32 is above 0.1")

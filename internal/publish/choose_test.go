@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every method is among the choices once, the best first. Each bound of the rule has a case on both sides.
 func TestChoose(t *testing.T) {
 	for name, c := range map[string]struct {
 		Numbers

@@ -45,7 +45,6 @@ func TestWhatMayBePublishedLiesApart(t *testing.T) {
 	}
 }
 
-// The times of files that are published tell nothing about how long the work between them took.
 func TestPublishedFilesHaveOneTime(t *testing.T) {
 	f := results.Folder(t.TempDir())
 	require.NoError(t, f.Keep("votes.npy", nil))
@@ -75,7 +74,6 @@ func TestSweepTakesWhatKilledProcessesLeft(t *testing.T) {
 	require.NoFileExists(t, f.Private("run-0", ".votes.npy.3.tmp"))
 }
 
-// Files of no run are told from those of one that begins, whose key is there before its configuration.
 func TestStrangers(t *testing.T) {
 	f := results.Folder(t.TempDir())
 	for _, name := range []string{"lock", "run.key", ".config.json.7.tmp"} {

@@ -15,7 +15,6 @@ func TestConstantAndBalanced(t *testing.T) {
 	require.Zero(t, Balanced(nil, nil))
 }
 
-// binomialTail is P[X >= wins] of a fair coin, by adding up.
 func binomialTail(wins, n int) float64 {
 	p := 0.0
 	for k := wins; k <= n; k++ {
@@ -52,7 +51,6 @@ func TestPairedIsMcNemarsExactTest(t *testing.T) {
 	require.Positive(t, told)
 }
 
-// TestPairedTellsAConstantFromAModel: the accuracies are equal, and the rows of other classes tell.
 func TestPairedTellsAConstantFromAModel(t *testing.T) {
 	labels, model, constant := make([]int, 1000), make([]int, 1000), make([]int, 1000)
 	for i := range labels {

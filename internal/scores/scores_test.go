@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Class by class, and weighed by the rows of the classes: the accuracy.
 func TestRecall(t *testing.T) {
 	labels, predicted := []int{0, 0, 0, 0, 1, 1, 3}, []int{0, 0, 0, 1, 1, 0, 3}
 	r, rows := Recall(predicted, labels, 4), ClassRows(labels, 4)
@@ -37,7 +36,6 @@ func TestStandardError(t *testing.T) {
 	require.InDelta(t, StandardError(0, 10), StandardError(1, 10), 1e-15)
 }
 
-// The area is the share of pairs of rows in the right order, by counting them.
 func TestAUROC(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

@@ -14,7 +14,6 @@ import (
 
 const magic = "pate test 1\n"
 
-// sample returns a file of two bytes, an integer and numbers of both precisions.
 func sample() []byte {
 	return Seal(Append(Append(append([]byte(magic), 'a', 'b', 7, 1), []float32{1.5, -2}), []float64{math.Pi}))
 }
@@ -43,7 +42,6 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound changes each byte, and cuts at each length.
 func TestDamageIsFound(t *testing.T) {
 	file := sample()
 	intact := func(b []byte) bool { return testkit.Must(Intact(bytes.NewReader(b), int64(len(b)), magic)) }
@@ -106,7 +104,6 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// Numbers that are copied from memory stand in files as those that are written one by one.
 func TestAppendIsTheSameOnAllMachines(t *testing.T) {
 	single := []float32{0, 1, -2.5, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), float32(math.NaN())}
 	double := []float64{0, 1, -2.5, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(-1), math.NaN()}

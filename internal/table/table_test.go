@@ -46,7 +46,6 @@ func TestEscapeLaTeX(t *testing.T) {
 		table.EscapeLaTeX("50% of $x_1$ < {y}^2 & \\#~> σ ± 1"))
 }
 
-// TestTextThatIsTooWide: columns move together where that makes a line fit 80 columns.
 func TestTextThatIsTooWide(t *testing.T) {
 	cell := strings.Repeat("x", 38)
 	for between, want := range map[string]string{

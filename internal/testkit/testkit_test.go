@@ -16,7 +16,6 @@ func TestDivergences(t *testing.T) {
 	require.InDelta(t, math.Log(2), Renyi(p, q, 7), 1e-14)
 }
 
-// TestChiSquare checks the merging of small cells, and that a law off by a tenth is found.
 func TestChiSquare(t *testing.T) {
 	expected := []float64{5000, 3000, 1990, 4, 6}
 	require.InDelta(t, 1, ChiSquare(expected, expected), 1e-12)
@@ -25,7 +24,6 @@ func TestChiSquare(t *testing.T) {
 	require.InDelta(t, 1, ChiSquare([]float64{50}, []float64{50}), 0)
 }
 
-// TestNeighboursAreComplete compares with all assignments of votes that differ in one teacher.
 func TestNeighboursAreComplete(t *testing.T) {
 	for teachers := 1; teachers <= 6; teachers++ {
 		all := Histograms(teachers, 3)

@@ -30,7 +30,6 @@ func TestWords(t *testing.T) {
 	require.Len(t, slices.Collect(Words(strings.Repeat("one two ", mostRead))), mostRead)
 }
 
-// corpus returns texts of twelve subjects.
 func corpus(n int) (texts []string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -102,7 +101,6 @@ func TestCosinesOfADenseDecomposition(t *testing.T) {
 	require.Greater(t, worst(s.Words()-s.Dim()), 1.0)
 }
 
-// The file of a space encodes every text to the same bits. A damaged file is refused.
 func TestFileOfASpace(t *testing.T) {
 	public := corpus(40)
 	s := testkit.Must(Fit(public))
@@ -122,7 +120,6 @@ func TestFileOfASpace(t *testing.T) {
 	require.ErrorContains(t, err, "hardly a word")
 }
 
-// No text fails. Unknown words move nothing, the length is fixed, and words follow their rule.
 func FuzzEncode(f *testing.F) {
 	s := testkit.Must(Fit(corpus(40)))
 	for _, text := range []string{"", "w1 common2", "W1\xffw1 \u0130 ΑΣ", strings.Repeat("common1 ", 20_000), "\u0301e 第二章 1²"} {

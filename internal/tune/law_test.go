@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// laws of all kinds.
 func laws(t *testing.T) []Law {
 	var all []Law
 	for _, mean := range []float64{0.3, 1, 3.7, 20} {
@@ -28,7 +27,6 @@ func laws(t *testing.T) []Law {
 	return all
 }
 
-// probabilities returns those of 0, 1, ... runs, by the definition of each law.
 func probabilities(l Law, n int) []float64 {
 	p := make([]float64, n)
 	if l.Mean != 0 {
@@ -50,7 +48,6 @@ func probabilities(l Law, n int) []float64 {
 	return p
 }
 
-// What the laws say of themselves follows from their probabilities.
 func TestLawsSayWhatTheyAre(t *testing.T) {
 	for _, l := range laws(t) {
 		p := probabilities(l, 60_000)

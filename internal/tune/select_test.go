@@ -25,7 +25,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
-// reserve returns reservations of an event.
 func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []*ledger.Reservation {
 	l := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise}))
 	t.Cleanup(func() { l.Close() })
@@ -36,10 +35,8 @@ func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []
 	return testkit.Must(l.ReserveBatch(events))
 }
 
-// shares are how often a run of each setting is right.
 var shares = [][]float64{{0.5, 0.3, 0.2}, {0.9, 0.05, 0.05}}
 
-// scored draws an outcome of a setting.
 func scored(_ context.Context, r Run) (Outcome, error) {
 	u, k := float64(r.Key.Stream().Uint64()>>11)/(1<<53), 0
 	for u > shares[r.Setting][k] && k < 2 {
@@ -121,7 +118,6 @@ func TestSearchGoesOn(t *testing.T) {
 	require.ErrorIs(t, err, run.ErrOtherRun)
 }
 
-// Nothing runs that was not charged, or under noise that the ledger is not for.
 func TestNothingRunsUncharged(t *testing.T) {
 	s := search(Law{Mean: 3})
 	s.Run = func(context.Context, Run) (Outcome, error) { t.Fatal("it ran"); return Outcome{}, nil }
@@ -161,7 +157,6 @@ func TestNothingRunsUncharged(t *testing.T) {
 	}
 }
 
-// A score that is no number is the worst, and ends nothing.
 func TestScoresThatAreNoNumbers(t *testing.T) {
 	s := search(Law{Mean: 40})
 	s.Settings = 3
@@ -172,7 +167,6 @@ func TestScoresThatAreNoNumbers(t *testing.T) {
 	require.Equal(t, Best{Outcome{-5, []byte{1}}, 1}, *b)
 }
 
-// No run is an answer too, and it is given where the law draws it.
 func TestNothingIsAnAnswer(t *testing.T) {
 	s := search(Law{Mean: 1e-9})
 	s.Dir = t.TempDir()
@@ -180,7 +174,6 @@ func TestNothingIsAnAnswer(t *testing.T) {
 	require.Nil(t, b)
 }
 
-// A search ends at multiples of a time, whatever it did; an interruption need not wait.
 func TestSearchEndsAtMultiples(t *testing.T) {
 	s := search(Law{Mean: 3})
 	s.Every = 50 * time.Millisecond
@@ -194,7 +187,6 @@ func TestSearchEndsAtMultiples(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// An error of a run tells nothing of how many there were.
 func TestErrorsDoNotCount(t *testing.T) {
 	full := errors.New("the disk is full")
 	texts := map[string]bool{}
@@ -215,7 +207,6 @@ func TestErrorsDoNotCount(t *testing.T) {
 	require.Len(t, texts, 1)
 }
 
-// The price is that of the accountants, and choosing never makes noise smaller.
 func TestPriceOfASearch(t *testing.T) {
 	event := func(noise float64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.PoissonSampled{Probability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: 50}, nil
@@ -234,13 +225,11 @@ func TestPriceOfASearch(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(PriceOf(context.Background(), Law{}, accountant.AddRemove, target, event)), ErrLaw)
 }
 
-// world is one run on two neighbouring data sets: outcomes by their score, worst first.
 type world struct {
 	event accountant.Event
 	p, q  []float64
 }
 
-// randomWorld returns two laws that are within the event of each other.
 func randomWorld(r *rand.Rand) world {
 	m := 2 + r.IntN(5)
 	if r.IntN(3) == 0 { // a noised number that is seen through m cells, at a place of chance
@@ -283,7 +272,6 @@ func randomWorld(r *rand.Rand) world {
 	return w
 }
 
-// best returns the law of what a search releases: nothing, or the best of its runs.
 func best(l Law, p []float64) []float64 {
 	out := []float64{l.Missed(1)}
 	above := 1.0 // probability of a better outcome than those before
@@ -296,7 +284,6 @@ func best(l Law, p []float64) []float64 {
 	return out
 }
 
-// claims are deltas of events, each computed once.
 type claims map[string]float64
 
 func (c claims) of(t *testing.T, e accountant.Event, eps float64) float64 {
@@ -334,7 +321,6 @@ func TestSearchesAreWithinTheirClaim(t *testing.T) {
 	t.Logf("nearest to a claim: %.2f of its delta", nearest)
 }
 
-// Searches that are run otherwise than they are charged are found out by some world.
 func TestOtherSearchesAreNot(t *testing.T) {
 	const n = 20
 	poisson, geometric := Law{Mean: n}, Law{Eta: 1, Gamma: 1.0 / n}

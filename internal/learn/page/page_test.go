@@ -19,7 +19,6 @@ import (
 
 var long = flag.Bool("long", false, "the ends of knobs of chapters that train models, too")
 
-// TestChapters draws every scene and every end of every knob, and checks that texts are whole.
 func TestChapters(t *testing.T) {
 	for _, c := range Chapters() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -56,7 +55,6 @@ func found(t *testing.T, chapter string) Chapter {
 	return testkit.Must(Find(chapter))
 }
 
-// TestChapterFile: the file of chapters has no field that is not read, and its knobs reach as far as the pictures.
 func TestChapterFile(t *testing.T) {
 	d := json.NewDecoder(bytes.NewReader(chapterFile))
 	d.DisallowUnknownFields()
@@ -91,7 +89,6 @@ func TestNoMechanismIsForgotten(t *testing.T) {
 	}
 }
 
-// well draws a situation, twice the same, with drawings that are well formed and say so in words.
 func well(t *testing.T, c Chapter, s Situation) View {
 	v, err := c.Draw(s)
 	require.NoError(t, err, "%v", s)
@@ -107,7 +104,6 @@ func well(t *testing.T, c Chapter, s Situation) View {
 	return v
 }
 
-// TestExercises: an answer is right if it is near, and the words say on which side it errs.
 func TestExercises(t *testing.T) {
 	for _, c := range Chapters() {
 		require.NotEmpty(t, c.Exercises, c.Name)
@@ -128,7 +124,6 @@ func TestExercises(t *testing.T) {
 	require.Error(t, testkit.Err2(found(t, "noisy-argmax").Check("nothing", 1)))
 }
 
-// TestSituationsThatAreWrong: nothing that can stand in a link is drawn wrongly or panics.
 func TestSituationsThatAreWrong(t *testing.T) {
 	for _, s := range []Situation{
 		{"noise": "NaN"}, {"noise": "-1"}, {"noise": "1e9"}, {"noise": ""}, {"mechanism": "none"}, {"nothing": "1"},
@@ -141,7 +136,6 @@ func TestSituationsThatAreWrong(t *testing.T) {
 	require.Contains(t, string(Call([]byte(`{"ask":"sing","chapter":"noisy-argmax"}`))), "cannot")
 }
 
-// FuzzCall: whatever is asked, the reply is JSON.
 func FuzzCall(f *testing.F) {
 	f.Add([]byte(`{"ask":"draw","chapter":"noisy-argmax","situation":{"votes":"60,40,3","move":"0>1"}}`))
 	f.Add([]byte(`{"ask":"check","chapter":"noisy-argmax","exercise":"right","given":1e999}`))
@@ -150,7 +144,6 @@ func FuzzCall(f *testing.F) {
 	})
 }
 
-// votesAndMove draws counts of a few classes, and the same after one vote moved.
 func votesAndMove(t *rapid.T) (counts, after []int) {
 	n := rapid.IntRange(2, 6).Draw(t, "classes")
 	counts = rapid.SliceOfN(rapid.IntRange(0, 80), n, n).Draw(t, "votes")
@@ -163,7 +156,6 @@ func votesAndMove(t *rapid.T) (counts, after []int) {
 	return counts, after
 }
 
-// TestOneMovedVoteNeverBreaksAClaim: for shipped mechanisms no drag of one vote shows more than the charge.
 func TestOneMovedVoteNeverBreaksAClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts, after := votesAndMove(t)
@@ -177,7 +169,6 @@ func TestOneMovedVoteNeverBreaksAClaim(t *testing.T) {
 	})
 }
 
-// TestBrokenVariantsAreBroken: with any noise there are votes of which one drag shows more than the charge.
 func TestBrokenVariantsAreBroken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"one-count", "half-charge", "no-noise"}).Draw(t, "mechanism")
@@ -217,7 +208,6 @@ func TestTradeoffIsAboveTheClaim(t *testing.T) {
 	}
 }
 
-// TestSpentIsTheHockeyStick: the least epsilon of two laws, against a search.
 func TestSpentIsTheHockeyStick(t *testing.T) {
 	p := pair{here: []float64{math.Log(0.5), math.Log(0.3), math.Log(0.2)}, there: []float64{math.Log(0.2), math.Log(0.3), math.Log(0.5)}, delta: 0.1}
 	low, high := 0.0, 3.0
@@ -234,7 +224,6 @@ func TestSpentIsTheHockeyStick(t *testing.T) {
 	require.InDelta(t, math.Log(2.5), p.spent(), 1e-12)
 }
 
-// TestAttacks: each broken sparse vector is refuted by streams that differ by at most one.
 func TestAttacks(t *testing.T) {
 	for variant, a := range learn.BrokenVariants(2) {
 		for i := range a.Here {
@@ -245,7 +234,6 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestAttackAgainstItsBound: what is said of an attack follows from where its points are.
 func TestAttackAgainstItsBound(t *testing.T) {
 	most := func(wrong float64) float64 { return min(1, math.E*wrong) } // ε = 1
 	for _, c := range []struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// situations are those that the tests of whole pages look at: all scenes, and every choice.
 func situations() (requests []page.Request) {
 	for _, c := range page.Chapters() {
 		if c.Name == "comparing" { // seconds each: one of them
@@ -34,7 +33,6 @@ func situations() (requests []page.Request) {
 	return requests
 }
 
-// TestProgramAgrees compares the numbers of the embedded WebAssembly with the native ones.
 func TestProgramAgrees(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestPagesAreAlone: pages hold the program and ask for nothing outside of their folder.
 func TestPagesAreAlone(t *testing.T) {
 	program := Program{Packed: []byte("a program"), Glue: []byte("// glue")}
 	file := testkit.Must(File(program))
@@ -48,7 +47,6 @@ func TestPagesAreAlone(t *testing.T) {
 	}
 }
 
-// TestServed: the page and its questions, for the right host alone.
 func TestServed(t *testing.T) {
 	h := testkit.Must(Handler("127.0.0.1:1"))
 	ask := func(method, path, host, body string) *httptest.ResponseRecorder {
@@ -73,7 +71,6 @@ func TestServed(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"error"`)
 }
 
-// TestCodeIsThatOfTheSource: the functions that the page shows are the real ones.
 func TestCodeIsThatOfTheSource(t *testing.T) {
 	var names []string
 	for _, c := range page.Chapters() {

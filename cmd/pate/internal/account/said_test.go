@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// said returns the ways to say events, by name.
 func said(t *testing.T, delta float64, events ...accountant.Event) map[string]saidAs {
 	ways, err := saidWays(t.Context(), accountant.Schedule{Relation: accountant.AddRemove, Events: events}, delta)
 	require.NoError(t, err)
@@ -47,7 +46,6 @@ func TestWaysThatLoseNothing(t *testing.T) {
 	require.NotContains(t, sampled, "rho of zCDP")
 }
 
-// TestGapsAreAboveTheLeast: one accountant is the least, the others above it by what is said.
 func TestGapsAreAboveTheLeast(t *testing.T) {
 	for _, events := range [][]accountant.Event{
 		{accountant.Repeated{Event: accountant.GNMax{Sigma: 40, Discrete: true}, Count: 200}},

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
-// Every flag is part of what a run is, or said not to matter.
 func TestDPSGDFlagsIdentifyARun(t *testing.T) {
 	var f dpsgdFlags
 	cmd := New(&shell.Globals{})

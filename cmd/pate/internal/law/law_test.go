@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/testkit"
 )
 
-// TestEveryTextIsShown: each file of words belongs to a law and is the description of its page.
 func TestEveryTextIsShown(t *testing.T) {
 	shown := map[string]string{}
 	for _, page := range lawPages() {

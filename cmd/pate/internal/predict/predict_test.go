@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryPredictionSaysWhetherItMayLeave: the file of predictions leaves without the report.
 func TestEveryPredictionSaysWhetherItMayLeave(t *testing.T) {
 	for releasable, word := range map[bool]string{true: "true", false: "false"} {
 		got := written([]answer{{Row: "0", Label: "b"}, {Row: "1", Label: "a"}}, nil, releasable)

@@ -32,7 +32,6 @@ func TestInputReadsWhatIsThere(t *testing.T) {
 	}
 }
 
-// A silent input holds no command that is to end, and is not read again.
 func TestASilentInputEndsWithTheContext(t *testing.T) {
 	silent, _ := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +45,6 @@ func TestASilentInputEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// TestTargetsAreSwept: what a killed process left of a file goes when the file is written again.
 func TestTargetsAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	litter, other := filepath.Join(dir, ".page.html.17.tmp"), filepath.Join(dir, ".other.html.17.tmp")

@@ -8,10 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// token is a word, a name, a text, or one other character, as a database reads it.
 type token struct{ kind, text string }
 
-// grammar is what ends what, by the manual of each database and apart from what writes the SQL.
 type grammar struct {
 	names    string // the quote of names
 	texts    string // the quotes of texts
@@ -28,7 +26,6 @@ var grammars = map[string]grammar{
 	"snowflake": {names: `"`, texts: `'`, doubled: `"'`, escaped: `'`, comments: []string{"--", "//"}},
 }
 
-// lex returns the tokens of a script. What does not end is a token of kind "open".
 func (g grammar) lex(text string) (out []token) {
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
@@ -83,7 +80,6 @@ func (g grammar) comment(text string) bool {
 	return false
 }
 
-// inside returns what stands in quotes, and what comes behind them.
 func (g grammar) inside(text, quote string) (inside, rest string, ended bool) {
 	var b strings.Builder
 	for text != "" {
@@ -104,7 +100,6 @@ func (g grammar) inside(text, quote string) (inside, rest string, ended bool) {
 	return b.String(), "", false
 }
 
-// TestLexer: the lexer sees a name that leaves its quotes.
 func TestLexer(t *testing.T) {
 	for _, c := range []struct {
 		dialect, text string
@@ -159,7 +154,6 @@ func sample(dialect string) flags {
 		count: count{Table: "lake.votes", Query: "q", Teacher: "t", Vote: "vote", Pool: "pool", Teachers: 5, File: "counts.csv"}}
 }
 
-// TestNamesAndLiterals: a name stands as it is, or quoted; a quote inside one ends nothing.
 func TestNamesAndLiterals(t *testing.T) {
 	duck := findDialect("duckdb")
 	spark := findDialect("spark")
@@ -198,7 +192,6 @@ func TestEveryDialectHasEveryCheck(t *testing.T) {
 	}
 }
 
-// TestRefused: what makes no SQL is said.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*flags){
 		"--table is required": func(f *flags) { f.Table = "" },

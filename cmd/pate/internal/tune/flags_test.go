@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
-// Every flag is part of what a run is, or said not to matter.
 func TestFlagsIdentifyARun(t *testing.T) {
 	cmd := New(&shell.Globals{})
 	known := map[string]bool{"out": true, "workers": true, "no-cache": true, "plan": true}
