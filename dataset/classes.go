@@ -87,7 +87,7 @@ func (r ClassRule) other(classes []string) (class int, known bool) {
 
 const (
 	whyRefused = "class names are released, so they must come from public rows or from you; " +
-		"this message may reveal a private row: show it to its owner alone"
+		"this message may reveal a private row: show it to the data owner alone"
 	fixRefused = "list all classes in --class-names, or choose with --other-labels what happens to other labels"
 )
 

@@ -288,7 +288,7 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 	_, err := classTask(t, more, where, ClassRule{})
 	require.Equal(t, 22, testkit.ErrorAs[*fault.Error](t, err).Row)
 	require.ErrorContains(t, err, `has label "rare", which is not a class`)
-	require.ErrorContains(t, err, "to its owner alone")
+	require.ErrorContains(t, err, "to the data owner alone")
 	require.ErrorContains(t, testkit.Err(classTask(t, more, where, ClassRule{Names: []string{"a", "b"}})), `row 22 has label "rare"`)
 
 	dropped := testkit.Must(classTask(t, more, where, ClassRule{Other: DropOther}))

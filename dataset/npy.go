@@ -255,7 +255,7 @@ func (a *array) name(raw []byte) (string, error) {
 	return strconv.FormatUint(unsigned, 10), nil
 }
 
-const ownerNotice = "this message may reveal private rows: show it to their owner alone"
+const ownerNotice = "this message may reveal private rows: show it to the data owner alone"
 
 // forOwner adds ownerNotice to an error about a private file, because the error may quote a cell or count
 // rows. An error of opening a file is returned unchanged, because nothing was read.

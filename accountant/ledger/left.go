@@ -173,7 +173,7 @@ func (e *BudgetError) Error() string {
 	text := fmt.Sprintf("ledger: this charge would raise epsilon from %.6g to %.6g, but the budget is epsilon %.6g at delta %g",
 		e.Spent, e.Epsilon, e.Budget, e.Delta)
 	if e.Left > 0 {
-		text += fmt.Sprintf("; a release of epsilon %.6g still fits", e.Left)
+		text += fmt.Sprintf("; a release of at most epsilon %.6g would fit", e.Left)
 	}
 	return text
 }

@@ -183,8 +183,8 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	}
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
-			return nil, &fault.Error{What: "no ledger entry released " + f.Name,
-				Why: "a statement lists only charged files, and no given ledger contains the hash of this file",
+			return nil, &fault.Error{What: "no ledger entry records the release of " + f.Name,
+				Why: "a statement lists only files whose release is in a ledger, and no given ledger has the hash of this file",
 				Fix: "give the file as it was released, or the ledger that was charged for this file", Check: true, Err: errNotReleased}
 		}
 	}

@@ -122,7 +122,7 @@ func (c leaving) expected(t *testing.T, l left) {
 func (c leaving) refused(t *testing.T, want, l left, name string) {
 	t.Helper()
 	require.Equal(t, fmt.Sprint(shell.ExitInvalidInput), l[c.step(0)+"code"], name)
-	require.Contains(t, l[c.step(0)+"stderr"], "to their owner alone", name)
+	require.Contains(t, l[c.step(0)+"stderr"], "to the data owner alone", name)
 	require.Empty(t, l[c.step(0)+"stdout"], name)
 	for file, text := range l {
 		if strings.HasPrefix(text, "-") {

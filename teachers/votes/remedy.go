@@ -134,7 +134,7 @@ func beside(name, ext string) string {
 }
 
 // ownerNotice is the end of an error that shows a vote.
-const ownerNotice = "; this message may reveal private votes: show it to their owner alone"
+const ownerNotice = "; this message may reveal private votes: show it to the data owner alone"
 
 // survey counts cells by kind, to suggest a fix. It is as private as the votes.
 type survey struct {

@@ -51,7 +51,7 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	return cmp.Or(
 		positive("order", f.order), positive("beta", f.beta), positive("sigma-ss", f.sigmaSS), positive("epsilon", f.epsilon),
 		shell.Refuse("mechanisms", shell.If(f.Mechanism == "lnmax",
-			"--mechanism lnmax: its smooth sensitivity is not known; use gnmax or confident")),
+			"--mechanism lnmax: the smooth sensitivity of lnmax is not known; use gnmax or confident")),
 		shell.Refuse("ledger", shell.If(f.name == "", "--name is empty, but the ledger records the release by this name")))
 }
 

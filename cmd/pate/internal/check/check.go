@@ -216,7 +216,7 @@ func (f *hashIDsFlags) missing(cmd *cobra.Command, args []string) []string {
 		missing = append(missing, shell.Unset(cmd, "silo")...)
 	}
 	if len(args) == 0 && !f.newSalt {
-		missing = append(missing, "IDS (or --new-salt)")
+		missing = append(missing, "IDS (or only --salt and --new-salt)")
 	}
 	return missing
 }

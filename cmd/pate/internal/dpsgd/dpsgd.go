@@ -222,7 +222,7 @@ func (f *ownFlags) check(given func(string) bool) error {
 	}
 	for _, name := range []string{"data", "split", "quick"} {
 		if given(name) {
-			return fmt.Errorf("--%s needs data that the command splits itself, so it cannot be combined with the private file %s", name, f.private)
+			return fmt.Errorf("--%s is for data that the command splits itself: omit this flag, or omit the private file %s", name, f.private)
 		}
 	}
 	if f.public == "" {

@@ -194,7 +194,7 @@ func (r *released) finish(ledgerPath string) error {
 				return err
 			}
 		case !file.Matches:
-			file.Says = "no entry of this ledger released the file, so the file was changed or belongs to another ledger"
+			file.Says = "no entry of this ledger records the release of the file, so the file was changed or belongs to another ledger"
 		default:
 			file.Says = fmt.Sprintf("entry %d released this file, byte for byte", file.Entry)
 			if file.Entries > 1 {

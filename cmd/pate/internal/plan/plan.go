@@ -121,7 +121,7 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	rules := []error{
 		shell.If(reverse && given("epsilon"), "give --epsilon for a plan or --mechanism for the cost of a setting, not both"),
 		shell.If(!reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)),
-			"give --epsilon (finite and above 0) for a plan, or --mechanism for the epsilon of a setting"),
+			"give --epsilon (finite and above 0) to get a plan, or --mechanism to get the epsilon of a mechanism"),
 	}
 	if err := f.checkVotes(cmd, args, "pate plan needs a votes file; for synthetic votes give "+
 		"--teacher-accuracy, --simulate-accuracy or --calibrate-on", rules...); err != nil {

@@ -229,7 +229,7 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail the check %s: %s", finding.Check, finding.Detail),
 		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message " +
-			"may reveal private votes: show it to their owner alone", Fix: fix, Topic: "votes"}
+			"may reveal private votes: show it to the data owner alone", Fix: fix, Topic: "votes"}
 }
 
 // CountedTeachers compares the number of teachers in votes with the manifest. It refuses votes that do not
