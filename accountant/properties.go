@@ -26,7 +26,8 @@ type Properties struct {
 
 type (
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. By default it follows from epsilon.
+	// rho returns the zCDP parameter of a leaf, rounded up. For a leaf without this method, the parameter
+	// follows from epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
 	// twice returns an event of which two runs cost at least as much as one run of the leaf.

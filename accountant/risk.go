@@ -28,10 +28,10 @@ type Interval struct {
 // of d and r (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for
 // the minimum need not be exact. The minimised function is convex, which gives a lower bound of the minimum.
 //
-// Upper is valid for every mechanism that the events describe. Some attack on the dominating pairs attains
-// Lower, so Upper - Lower is the numerical error. Some mechanisms, such as noisy argmax, do not attain their
-// pairs. Attacks on these mechanisms succeed less often. With ByRDP, Lower is 0 or the success of random
-// guessing.
+// In the results, Upper is valid for every mechanism that the events describe. Some attack on the dominating
+// pairs attains Lower, so Upper - Lower is the numerical error. Some mechanisms, such as noisy argmax, do not
+// attain their pairs. Attacks on these mechanisms succeed less often. With ByRDP, Lower is 0 or the success
+// of random guessing.
 type Risk struct {
 	// By is the method of the bounds: ByPLD or ByRDP.
 	By   Method

@@ -36,8 +36,8 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma, quadrature would need very many nodes. A chord between integer orders is used, a valid
-// bound.
+// Below smallSigma, quadrature would need very many nodes. A chord between integer orders replaces it, which
+// is a valid bound.
 const smallSigma = 0.04
 
 // maxBinomial is the largest integer order whose moment is summed exactly.
@@ -87,7 +87,8 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
 // binomial returns the log moment at an integer order n >= 1. The binomial weights sum to one, and the
-// exponent is zero for k = 0, 1. So E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
+// exponent is zero for k = 0, 1. So the moment minus 1 is sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2
+// sigma^2)} - 1).
 func (g *sampledGaussian) binomial(n int) float64 {
 	if n == 1 {
 		return 0

@@ -42,8 +42,8 @@
 //
 // # Caveats
 //
-//   - Distances (even noisy ones), votes and gaps between vote counts are private. To release one, charge for
-//     it.
+//   - Distances (even noisy ones), votes and gaps between vote counts are private. Each release of one needs
+//     a charge.
 //   - A refusal costs as much as an answer.
 //   - Many queries are expensive. For 1000 queries at epsilon 1 and delta 1e-6, MStab needs a gap of
 //     thousands of votes, but noisy argmax a gap of 471. Package svt charges for refusals only.

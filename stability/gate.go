@@ -26,7 +26,8 @@ type GateConfig struct {
 //
 // Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
 // of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
-// set that is not good, and 0 if D is not good. M runs if the distance passes the noisy test of [MStab].
+// set that is not good. If D is not good, its distance is 0. M runs if the distance passes the noisy test of
+// [MStab].
 //
 // Proof, for each ordered pair (D, D') of neighbours. The result of the test costs Epsilon. If D is good, M
 // adds at most Cost. If D is not good, its distance is 0, and M runs with probability at most Delta. So the
@@ -66,9 +67,9 @@ func (g *Gate) Event() accountant.Event {
 // Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// If the distance passes the test, Pass calls the function mechanism with a new key. If r does not charge
-// exactly g.Event(), or r was used before, Pass fails before it calls a function. An error of a function is
-// returned unchanged and must not be released.
+// Pass calls the function mechanism with a new key if the result of the function distance passes the test. If
+// r does not charge exactly g.Event(), or r was used before, Pass fails before it calls a function. An error
+// of a function is returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)

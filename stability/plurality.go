@@ -9,8 +9,8 @@ import (
 type Change int
 
 const (
-	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention. It is
-	// right if a record changes the training data of one teacher.
+	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention. Use
+	// VoteMoves if each record is in the training data of one teacher.
 	VoteMoves Change = iota + 1
 	// VoteAppears means that one vote is added or removed, but never changes its class. This is valid only if
 	// a teacher without the record abstains.

@@ -35,8 +35,8 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	return key, nil
 }
 
-// Session releases stable answers to the charged number of queries. It is safe for concurrent use. Answers to
-// these queries do not depend on their order.
+// Session answers the charged number of queries, each with a stable answer or a refusal. It is safe for
+// concurrent use. The answers do not depend on the order of these queries.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key

@@ -84,7 +84,7 @@ func share(c Config, delta float64) float64 {
 }
 
 // penalty returns the difference between epsilon at delta and the divergence of order a, rounded up. It
-// converts some known divergence, so that only package accountant contains the conversion formula.
+// converts an arbitrary divergence, so that only package accountant contains the conversion formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -173,8 +173,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations plus more (unless nil). In mode
-// Filter this epsilon must stay within the budget, but it is not a guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and the charge more, which may be
+// nil. In mode Filter this epsilon must stay within the budget, but it is not a guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

@@ -86,8 +86,8 @@ func (b *balance) total() (Claim, error) {
 
 // price returns two epsilons of all reservations plus more: one for the new line, and one (total) that must
 // fit the budget. Normally both are the result of onOrders, which is fast. If this result exceeds the budget,
-// or method is ByPLD, then total is the least epsilon that the accountant proves. In this case ByRDP stores
-// total in the line, too.
+// or method is ByPLD, then total is the least epsilon that the accountant proves. In this case, if method is
+// ByRDP, both results are total.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err

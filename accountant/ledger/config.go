@@ -74,9 +74,9 @@ type Config struct {
 	// up pure epsilons and uses no Delta.
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
-	// values are possible. ByPLD uses privacy loss distributions, and ByAuto uses both where the events
-	// support it. ByAuto and ByPLD refuse mechanisms whose event bounds only Rényi divergences, such as
-	// DP-SGD. A file keeps its accountant: a different value fails with ErrOtherConfig.
+	// values are possible. ByPLD uses privacy loss distributions, and ByAuto uses both kinds of bounds where
+	// the events support it. ByAuto and ByPLD refuse mechanisms whose event bounds only Rényi divergences,
+	// such as DP-SGD. A file keeps its accountant: a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.

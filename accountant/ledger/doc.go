@@ -14,8 +14,8 @@
 //
 // # Modes
 //
-// Rényi divergences add up, and each order of the total gives an epsilon. The mode decides which order may be
-// used.
+// At each order, Rényi divergences add up, and the total gives an epsilon. The mode decides which order may
+// be used.
 //
 // In mode [Reserved], the default, all reservations precede the first use. The first use writes a seal, after
 // which Reserve fails. So the ledger may use the order that is best for all reservations. If
@@ -41,10 +41,10 @@
 // lines are synced, so the file records every released outcome. If the last line is cut off, its call never
 // returned. Open repairs such a line:
 //
-//   - If it contains a whole event, the event is charged.
-//   - If a resumable run will repeat the reservation, this run is charged then.
+//   - If the line contains a whole event, the event is charged.
+//   - If a resumable run will repeat the reservation, the charge is made at that time.
 //   - If no resumable run can repeat the reservation, the rest of the budget is charged.
-//   - If it is a seal, the seal is completed.
+//   - If the line is a seal, the seal is completed.
 //
 // On a reliable disk, the line may instead be removed by hand before Open, because nothing ran under it.
 //
@@ -62,8 +62,8 @@
 // Another version of this package may have sealed a different epsilon. The epsilon of a sealed ledger is the
 // larger of the seal and the epsilon that this version proves, and [Claim] contains both. A seal is corrupt
 // if it is above the budget, or below the floor of this version's interval (see [accountant.Claim]). A seal
-// is also corrupt if it is below the proven epsilon by more than 0.5 % and by more than 0.002. If a file
-// without a seal exceeds the budget by the epsilon that this version proves, it is refused.
+// is also corrupt if it is below the proven epsilon by more than 0.5 % and by more than 0.002. A file without
+// a seal is refused if the epsilon that this version proves exceeds the budget.
 //
 // # Caveats
 //

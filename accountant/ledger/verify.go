@@ -197,9 +197,9 @@ func (c *chain) head() Head {
 // VerifyOptions holds facts about a ledger that are stored elsewhere, and functions that receive its
 // contents. All fields are optional.
 type VerifyOptions struct {
-	// Heads returns earlier heads of the ledger with this id, after the first line was read. A zero Head is
-	// ignored. If the ledger lacks the last line of an earlier head, the error is a *CorruptError. Only Heads
-	// reveal an older copy, or lines removed at the end.
+	// Heads returns earlier heads of the ledger with this id. It is called after the first line was read. A
+	// zero Head is ignored. If the ledger lacks the last line of an earlier head, the error is a
+	// *CorruptError. Only earlier heads reveal an older copy, or lines removed at the end.
 	Heads func(id string) ([]Head, error)
 	// Signature is checked with PublicKey. The caller must get PublicKey from the signer, not from the
 	// signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError if the ledger lacks

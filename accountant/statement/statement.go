@@ -163,8 +163,8 @@ func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies the ledgers and makes their statement. If there are several, they must be different ledgers
-// with the same unit and relation. Errors that the user can fix are [*fault.Error].
+// New verifies the ledgers and makes their statement. Several ledgers must all be different, and must have
+// the same unit and relation. Errors that the user can fix are [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")

@@ -89,8 +89,8 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 
 // NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015). Its epsilon is
 // the smallest that follows from the (epsilon, delta) of the mechanisms alone. If the mechanisms have only
-// one epsilon or a few different epsilons, the result is exact: the distribution of the total loss of
-// randomised responses.
+// one epsilon or a few different epsilons, the result is exact. It follows from the distribution of the total
+// loss of randomised responses.
 //
 // Many different epsilons are composed on a grid of 4096 losses, because no fast method is exact (Murtagh,
 // Vadhan 2016). Each mass is split between the two nearest grid points, so that the totals under both
@@ -182,8 +182,8 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes windows on a grid of losses with steps h, 1/4096 of the total spread. A mass m at loss l +
-// x, between the grid points l and l + h, is split: the right point gets m (1 - e^-x)/(1 - e^-h), the left
+// gridLaw composes windows on a grid of losses. The step h is 1/4096 of the total spread. A mass m at loss l
+// + x, between the grid points l and l + h, is split: the right point gets m (1 - e^-x)/(1 - e^-h), the left
 // point the rest. This keeps the total masses under both distributions, and no hockey-stick divergence gets
 // smaller.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {

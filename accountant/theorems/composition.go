@@ -25,8 +25,8 @@ type composition struct {
 	// bound returns an epsilon of the composition of pure runs at delta = slack >= 0. The epsilons of the
 	// runs are distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or a faster approximation. The search for the best split of delta uses it. If split is
-	// nil, the theorem has no slack.
+	// split is bound or a faster approximation. The search for the best split of delta uses split. If split
+	// is nil, the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 

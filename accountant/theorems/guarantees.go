@@ -218,7 +218,8 @@ func hasTradeoff(p accountant.Properties) bool {
 }
 
 // tradeoffEpsilon returns the epsilon of one run at delta > 0. For continuous Gaussian noise the result is
-// exact (Balle, Wang 2018). For other noise it is by zCDP. For a sampled event it includes amplification.
+// exact (Balle, Wang 2018). For other noise it follows from zCDP. For a sampled event it includes
+// amplification.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)

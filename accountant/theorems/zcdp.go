@@ -10,10 +10,10 @@ import (
 )
 
 // Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
-// every order a (Bun, Steinke 2016), plus a failure probability. Both add up under composition. For Gaussian
-// noise rho is exact. A pure mechanism has at most rho = eps tanh(eps/2) (Steinke 2024), and an exponential
-// mechanism at most eps^2/8 (Cesar, Rogers 2021). Sampling does not lower rho, so sampled events are
-// rejected.
+// every order a (Bun, Steinke 2016), plus a failure probability. Under composition, rho and failure
+// probabilities add up. For Gaussian noise rho is exact. A pure mechanism has at most rho = eps tanh(eps/2)
+// (Steinke 2024), and an exponential mechanism at most eps^2/8 (Cesar, Rogers 2021). Sampling does not lower
+// rho, so sampled events are rejected.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion

@@ -27,15 +27,15 @@ const (
 // geometric grid.
 //
 // A ratio in a cell is assigned at random to one end of the cell, with probabilities that keep the mean. In
-// an upper distribution the ratio moves to this end. In a lower distribution it does not move, and outcomes
-// with the same sum of ends are merged. A merged outcome has the mass q under Q. Under P its mass is low,
-// where one of the ratios multiplies each mass.
+// an upper distribution the ratio moves to this end. In a lower distribution the ratio does not move, and
+// outcomes with the same sum of ends are merged. A merged outcome has the mass q under Q. Under P it has the
+// mass low, in which each mass is multiplied by one ratio.
 //
 // A sum with n large ratios has t - n small ratios. The cases n = 0 and n = 1, by far the most probable, are
-// computed exactly. Let mu be the mean of a small ratio. In the convex order a sum of m small ratios is
-// smaller than a sum of m' > m small ratios, minus (m'-m) mu. So, for n >= 2, an upper distribution uses t
-// small ratios and subtracts mu from each large ratio. A lower distribution uses t - N small ratios plus N
-// mu, where N is the largest n.
+// computed exactly. Let mu be the mean of a small ratio. Let m < m'. In the convex order, the sum of m small
+// ratios is smaller than the sum of m' small ratios minus (m'-m) mu. So, for n >= 2, an upper distribution
+// uses t small ratios and subtracts mu from each large ratio. A lower distribution uses t - N small ratios
+// plus N mu, where N is the largest n.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side

@@ -111,8 +111,8 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin returns an approximate distribution of the distance from the mean. It merges runs of points, the
-// longer the farther from the mean. No bound depends on the result.
+// thin returns an approximate distribution of the distance from the mean. It merges points into runs, which
+// are longer farther from the mean. No bound depends on the result.
 func (t *tilted) thin() roughLaw {
 	const fine = 16 // a run is as long as this fraction of its distance from the mean
 	var s roughLaw

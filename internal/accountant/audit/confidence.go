@@ -58,8 +58,8 @@ func validateAlpha(alpha float64) error {
 }
 
 // LowerBound returns max(0, log((L - delta)/U)), a lower bound on epsilon at delta. L is the lower limit of
-// the probability of an event on one input (from on). U is the upper limit of this probability on a neighbour
-// (from beside). The event must be chosen in advance. The bound exceeds the true epsilon with probability at
+// the probability of an event on one input, from the count on. U is the upper limit on a neighbour, from the
+// count beside. The event must be chosen in advance. The bound exceeds the true epsilon with probability at
 // most alpha.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
@@ -103,7 +103,7 @@ type Finding struct {
 func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
 // Exact returns the largest lower bound on epsilon over pairs of neighbours with known output distributions.
-// Each element of pairs is the log probabilities of all outcomes on two neighbours, in the same order. Exact
+// Each element of pairs has the log probabilities of all outcomes on two neighbours, in the same order. Exact
 // tests both directions. The argument accuracy, in [0, 1e-3], is the largest relative error of a probability.
 // Exact refutes no true claim.
 //

@@ -3,8 +3,8 @@
 // own, [Figure].
 //
 // A step of DP-SGD releases a sum with Gaussian noise of standard deviation s. Let q be the sampling
-// probability. Let the distance d of a record be the norm of its change of the sum. At the integer order
-// lambda, the log moment of the privacy loss is
+// probability. The distance d of a record is the norm of the change of the sum if this record is removed. At
+// the integer order lambda, the log moment of the privacy loss is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
@@ -24,8 +24,8 @@
 // Assume that the number of steps, the orders and Failure are fixed in advance. Assume that Config.Estimator
 // is Bernstein, and that no distance exceeds Config.Bound. Assume that, given all earlier releases, the
 // distances of each step are independent draws of d for new records. Draw a record from the data
-// distribution. Then, with probability at least 1 - delta_mu over record, distances and noise, its privacy
-// loss in all steps is at most eps_mu.
+// distribution. Then, with probability at least 1 - delta_mu over record, distances and noise, the privacy
+// loss of this record in all steps is at most eps_mu.
 //
 // Unlike differential privacy, this guarantee is about an average over records, not about every record. A
 // Figure is the smaller of eps_mu and the epsilon of the moments accountant at delta_mu.

@@ -209,7 +209,8 @@ type shortfalls struct {
 // fraction, 1.3e-13 for a row, and 2.1e-14 for the power, rounded up.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step (square), with costs and moment terms there.
+// reference is an upper bound on the squared distances of a step (square), with costs and terms at this
+// bound.
 type reference struct {
 	square float64
 	costs  []float64
@@ -329,7 +330,8 @@ func logOnePlus(x float64) float64 {
 }
 
 // PrintedReverse returns the cost of the other direction as printed in the paper, for comparison only. The
-// printed cost is a valid bound, but of first order in q. The exact cost is of second order. The formula is
+// printed cost is a valid bound, but of first order in q. The exact cost is of second order. The printed
+// formula is
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {
