@@ -36,10 +36,9 @@ type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
 	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on this
-	// value, so it must come from public data, for example from teachers of the same kind and size that are
-	// trained on public rows. It must never come from votes of the private teachers. If TeacherAccuracy is 0
-	// and NoPilot is false, a pilot is charged and released first, and a new ledger has mode Filter (see
-	// [label.Pilot]).
+	// value, so it must come from public data and never from votes of the private teachers. For example,
+	// measure similar teachers that are trained on public rows. If TeacherAccuracy is 0 and NoPilot is false,
+	// a pilot is charged and released first, and a new ledger has mode Filter (see [label.Pilot]).
 	TeacherAccuracy float64
 	// If TeacherAccuracy is 0, NoPilot replaces the pilot by an assumed accuracy of 88 %.
 	NoPilot bool
@@ -205,8 +204,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks a ledger and returns its summary. It is an error if the ledger is damaged, or older than its
-// stored heads (hashes beside the ledger and in the user's state folder).
+// Verify checks a ledger and returns its summary. A ledger is refused if it is damaged, or older than its
+// stored heads. Heads are hashes beside the ledger and in the user's state folder.
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

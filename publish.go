@@ -64,12 +64,12 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. Voters label public rows. They are private units near
-// these rows, or teachers with disjoint partitions of the private rows. Publish releases as many labels as
-// the budget allows, trains a student on these labels, and writes a privacy statement. If the method is
-// "dpsgd", it trains one private model instead. The plan depends only on public numbers and is checked before
-// the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error] wraps a
-// [*plan.NoPlanError].
+// Publish carries out a publication under one ledger. Public rows are labelled by votes of the private units
+// near them, or by votes of teachers with disjoint partitions of the private rows. Publish releases as many
+// labels as the budget allows, trains a student on these labels, and writes a privacy statement. If the
+// method is "dpsgd", it trains one private model instead. The plan depends only on public numbers and is
+// checked before the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error]
+// wraps a [*plan.NoPlanError].
 //
 // A second call with the same options resumes an interrupted run, with the same noise and at no further cost.
 // For a complete run, it compares the files with the ledger. If the folder has a different run, the error is

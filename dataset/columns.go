@@ -291,7 +291,7 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows refuses rows as units if ids repeat in a column of the public rows: several rows may belong to one
+// ownRows refuses rows as units if ids repeat in a column of the public rows. Several rows may belong to one
 // person, and epsilon would protect only one of these rows.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {

@@ -44,8 +44,8 @@ type CSVOptions struct {
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
 	Rule    ClassRule // determines which labels are classes
-	// AskLabel uses the only column with a name such as label, class or target if Label is empty. It is an
-	// error if no column or several columns have such a name.
+	// If Label is empty, AskLabel selects the only column with a name such as label, class or target. No such
+	// column, or several, are an error.
 	AskLabel bool
 	// Optional is for public rows. The columns of Label, Unit and Drop may then be missing. A label that is
 	// missing or not a class becomes -1.

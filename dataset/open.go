@@ -70,7 +70,8 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Ranges, if not nil, declares the columns of a table without public rows. They define the drawn pool.
+	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
+	// ranges.
 	Ranges *Ranges
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // Schema describes how rows are read: classes, columns and the encoding of columns as features. A schema is
-// made from public rows and declarations, never from private rows. It is used to read private and new rows.
+// made from public rows and declarations, never from private rows. With a schema, private and new rows are
+// read.
 type Schema struct {
 	Kind     Kind
 	Image    Shape    // zero if the rows are not images

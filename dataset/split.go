@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// splitTable splits the units of a table by a hash of their names: 70 % are private, 20 % are the pool and 10
-// % are for tests. Equal rows without given units are in the same part.
+// splitTable splits the units of a table by a hash of their names into private rows (70 %), pool (20 %) and
+// test rows (10 %). Equal rows without given units are in the same part.
 //
 // The encoder is fitted on the pool. IDs count the rows of each part in the order of the table: "pool/0",
 // "pool/1" and so on. So the ids of the pool, which are released with its labels, do not depend on private
@@ -125,8 +125,7 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits assigns rows to parts by a hash of their keys and the protocol, so a second split of one part is
-// independent of the first split.
+// splitUnits assigns rows to parts by a hash of key and protocol, so splits by two protocols are independent.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {

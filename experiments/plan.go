@@ -29,16 +29,15 @@ func (c Config) teachers() int {
 	return training.TeachersFor(c.units) // rows would reveal the number of rows per unit
 }
 
-// Parameters of confident-GNMax: the threshold as a share of the votes, the noise of the test divided by the
-// noise of the answer, and the number of questions per answer.
+// Parameters of confident-GNMax.
 const (
-	confidentThreshold = 0.6
-	confidentTestNoise = 2.0
-	confidentAsked     = 1.25
+	confidentThreshold = 0.6  // threshold as a fraction of the number of teachers
+	confidentTestNoise = 2.0  // noise of the test divided by the noise of the answer
+	confidentAsked     = 1.25 // questions per answer
 )
 
-// planAnswers returns the number of answers to plan for. It is the number that GNMax can give if the noise is
-// a fifth of the number of teachers. The result is at least two per class and at most the number of possible
+// planAnswers returns the number of answers to plan for: GNMax affords so many answers if the noise is a
+// fifth of the number of teachers. The result is at least two per class and at most the number of possible
 // queries.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})

@@ -54,8 +54,7 @@ type Result struct {
 	// EpsilonAll is the cost of all private methods and all seeds together, at the same delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
-	// Diagnostics are functions of the private data that were not charged. They explain a result to its owner
-	// and must not be published.
+	// Diagnostics are computed from the private data and not charged, so they must not be published.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 

@@ -228,8 +228,8 @@ type waterfall struct {
 	Method string
 	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy, as text, of the same student with the same number of true labels. It is empty if
-	// this student was not trained.
+	// Known is the accuracy, as text, of the same student with the same number of true labels, or "" if this
+	// student was not trained.
 	Known string
 }
 

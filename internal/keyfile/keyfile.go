@@ -16,8 +16,8 @@ import (
 
 const destroyed = '-'
 
-// Read returns the key in a file. ok is false if the file does not exist, or if a process was killed while it
-// destroyed the key. A file that other users can read or write is an error (see [durable.ReadSecret]).
+// Read returns the key in a file. ok is false if the file does not exist or the key in it was destroyed. A
+// file that other users can read or write is an error (see [durable.ReadSecret]).
 func Read(path string) (key rng.Key, ok bool, err error) {
 	text, err := durable.ReadSecret(path)
 	switch {

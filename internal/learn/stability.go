@@ -46,7 +46,7 @@ func plurality(counts []int) (winner int, distance int64) {
 }
 
 // ask runs m on one query, and returns the answer and the noise. To find the noise, it searches for the least
-// distance at which m releases with this key: the distance plus the noise is the threshold plus one.
+// distance at which m releases with this key. Distance plus noise is then the threshold plus one.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	const far = 40 // the probability of noise beyond 2^far is negligible
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }

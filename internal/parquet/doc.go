@@ -29,7 +29,7 @@
 // # Why this package reads pages
 //
 // The Thrift package of parquet-go reads and writes structures of the format, behind the checks in thrift.go.
-// The page readers of parquet-go are not used. They do not limit the unpacked size of a page or the number of
-// repetitions of a value, which can be huge in a file of a few bytes. The package of parquet-go for whole
-// files would also make a program 6 MB larger.
+// The page readers of parquet-go are not used. A file of a few bytes can contain a page or a repeated value
+// of huge unpacked size, and these readers have no limit. The package of parquet-go for whole files would
+// also make a program 6 MB larger.
 package parquet

@@ -74,8 +74,8 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of a fraction of n independent rows. Two rows of each outcome are
-// added (Agresti and Coull 1998), so that the error is above 0 even for a fraction of 0 or 1.
+// StandardError returns the standard error of a fraction of n independent rows. It adds two rows of each
+// outcome (Agresti and Coull 1998), so that the error is above 0 even for fractions of 0 and 1.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows

@@ -109,8 +109,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that no run uses a certain setting, if a run uses it with probability share.
-// It is the probability generating function of the number of runs at 1-share.
+// Missed returns the probability that no run uses a certain setting, if a run uses the setting with
+// probability share. This is the probability generating function of the number of runs at 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -205,8 +205,8 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, nil
 }
 
-// Draw returns a random number of runs. The distribution is exact for the float64 parameters, because every
-// decision compares random bits with a ratio of integers or with the binary digits of a parameter.
+// Draw returns a random number of runs. The distribution is exact for the float64 parameters: every decision
+// compares random bits with a ratio of integers or with the digits of a parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
 	case l.Mean != 0:
@@ -217,9 +217,9 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson returns a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1, and one of
-// mean mean-floor(mean). The latter is a Poisson number of mean 1 in which each count is kept with
-// probability mean-floor(mean).
+// poisson returns a Poisson number with this mean. Let p be mean-floor(mean). The sum of floor(mean) Poisson
+// numbers of mean 1 is added to a Poisson number of mean p. The latter is a Poisson number of mean 1 in which
+// each count is kept with probability p.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)

@@ -1,5 +1,5 @@
-// Package site makes the page of `pate learn` in three forms: served on this machine, as one HTML file that
-// needs no network, or as a folder with a page for each chapter.
+// Package site makes the page of `pate learn`. The page is served on this machine, or written as one HTML
+// file that needs no network, or as a folder with a page for each chapter.
 //
 //	handler, err := site.Handler(host)        // the pictures are drawn by this program
 //	program, err := site.LoadProgram(ctx)

@@ -147,8 +147,8 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// schedule holds the flags from which the sampling probability and the number of steps are computed: the
-// expected batch size, and the numbers of records and epochs.
+// schedule holds the expected batch size and the numbers of records and epochs. From these flags, the
+// sampling probability and the number of steps are computed.
 type schedule struct {
 	records       int64
 	batch, epochs float64

@@ -287,8 +287,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict: the test rows if --scored or a named data set is given, otherwise all
-// rows of a table or matrix.
+// rows returns the rows to predict. These are the test rows if --scored or a named data set is given,
+// otherwise all rows of a file.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {

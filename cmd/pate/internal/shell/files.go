@@ -59,8 +59,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is not writable, is a ledger, a key or an input, or is the head or
-// id file of an input.
+// CheckReplaceable refuses a target that is not writable. It also refuses ledgers, keys, inputs, and the head
+// and id files of inputs.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {
