@@ -61,8 +61,8 @@ type StepDistances struct {
 // Normer is a [Worker] that computes norms without summing gradients.
 type Normer interface {
 	Worker
-	// AppendNorms appends the norm of each row's contribution to AddClipped. A gradient that is not finite
-	// has norm 0. There are at most [MaxRows] rows, and the clip norm must be finite.
+	// AppendNorms appends the norm that each row's contribution has in AddClipped. A gradient that is not
+	// finite has norm 0. There are at most [MaxRows] rows, and the clip norm must be finite.
 	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
 }
 

@@ -8,10 +8,10 @@ import (
 // grid is the integer lattice on which noise is added to the clipped sum of a step.
 //
 // Theorem: the release of a step is a Gaussian mechanism with at least the configured noise multiplier. The
-// proof needs two facts. Integer vectors computed from neighbouring data differ by at most sensitivity in
-// Euclidean norm. The noise is discrete Gaussian with sigma >= NoiseMultiplier sensitivity on every
-// coordinate. Notation: C is the norm of [Clip], P is the number of parameters, c = C (1 + 2^-20), u = 2^-24
-// and gamma = 64 u/(1 - 64 u).
+// proof needs two facts. Integer vectors computed from neighbouring data differ by at most the field
+// sensitivity in Euclidean norm. The noise is discrete Gaussian with sigma >= NoiseMultiplier x sensitivity
+// on every coordinate. Notation: C is the norm of [Clip], P is the number of parameters, c = C (1 + 2^-20), u
+// = 2^-24 and gamma = 64 u/(1 - 64 u).
 //
 // Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
 // on D plus record r. All other records are then in the batch in both runs or in neither, and in the same
@@ -23,12 +23,12 @@ import (
 // would break the proof. Removing a record would then move all later records and change the rounding of every
 // block.
 //
-// One block. A block is small if it has at most L = limit records. A small block is split into at most s =
-// ceil(L/rows) pieces of at most rows records. Each piece is summed in single precision, with an error of
-// norm at most gamma c for each record (obligation 3). The sum of a piece is rounded to the grid, each
-// coordinate by at most 1/2. The records of a larger block are rounded to the grid one by one, and integers
-// add exactly. Such blocks are rare, because the mean size is at most 3/4 of rows. So the integers of the
-// block of r differ by at most the following number of units:
+// One block. Let limit and rows be the fields of grouping. A block is small if it has at most L = limit
+// records. A small block is split into at most s = ceil(L/rows) pieces, each of at most rows records. Each
+// piece is summed in single precision, with an error of norm at most gamma c for each record (obligation 3).
+// The sum of a piece is rounded to the grid, each coordinate by at most 1/2. The records of a larger block
+// are rounded to the grid one by one, and integers add exactly. Such blocks are rare, because the mean size
+// is at most 3/4 of rows. So the integers of the block of r differ by at most the following number of units:
 //
 //	both runs small:   c/unit (1 + 2 gamma L) + s sqrt(P)
 //	one run small:     c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)

@@ -156,8 +156,8 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold adds w.sum to the integers and returns the squared norm of w.sum. The first fold of a step clears the
-// integers before.
+// fold adds w.sum to the integers and returns the squared norm of w.sum. Before the first fold of a step, the
+// integers are cleared.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {

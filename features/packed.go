@@ -16,8 +16,8 @@ import (
 
 // Packed is a matrix of features with 16 bits per feature and an exponent per row. A feature is an integer
 // from -32767 to 32767 times the unit of its row, the least power of two that fits. So rounding changes a
-// feature by at most about 2^-15 of the largest feature of the row. Packing an unpacked row does not change
-// it. The packed form of a row depends only on this row.
+// feature by at most about 2^-15 of the largest feature of the row. Unpacking a row and packing the result
+// gives the same packed row. The packed form of a row depends only on this row.
 //
 // Concurrent reads are safe. While a row is set, other goroutines must not read the row or compute the hash.
 type Packed struct {
@@ -84,8 +84,8 @@ func exponent(most float32) int {
 const blockRows = 64
 
 // Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
-// depend on other rows. The identifier "how" must determine f, because the new hash of the matrix is computed
-// from the old hash and this identifier. After an error the rows are undefined.
+// depend on other rows. The argument how must identify f: the new hash of the matrix is computed from the old
+// hash and from how. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows

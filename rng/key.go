@@ -13,9 +13,9 @@ import (
 )
 
 // Key is a 256-bit secret. It also records whether its noise may protect releases. Make a Key with [NewKey]
-// or [SeedKey]. The zero Key has no secret. Using the zero Key panics, and [Key.IsZero] reports it. Every
-// verb and logger prints a Key as redacted text. A Key cannot be encoded as JSON. Only [Key.MarshalText]
-// returns the secret.
+// or [SeedKey]. The zero Key has no secret. Using the zero Key panics. [Key.IsZero] reports whether a Key has
+// no secret. Every verb and logger prints a Key as redacted text. A Key cannot be encoded as JSON. Only
+// [Key.MarshalText] returns the secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
@@ -127,8 +127,8 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText. It ignores surrounding white space. Errors never quote
-// text.
+// UnmarshalText decodes the output of MarshalText. It ignores surrounding white space. Errors do not contain
+// the text.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	body, releasable := strings.CutPrefix(s, textReleasable)

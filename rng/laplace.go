@@ -14,8 +14,8 @@ const (
 	maxScale = 0x1p40
 )
 
-// DiscreteLaplace samples integers k with probability tanh(1/(2b)) exp(-|k|/b), where b is the scale. A shift
-// by s is s/b-differentially private.
+// DiscreteLaplace samples integers k with probability tanh(1/(2b)) exp(-|k|/b), where b is the scale. With
+// this noise a query of sensitivity s is (s/b)-differentially private.
 type DiscreteLaplace struct {
 	scale float64 // num/2^shift, exactly
 	num   uint64

@@ -34,9 +34,9 @@ func (k Key) Stream() *Stream {
 // Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. For a random word x, the
-// method of Lemire (2019) rejects the 2^64 mod n smallest values of lo(x n). Then every hi(x n) has exactly
-// floor(2^64/n) preimages.
+// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. Let hi and lo be the two words
+// of the product x n, where x is a random word. The method of Lemire (2019) rejects the 2^64 mod n smallest
+// values of lo. Every value of hi then occurs for exactly floor(2^64/n) words x.
 func (s *Stream) Uint64N(n uint64) uint64 {
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0

@@ -37,6 +37,8 @@
 //
 // # Order
 //
+// A release has the steps on the left. The text on the right is what could happen without the step.
+//
 //	the key is on disk           or a repeated run would draw other noise
 //	the worst case is reserved   or the draw would not be charged
 //	the outcome is drawn         into a file without its name

@@ -10,8 +10,8 @@
 //
 //   - The values of an image are ordered by row, column, channel. If your data are ordered by channel, row,
 //     column, start the model with [FromChannels].
-//   - The parameters of a new model are zero. Only models that are linear in their parameters learn from
-//     zero. For other models call Init or set the parameters, but not from private data.
+//   - The parameters of a new model are zero. Only models that are linear in their parameters can be trained
+//     from zero parameters. For other models call Init or set the parameters, but not from private data.
 //   - If the values of an example at a layer have a norm above 2^64, the example may count as not finite. The
 //     same holds for the gradients with respect to these values.
 //   - Clipping by group bounds every layer separately. The weights and intercepts of a layer form one group.

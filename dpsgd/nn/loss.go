@@ -36,7 +36,8 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 			top = v
 		}
 	}
-	// The exponentials of further classes are computed twice.
+	// kept holds the exponentials of the first classes. The exponentials of further classes are computed
+	// twice.
 	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {

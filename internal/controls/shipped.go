@@ -66,8 +66,8 @@ func stableClaim(cfg stability.MStabConfig) claimer {
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits the stability test. ByLaw enumerates all votes of 14 teachers. ByRuns compares the votes one
-// and two.
+// stable audits the stability test. ByLaw enumerates all votes of 14 teachers. ByRuns compares the histograms
+// of votes "one" and "two".
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))

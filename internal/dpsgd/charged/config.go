@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 )
 
-// Config selects features and the noise of their statistics. A noise multiplier of 0 turns a statistic off.
+// Config selects features and the noise multipliers of their statistics. At 0 a statistic is turned off.
 type Config struct {
 	Scattering bool `json:"scattering,omitzero"` // scattering transform
 	HOG        bool `json:"hog,omitzero"`        // oriented gradients, after the scattering features

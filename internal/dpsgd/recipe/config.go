@@ -18,7 +18,7 @@ import (
 
 // Config configures [Run]. Task, Delta, Key, Dir and Plans are required.
 type Config struct {
-	// Task holds the data. Rows of the pool are test rows (see [dataset.Task.WithoutPool]).
+	// Task holds the data. Rows of the pool count as test rows (see [dataset.Task.WithoutPool]).
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	Plans []Plan  // one row of the result for each plan

@@ -194,8 +194,8 @@ func defaultFeatures(s Shape) string {
 	}
 }
 
-// statistics returns the configuration of the statistics. At 50,000 records, halving the noise does not
-// improve the accuracy. At epsilon 0.5 the statistics take a tenth of the budget.
+// statistics returns the configuration of the statistics. At epsilon 0.5 the statistics take a tenth of the
+// budget.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
