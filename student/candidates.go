@@ -21,10 +21,10 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students to compare on a table: logistic regression (with n labels, the ridge
-// is 1/n), two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added, and x must
-// be the rows of the pool. Trees suit columns of different kinds. Label spreading suits pools in which
-// neighbouring rows share a class.
+// TableCandidates returns the students to compare on a table: logistic regression (with ridge 1/n for n
+// labels), two forests and a kernel ridge. If pool is not nil, TableCandidates adds the student of
+// [Pool.Fit], and x must hold the rows of the pool. Trees suit columns of different kinds. Label spreading
+// suits pools in which neighbouring rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -41,12 +41,12 @@ func TableCandidates(pool *Pool) []Candidate {
 }
 
 // ImageCandidates returns the students to compare on features of images. The first is the student of
-// [Pool.Fit]. The others, in case it fails, are a kernel ridge and logistic regression on the labelled rows.
-// If there are many columns, these two use projections. In cross-validation, the first has fewer landmarks:
-// this takes a tenth of the time and is slightly less accurate.
+// [Pool.Fit]. In cross-validation it has fewer landmarks, which takes a tenth of the time and is slightly
+// less accurate. The others are a kernel ridge and logistic regression on the labelled rows, on projections
+// if there are many columns.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
-// imageCandidates returns ImageCandidates. If z has rows, cross-validation uses z as the projected rows.
+// imageCandidates is ImageCandidates. If z has rows, cross-validation uses z as the projected rows.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
 		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
@@ -63,7 +63,6 @@ func (p *Pool) fit(ctx context.Context, _ Matrix, labels []int, classes int, _ *
 	return p.Fit(ctx, labels, classes)
 }
 
-// fitProjected is [Pool.Fit], but the classifier expects rows that are projected already.
 func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	c, err := p.Fit(ctx, labels, classes)
 	if err != nil {
@@ -91,8 +90,8 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 	return Candidate{Name: name, Fit: fit}
 }
 
-// Supervised trains learner on the rows of x that have a released label. For each row of x, labels has a
-// class or [Unlabelled]. Without labels the error is [ErrNoLabels].
+// Supervised trains learner on the rows of x that have a released label. labels has a class or [Unlabelled]
+// for each row of x. Without labels the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	data, err := labelledPart(x, labels, classes)
 	if err != nil {
@@ -110,8 +109,8 @@ const (
 	kernelRidgeRows   = 3000 // largest number of labels for a kernel ridge, since time grows with its cube
 )
 
-// fitKernelRidge trains a kernel ridge whose squared width is the mean squared distance of two labelled rows.
-// If there are more than kernelRidgeRows labels, it uses a random subset.
+// fitKernelRidge trains a kernel ridge. The square of its width is the mean squared distance of two labelled
+// rows. If there are more than kernelRidgeRows labels, it uses a random subset of them.
 func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, x.Rows, classes)
 	if err != nil {
@@ -155,7 +154,6 @@ func meanSquaredDistance(x Matrix) float64 {
 // would overfit errors in the spread labels.
 const roughLandmarks = 300
 
-// rough returns the pool with about roughLandmarks landmarks and without progress.
 func (p *Pool) rough() *Pool {
 	rough := *p
 	rough.landmarks = nil
@@ -167,11 +165,11 @@ func (p *Pool) rough() *Pool {
 	return &rough
 }
 
-// projectFrom is the smallest ratio of columns to components for which candidates learn from projections.
+// projectFrom is the least ratio of columns to components for which candidates learn from projections.
 const projectFrom = 4
 
-// Projected returns the number of columns that candidates learn from, for rows with the given number of
-// columns. If there are many columns, it is the number of principal directions, otherwise it is columns.
+// Projected returns the number of columns from which candidates learn, for rows with the given number of
+// columns. It is the number of principal directions if columns is large, and otherwise columns.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -180,7 +178,7 @@ func Projected(columns int) int {
 }
 
 // projected returns a candidate that projects rows on the principal directions and then trains like c. If z
-// has rows, cross-validation uses z as the projected rows. If there are few columns, it returns c.
+// has rows, cross-validation uses z as the projected rows. If there are few columns, projected returns c.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -220,7 +218,7 @@ func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }
 
-// answer checks the queries x, projects them, and passes the projections to the function of.
+// answer checks the queries x, projects them, and calls of with the projections.
 func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err
@@ -235,8 +233,8 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data. In a kernel model, the projection is included. A linear model has weights
-// of the original features. The data lack the model's limit on features that are far from the pool.
+// Plain returns the model as data. A kernel model includes the projection. A linear model has weights of the
+// original features. The data do not limit features that are far from the pool, as the model does.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {

@@ -17,28 +17,28 @@ import (
 
 // CrossValidation trains several kinds of student on part of the released labels, and scores each student on
 // the held-out labels. It drops students that are clearly worse than the best student. It adjusts the
-// confidence of the remaining students by temperature scaling. The result is their weighted mean, with
-// weights that make the held-out labels probable. If the best student is clearly better than the mean, the
-// result is the best student. The inputs are released labels and public rows, so the choice costs no privacy.
+// confidence of the remaining students by temperature scaling. The result is their mean, with weights that
+// make the held-out labels probable. If the best student is clearly better than this mean, the result is the
+// best student. The choice costs no privacy, because its inputs are released labels and public rows.
 //
 // Few labels distinguish students only roughly. With 200 labels the standard error of a difference is 3
-// points. Always choosing the most accurate student loses up to 4 points against a plain forest.
+// points.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
-	// Favourite marks the first candidate as usually the best for this kind of rows. Only this candidate is
-	// kept, unless the mean is better by more than label errors can explain. Two folds may suffice.
+	// Favourite marks the first candidate as usually the best for this kind of rows. Two folds may suffice.
+	// The result is this candidate, unless the mean is better by more than label errors can explain.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Scores are used as
-// probabilities and clipped to [0, 1].
+// Candidate is one kind of student. Its classifiers must implement teachers.Scorer, with scores that are used
+// as probabilities after clipping to [0, 1].
 type Candidate struct {
 	Name string
-	// Fit trains on the rows of x whose label is not [Unlabelled]. Concurrent calls must be safe.
+	// Fit trains on the rows of x whose label is not [Unlabelled]. It must allow concurrent calls.
 	Fit fitFunc
-	// Try, if not nil, trains a faster classifier of the same kind for cross-validation.
+	// Try, if not nil, trains a faster classifier of the same kind in cross-validation.
 	Try fitFunc
 
 	of Matrix // if it has rows, replaces x for Try
@@ -53,16 +53,16 @@ type Choice struct {
 	// Labels is the number of labels that every candidate predicted. If cross-validation stops early, labels
 	// of folds that were not tried do not count.
 	Labels int
-	// For each candidate, Right is how many of these labels it predicted correctly. Mean is this number for
-	// the mean of the candidates. Right and Mean divided by Labels estimate the accuracy on released labels,
-	// slightly too high for the best candidate. With a single label or candidate Right is empty.
+	// Right holds, for each candidate, how many of these labels it predicted correctly. Mean is this number
+	// for the mean of the candidates. Divided by Labels, they estimate the accuracy on released labels,
+	// slightly too high for the best candidate. Right is empty if there is a single label or candidate.
 	Right []int
 	Mean  int
 
 	kept int // index of the first kept candidate
 }
 
-// RightOfKept returns how many held-out labels Model predicted correctly. It is 0 if nothing was compared.
+// RightOfKept returns how many held-out labels Model predicted correctly, or 0 without a comparison.
 func (c *Choice) RightOfKept() int {
 	if len(c.Right) > 0 && len(c.Kept) == 1 {
 		return c.Right[c.kept]
@@ -89,8 +89,8 @@ const (
 	firstLead  = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains the kept candidates. The arguments x and labels are as for
-// [Supervised]. The result depends on rnd, but not on the number of processors.
+// Fit compares the candidates and trains those that it keeps. x and labels are as for [Supervised]. The
+// result depends on rnd, but not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {
@@ -239,7 +239,6 @@ func (h *heldBack) first(n int) *heldBack {
 	return part
 }
 
-// ask predicts the rows from <= i < to of x by a model of candidate k, and stores the results.
 func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	rows, answers := dense.Rows(x, from, to), make([]int, to-from)
 	if err := model.Predict(answers, rows); err != nil {
@@ -252,8 +251,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 }
 
 // keep stores the results in choice. It returns the kept candidates with their powers (see temper) and
-// weights. The mean replaces a favourite only if it is better by more than errors (in standard errors) and by
-// at least lead (a fraction of the labels).
+// weights. The mean replaces a favourite if it is right on more labels, by at least lead (a fraction of all
+// labels) and by more than errors standard errors (see ahead).
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -324,8 +323,8 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b by more than this number of standard errors. The
-// standard error is √n, where n is the number of labels for which exactly one of a and b is right.
+// ahead reports whether a is right more often than b by more than errors standard errors. The standard error
+// is √n if exactly one of a and b is right on n labels.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {
@@ -346,7 +345,6 @@ func count(right []bool) int {
 	return n
 }
 
-// inParallel calls do(i) for from <= i < to, concurrently, until ctx is done. Progress reports the total n.
 func (c CrossValidation) inParallel(ctx context.Context, from, to, n int, do func(i int)) error {
 	var mu sync.Mutex
 	done := from

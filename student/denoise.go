@@ -8,18 +8,17 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// denoiseFrom is the number of image labels from which on fitDenoised is used.
+// denoiseFrom is the least number of image labels for fitDenoised.
 const denoiseFrom = MaxSpread / 2
 
-// denoiseHeldBack is the fraction of labels that are held out to select the ridge.
+// denoiseHeldBack is the fraction of labels that are held out to select the ridge parameter.
 const denoiseHeldBack = .2
 
-// denoiseRidges returns ridge parameters. The first suits correct labels, the last half wrong labels.
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
-// fitDenoised trains on many noisy labels, of which half may be wrong. A kernel ridge on all labels predicts
-// the whole pool. The ridge parameter is the best for held-out labels. The predictions are right far more
-// often than the labels. The student and its metric are trained on the predictions.
+// fitDenoised trains on many noisy labels, half of which may be wrong. A kernel ridge on all labels predicts
+// the whole pool. Its ridge parameter is the best for held-out labels. These predictions are right far more
+// often than the labels, so the student and its metric are trained on the predictions.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {

@@ -24,7 +24,7 @@ type graph struct {
 // Perona 2004, who also use the 7th).
 const localScale = 7
 
-// The pool stores the candidates·k nearest rows of each row. When the metric changes, the new k nearest rows
+// The pool stores the candidates·k nearest rows of each row. If the metric changes, the new k nearest rows
 // are chosen among the stored rows. On MNIST this is as good as a search among all rows.
 const candidates = 4
 
@@ -53,7 +53,6 @@ func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	return found, err
 }
 
-// rank returns the k stored neighbours that are nearest in z.
 func (f neighbours) rank(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	k = min(k, f.k)
 	n := z.Rows
@@ -74,7 +73,6 @@ func (f neighbours) rank(ctx context.Context, z Matrix, k int) (neighbours, erro
 	return out, err
 }
 
-// width returns the mean squared distance to the farthest of the first k neighbours.
 func (f neighbours) width(k int) float64 {
 	width, n := 0., 0
 	if k = min(k, f.k); k > 0 {
@@ -115,8 +113,8 @@ func (r *ranking) add(row int32, d float32) {
 	r.near[at], r.dist[at] = row, d
 }
 
-// graph connects every row to its first k neighbours. The weight is exp(-|a-b|²/(s_a s_b)), where s is the
-// distance to the localScale-th neighbour.
+// graph connects every row to its first k neighbours. The weight of rows a and b is exp(-|a-b|²/(s_a s_b)),
+// where s is the distance of a row to its localScale-th neighbour.
 func (f neighbours) graph(k int) *graph {
 	if f.k == 0 { // a single row
 		start := make([]int32, 2)
@@ -143,7 +141,7 @@ func (f neighbours) graph(k int) *graph {
 }
 
 // nearest sets near and dist to the rows closest to row self and their squared distances, in ascending order.
-// The argument dots has the products of row self with all rows.
+// dots holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
 	own, limit := norms[self], r.limit()
@@ -208,7 +206,8 @@ const (
 
 // spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004). Y holds the
 // released labels, and column maps classes to the columns of Y. All eigenvalues of W are between -1 and 1, so
-// spread uses Chebyshev's iteration (Golub and Varga 1961). A row too far from all labels is zero.
+// spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row too far from all labels is
+// zero.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
@@ -257,10 +256,10 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 }
 
 // centre subtracts each class's fraction of the released labels from every row that is not zero. It changes
-// nothing if the labels contradict classes of equal size. Far from all labels a soft label equals about this
-// fraction, so only the difference is evidence. Without centre, a class with more labels by chance or noise
+// nothing if the labels contradict classes of equal size. Far from all labels a soft label is about this
+// fraction, so only the difference is evidence. Otherwise a class that has more labels by chance or noise
 // would win everywhere. On the development split of optdigits at epsilon 2, the gain is 3 points with 50 to
-// 200 labels (10 to 50 % wrong). With one frequent class, as in Adult, centring would lose 3 points.
+// 200 labels (10 to 50 % wrong).
 func centre(soft Matrix, labels, column []int) {
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {
@@ -287,8 +286,8 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether counts may come from classes of equal size. It requires that Pearson's statistic
-// exceeds its mean by at most 3 standard deviations.
+// even reports whether counts may come from classes of equal size: Pearson's statistic exceeds its mean by at
+// most 3 standard deviations.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

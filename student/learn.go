@@ -15,11 +15,11 @@ import (
 )
 
 // MaxSpread is the largest number of pool rows over which a [Learner] spreads labels or clusters queries. The
-// time grows with its square, and more rows improve little.
+// time grows with its square, and a larger number improves little.
 const MaxSpread = 10_000
 
-// Learner trains students of one pool. It computes the public part once. It is immutable. Methods may be
-// called concurrently if Progress may.
+// Learner trains students of one pool. It computes the public part once, and then does not change. If
+// Progress is safe for concurrent calls, so are all methods.
 type Learner struct {
 	x      Matrix
 	rows   []int // rows of x over which labels are spread
@@ -57,8 +57,8 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project projects the rows of x on the pool's leading principal directions. x must have the pool's features.
-// Each row of the result depends only on the same row of x and on the public pool, bit for bit.
+// Project projects the rows of x on the pool's leading principal directions. x must have the columns of the
+// pool. No bit of a result row depends on other rows of x.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)
@@ -69,8 +69,8 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
-// ProjectPool returns the projections of all pool rows. They are computed already if labels are spread over
-// the whole pool. The caller must not change the result.
+// ProjectPool returns the projections of all pool rows. If labels are spread over the whole pool, they are
+// not computed again. The caller must not change the result.
 func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -87,9 +87,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 	return chosen, err
 }
 
-// Fit trains the student on released labels. For each pool row, labels has a class or [Unlabelled]. Fit uses
-// [CrossValidation], but for images with at least MaxSpread/2 labels it trains a ridge on the predictions of
-// another ridge. Equal labels and random streams give equal students.
+// Fit trains the student on released labels. labels has a class or [Unlabelled] for each pool row. Fit uses
+// [CrossValidation]. With at least MaxSpread/2 labels of images, it instead trains a ridge on the predictions
+// of another ridge. Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
@@ -110,7 +110,6 @@ func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.
 	return c.Fit(ctx, l.x, labels, classes, rnd)
 }
 
-// projections returns the projections of all labelled pool rows. Other rows may be zero.
 func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -133,7 +132,6 @@ func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error)
 	return out, err
 }
 
-// ofRows returns fit for the pool of l.rows: it selects the labels of these rows.
 func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	if fit == nil {
 		return nil
@@ -160,7 +158,7 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 	return l.Fit(ctx, labels, classes, rnd)
 }
 
-// partOf returns at most MaxSpread indices below n, in ascending order. Labelled rows have priority.
+// partOf returns at most MaxSpread indices below n, in ascending order. It prefers labelled rows.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {
@@ -224,7 +222,6 @@ func released(labels []int, rows, classes int) (labelled, present []int, err err
 	return labelled, present, nil
 }
 
-// check returns the labelled rows, or an error for bad labels or features.
 func check(x Matrix, labels []int, classes int) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -258,7 +255,7 @@ func columns(present []int, classes int) []int {
 	return at
 }
 
-// blockRows is the number of rows in a block. Blocks bound the memory, and ctx is checked between blocks.
+// blockRows is the number of rows in a block. It bounds the memory and the time between checks of ctx.
 const blockRows = 256
 
 func transposed(m Matrix) Matrix {
@@ -279,7 +276,7 @@ func checkMatrix(m Matrix) error {
 }
 
 // forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. All
-// calls on a goroutine get the same scratch. The function do may write only to its rows and scratch.
+// calls on one goroutine share a scratch. do may write to its rows and its scratch, and to nothing else.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

@@ -20,7 +20,7 @@ type model struct {
 // absent is the score of classes without a released label. It is below every score of the ridge regression.
 const absent = -1e6
 
-// of completes m for this number of classes and returns m. Output i of the ridge belongs to class present[i].
+// of completes m for a number of classes and returns m. Output i of the ridge belongs to class present[i].
 func (m *model) of(classes int, present []int) *model {
 	m.ScoreModel = teachers.ScoreModel{Name: "student", Features: m.ridge.landmarks.Cols, Classes: classes,
 		Present: present, Absent: absent, Rows: math.MaxInt,
@@ -90,7 +90,7 @@ func (m *mixture) Predict(dst []int, x Matrix) error {
 	return nil
 }
 
-// Scores implements teachers.Scorer. The scores are the mean probabilities.
+// Scores implements teachers.Scorer. The scores are mean probabilities.
 func (m *mixture) Scores(dst, x Matrix) error {
 	if err := checkScores(dst, x, m.classes); err != nil {
 		return err
@@ -118,8 +118,7 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities writes the scores of a model, clipped to [0, 1]. It divides them by their sum unless the sum
-// is 0.
+// probabilities writes the scores of a model, clipped to [0, 1] and divided by their sum unless the sum is 0.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
@@ -134,7 +133,7 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper replaces every probability p of a row by one proportional to (p + doubt)^power, in place.
+// temper replaces every p of a row by a probability proportional to (p + doubt)^power, in place.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return
@@ -151,9 +150,9 @@ func temper(scores Matrix, power float64) {
 // doubt limits the loss of a candidate that gives the true label probability 0.
 const doubt = 0.01
 
-// bestPower returns the power for temper that makes the labels most probable. It is below 1 for an
-// overconfident candidate, and above 1 for an underconfident candidate. This is temperature scaling (Guo et
-// al. 2017).
+// bestPower returns the power for temper with which the labels are most probable: temperature scaling (Guo et
+// al. 2017). The power is below 1 for an overconfident candidate, and above 1 for an underconfident
+// candidate.
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

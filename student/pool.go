@@ -18,10 +18,10 @@ type Config struct {
 	Components int // number of principal directions, at most the number of features; default 128
 	Neighbours int // number of nearest rows per row in the graph; default 10
 	// Landmarks is the number of pool rows that are centres of the classifier's kernels, by default 2,000.
-	// With 1,000 landmarks a fit is faster, and the accuracy on MNIST falls by .0017.
+	// With 1,000 landmarks, Fit is faster, and the accuracy on MNIST is .0017 lower.
 	Landmarks int
-	// Rounds is the number of times that Fit learns the directions in which rows of one class differ, and
-	// spreads the labels once more. The default is 1. A negative number means never.
+	// Rounds is the number of times that Fit learns the directions in which rows of one class differ and
+	// spreads the labels again. The default is 1. A negative number means never.
 	Rounds   int
 	Progress func(Progress) // called in the caller's goroutine; may be nil
 }
@@ -37,8 +37,8 @@ type Progress struct {
 // maxRows is the size of the largest pool. Comparing all pairs of rows takes time proportional to rows².
 const maxRows = 200_000
 
-// Pool is the part of a student that needs public rows and no labels. It is immutable. Methods may be called
-// concurrently if Progress may.
+// Pool is the part of a student that needs public rows and no labels. It is immutable. If Progress is safe
+// for concurrent calls, so are all methods.
 type Pool struct {
 	config     Config
 	projection *projection
@@ -48,9 +48,8 @@ type Pool struct {
 	landmarks  []int
 }
 
-// NewPool learns from x, which has one row per public example, and does not retain x. Errors: an empty pool,
-// a pool of more than 200,000 rows, and NaN or infinite features. The result depends only on x, config and
-// rnd.
+// NewPool learns from x, which has one row per public example, and does not retain x. It refuses an empty
+// pool, more than 200,000 rows, and NaN or infinite features. The result depends only on x, config and rnd.
 func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Pool, error) {
 	if config.Components < 0 || config.Neighbours < 0 || config.Landmarks < 0 {
 		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d",
@@ -93,9 +92,9 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread propagates released labels along the neighbour graph. For each pool row, labels has a class or
-// [Unlabelled]. The result has one row per pool row and one column per class. Each row is non-negative and
-// sums to 1, or is zero if no label is within 36 steps. Without labels the error is [ErrNoLabels].
+// Spread propagates released labels along the neighbour graph. labels has a class or [Unlabelled] for each
+// pool row. The result has one row per pool row and one column per class. A row is zero if no label is within
+// 36 steps. All other rows are non-negative and sum to 1. Without labels the error is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -107,8 +106,9 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 	return p.graph.spread(ctx, labels, all, classes)
 }
 
-// Fit trains the semi-supervised student. For each pool row, labels has a class or [Unlabelled]. Without
-// labels the error is [ErrNoLabels]. The student is a teachers.Scorer and predicts only released classes.
+// Fit trains the semi-supervised student. labels has a class or [Unlabelled] for each pool row. Without
+// labels the error is [ErrNoLabels]. The student is a teachers.Scorer. It never predicts a class without a
+// released label.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

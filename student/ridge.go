@@ -25,7 +25,7 @@ const (
 
 // ridge is kernel ridge regression on class indicators, restricted to functions that landmark rows span
 // (Nyström). It solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y). K is the kernel between training rows and
-// landmarks, and M the kernel between landmarks.
+// landmarks, and M is the kernel between landmarks.
 type ridge struct {
 	rbf       dense.RBF
 	landmarks Matrix // landmarks x components
@@ -47,13 +47,12 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return fitted[0], nil
 }
 
-// ridgeSums holds sums over training rows. From these, solve computes a ridge for any lambda.
+// ridgeSums holds sums over training rows, from which solve computes a ridge for any lambda.
 type ridgeSums struct {
 	ridge               // without coefficients
 	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
 }
 
-// newRidgeSums returns zero sums. It sets mean to the class frequencies in hard.
 func newRidgeSums(landmarks Matrix, hard []int, width float64, classes int) *ridgeSums {
 	if !(width > 0) {
 		width = 1
@@ -114,7 +113,6 @@ func (s *ridgeSums) add(ctx context.Context, z Matrix, hard []int) error {
 	return nil
 }
 
-// half returns the sums for every second landmark, over the same rows.
 func (s *ridgeSums) half() *ridgeSums {
 	var places []int
 	for i := 0; i < s.landmarks.Rows; i += 2 {
@@ -132,7 +130,6 @@ func (s *ridgeSums) half() *ridgeSums {
 	return out
 }
 
-// solve returns one ridge for each lambda.
 func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
 	inner := s.inner()
 	fitted := make([]*ridge, len(lambdas))
@@ -184,8 +181,8 @@ func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) e
 	return nil
 }
 
-// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles. If rounding makes
-// the matrix not positive definite, it increases floor.
+// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles. It increases floor
+// while rounding makes the matrix not positive definite.
 func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.
@@ -213,7 +210,6 @@ func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	}
 }
 
-// scores returns one score per class for every row of z.
 func (r *ridge) scores(ctx context.Context, z Matrix) (Matrix, error) {
 	out := dense.New(z.Rows, len(r.mean))
 	err := forBlocks(ctx, z.Rows, func(scratch *Matrix, from, to int) {

@@ -19,14 +19,15 @@ const (
 )
 
 // Select returns m different rows as queries, with m from 1 to the number of rows. These rows are nearest to
-// the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The order is the order in which centres
+// the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). Their order is that in which the centres
 // were drawn, so a prefix also covers the pool. Select uses only public rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }
 
-// Select returns m different rows of x as queries in random order, so that every prefix covers x. Like
-// [Pool.Select] it clusters rows, but at most [MaxSpread] random rows. If m is larger, queries are random.
+// Select returns m different rows of x as queries in random order, so every prefix covers x. Like
+// [Pool.Select] it clusters rows, but at most [MaxSpread] random rows. If m is at least MaxSpread, the
+// queries are random rows.
 func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -63,7 +64,6 @@ func errQuestions(m, rows int) error {
 	return fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, rows)
 }
 
-// selectRows selects m of the projected rows. If these are all rows, their order is random.
 func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if m < 1 || m > z.Rows {
 		return nil, errQuestions(m, z.Rows)
@@ -117,7 +117,7 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the first row where the cumulative weight exceeds at. If all weights are 0, the row is random.
+// draw returns the first row whose cumulative weight exceeds at, or a random row if all weights are 0.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {
@@ -134,8 +134,8 @@ func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	return rnd.IntN(len(weights))
 }
 
-// representatives returns the row nearest to each centre. For a centre without rows, it returns the row that
-// is farthest from its centre and not yet chosen.
+// representatives returns the row nearest to each centre. A centre without rows gets the row that is farthest
+// from its own centre among the rows that are not yet chosen.
 func representatives(cluster []int, dist []float32, m int) []int {
 	out := slices.Repeat([]int{-1}, m)
 	for i, c := range cluster {

@@ -56,7 +56,7 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the header of teacher t's file: magic, fingerprint, sizes and t. Headers of other runs differ.
+// head returns the header of teacher t's file: magic, fingerprint, sizes and t. Every run has another header.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
@@ -65,8 +65,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash of header, queries and teacher t's data. Without the key, the hash reveals
-// nothing. It does not cover the data of other teachers, which do not affect these votes.
+// bind returns a keyed hash of header, queries and teacher t's data. A reader without the key learns nothing
+// from it. It does not cover the data of other teachers, which do not affect these votes.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -115,8 +115,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error if the file is intact but belongs to another run. For a damaged file it
-// returns nil, and the teacher is trained again.
+// foreignOrDamaged returns an error for an intact file of another run. For a damaged file it returns nil, and
+// the teacher is trained again.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -1,22 +1,21 @@
-// Package teachers trains one model on each of many disjoint partitions of a private data set. It collects
-// the models' votes on public queries. This is the first half of PATE (Papernot et al. 2017):
+// Package teachers trains one model, a teacher, on each of many disjoint partitions of a private data set. It
+// collects the teachers' votes on public queries. This is the first half of PATE (Papernot et al. 2017):
 //
 //   - [Partition] assigns every record to one teacher by a keyed hash of the record's unit id.
 //   - [Train] fits one [Learner] per teacher on the teacher's own data, with the teacher's own random stream.
 //     Each model predicts a class for every query. Train keeps the votes and drops the models.
-//   - The result is a [votes.Matrix] with a row per query and a column per teacher. Each row becomes an
-//     aggregate.Histogram. Other packages add the noise.
+//   - The result is a [votes.Matrix] with a row per query and a column per teacher. Package aggregate turns
+//     rows into labels and adds the noise.
 //
 // Package votes reads the votes of models that were trained elsewhere. Package manifest checks that the data
 // of such models are disjoint.
 //
 // # Guarantee
 //
-// A unit is a record, or all records with the same unit id. The teacher of a unit does not depend on the
-// other units. So adding, removing or replacing one unit changes only the column of one teacher in the vote
-// matrix. In each row, one vote may move from any class to any class. A replacement must keep the unit id.
-// With another id, a replacement is one removal and one addition and may change two columns. All costs in
-// package aggregate rely on this guarantee, which holds because
+// A unit is a record, or all records with the same unit id. If one unit is added, removed or replaced, at
+// most one column of the vote matrix changes. In each row, one vote may move from any class to any class. A
+// replacement must keep the unit id. If the new unit has another id, two columns may change. All costs in
+// package aggregate rely on this guarantee. The reasons are:
 //
 //   - the teacher of a record does not depend on other records,
 //   - the random stream of teacher t is derived from (key, t) and is independent of all other streams,
@@ -30,7 +29,7 @@
 //
 //   - Votes are as secret as the data (see package votes).
 //   - A teacher without records votes for class 0. A teacher with records of one class votes for that class.
-//     No teacher abstains, so the sum of every row is public.
+//     No teacher abstains, so the number of votes on a query is public.
 //   - The training time depends on the private partition sizes. This package does not hide it.
 //
 // # Use

@@ -45,21 +45,21 @@ type Classifier interface {
 	Predict(dst []int, x Matrix) error
 }
 
-// Scorer is an optional interface of a [Classifier] whose Predict returns the class with the largest score.
+// Scorer is an optional interface of a [Classifier]. Predict must return the class with the largest score.
 type Scorer interface {
 	// Scores writes one score per class for every row of x. The matrix dst is x.Rows x Classes. The scale of
 	// scores depends on the kind of classifier.
 	Scores(dst Matrix, x Matrix) error
 }
 
-// Reproducible is an optional interface of a [Learner]. If it returns true, the same data and random stream
-// give the same predictions on the same machine and build.
+// Reproducible is an optional interface of a [Learner]. If it returns true, equal data and random streams
+// give equal predictions on the same machine and build.
 type Reproducible interface {
 	Reproducible() bool
 }
 
-// Validate refuses a malformed matrix, features that are NaN or infinite, and labels outside [0, Classes). It
-// also refuses fewer than 2 or more than [votes.MaxClasses] classes, and len(Y) unequal to X.Rows.
+// Validate refuses a malformed matrix, NaN or infinite features, labels outside [0, Classes), fewer than 2 or
+// more than [votes.MaxClasses] classes, and a number of labels other than X.Rows.
 func (d Dataset) Validate() error {
 	switch {
 	case d.Classes < 2 || d.Classes > votes.MaxClasses:
@@ -76,9 +76,9 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. The argument
-// features is the number of training features. It refuses a wrong number of columns, a dst whose length
-// differs from x.Rows, a malformed matrix, and NaN or infinite features.
+// ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. It refuses a
+// number of columns other than features, a number of results in dst other than x.Rows, a malformed matrix,
+// and NaN or infinite features.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -93,8 +93,8 @@ func checkQueries(x Matrix, features int) error {
 	return CheckMatrix(x)
 }
 
-// CheckMatrix refuses a matrix without columns, too few data for the rows and stride, and NaN or infinite
-// features. A matrix may have no rows.
+// CheckMatrix refuses a matrix without columns, with less data than rows and stride require, or with NaN or
+// infinite features. A matrix may have no rows.
 func CheckMatrix(m Matrix) error {
 	if err := dense.Check(m); err != nil {
 		return fmt.Errorf("teachers: %w", err)
@@ -107,8 +107,8 @@ func CheckMatrix(m Matrix) error {
 
 type constant struct{ ScoreModel }
 
-// Constant returns the constant classifier for data with fewer than two classes (see [Learner]). For all
-// other data, ok is false. The data must be valid.
+// Constant returns the constant classifier for data with fewer than two classes (see [Learner]). For other
+// data, ok is false. The data must be valid.
 func Constant(data Dataset) (c Classifier, ok bool) {
 	class := 0
 	if len(data.Y) > 0 {
@@ -129,7 +129,7 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 }
 
 // begin refuses invalid data and a done context. For data with fewer than two classes it returns the constant
-// model, otherwise nil.
+// model, and otherwise nil.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model for package plain. Scores for targets -1 and +1 become scores for targets 0 and 1.
+// Plain returns the model for package plain, with scores for targets 0 and 1 in place of -1 and +1.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
@@ -171,8 +171,8 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// ScoreModel is a [Classifier] and [Scorer] that wraps a function Score. It checks queries, scores them in
-// blocks, and predicts the class with the largest score. In a tie it predicts the lowest class.
+// ScoreModel is a [Classifier] and [Scorer] made from a function Score. It checks queries, scores them in
+// blocks, and predicts the class with the largest score, the lowest in a tie.
 type ScoreModel struct {
 	Name              string // package name, for errors
 	Features, Classes int

@@ -25,8 +25,8 @@ type Softmax struct {
 	Iterations int     // maximum number of steps, 0 means 100
 }
 
-// The descent ends at a gradient of gradientTolerance times the gradient at zero. Smaller gradients do not
-// change predictions, and float32 products are exact only to about 1e-6.
+// The descent ends at a gradient of gradientTolerance times the gradient at zero. A smaller gradient does not
+// change predictions, and float32 products are exact to about 1e-6.
 const gradientTolerance = 1e-4
 
 func (Softmax) Reproducible() bool { return true }
@@ -145,8 +145,8 @@ func (m *softmaxModel) score(dst, x Matrix) error {
 
 // minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x. f returns its
 // value at x and writes its gradient to grad. The descent ends when the largest gradient entry is at most
-// tolerance times its first value, when f stops decreasing (float32 rounding), or after the maximum number of
-// steps. The only possible error is that ctx is done.
+// tolerance times its first value, when rounding keeps f from decreasing, or after the given number of steps.
+// The only possible error is that ctx is done.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	at, grad := slices.Clone(x), make([]float64, len(x))
 	value := f(grad, at)

@@ -19,14 +19,14 @@ type Config struct {
 	Learner  Learner // trains every teacher; required
 	Teachers int     // number of teachers; required
 	// Key is the run key and is required. Teacher t draws from Key.Derive("teacher", t), so the model of
-	// teacher t depends only on t and on the teacher's data.
+	// teacher t depends on t and on the teacher's data, and not on other teachers.
 	Key rng.Key
 	// Workers is the number of teachers trained at once; 0 means GOMAXPROCS. It does not affect votes.
 	Workers int
 
 	// Checkpoint is a folder for the votes of finished teachers, from which an interrupted run resumes. It is
-	// created with mode 0700. With "" no votes are saved. Only one process may use a folder, except for calls
-	// of [TrainPart] for different parts. The files are as secret as the data.
+	// created with mode 0700. With "" no votes are saved. One process may use a folder at a time; several
+	// processes may use it for [TrainPart] of different parts. The files are as secret as the data.
 	Checkpoint string
 	// Fingerprint identifies the run in the checkpoint. It must be a hash of everything that determines a
 	// teacher and is not an argument of Train, such as the learner's parameters.
@@ -40,12 +40,12 @@ type Config struct {
 // queryRows is the number of queries per call of a model. Train checks ctx between calls.
 const queryRows = 512
 
-// savesAtOnce bounds the files being written at once. Each write keeps a teacher's data in memory.
+// savesAtOnce is the largest number of concurrent writes. Each write keeps a teacher's data in memory.
 const savesAtOnce = 8
 
 // TrainPart trains the teachers t with t mod parts = part, and saves their votes in the checkpoint folder.
-// Machines that share the folder can train different parts. Then [Train] with the same arguments loads these
-// votes and trains any missing teachers. In the matrix that TrainPart returns, all other teachers abstain.
+// Machines that share the folder can train different parts. After that, [Train] with the same arguments loads
+// these votes and trains missing teachers. In the matrix that TrainPart returns, all other teachers abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
@@ -64,14 +64,14 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 // of record i is share[i], from [Partition]. A teacher without records is trained on empty data. Models are
 // dropped after voting.
 //
-// The first teacher that fails, or panics in its goroutine, ends the run with an error that names the
-// teacher. When ctx is done, Train returns an error that wraps ctx.Err() once the learners have stopped.
+// If a teacher fails, or panics in its goroutine, the run ends with an error that contains the teacher's
+// number. When ctx is done, Train returns an error that wraps ctx.Err() after the learners have stopped.
 // Train returns no votes with an error.
 //
 // With Config.Checkpoint, the votes of each finished teacher are written atomically to a file. A later run
-// loads the file if the checksum, fingerprint, key, teacher, training data and queries are the same. It
+// loads the file if checksum, fingerprint, key, teacher, training data and queries are the same, and
 // overwrites a damaged or outdated file. A file with another fingerprint or shape belongs to another run.
-// Train then leaves the file unchanged and returns [run.ErrOtherRun].
+// Train leaves such a file unchanged and returns [run.ErrOtherRun].
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {
@@ -177,7 +177,7 @@ hand:
 }
 
 // teacher trains teacher t or loads the votes from the checkpoint, and fills column t of the votes. The file
-// is saved in the background. An error while saving is passed to fail.
+// is saved in the background, and fail receives its error.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)
@@ -268,8 +268,8 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 }
 
 // Partition returns the teacher, in [0, teachers), of every record. The teacher is a pseudo-random function
-// (HMAC-SHA-256) of the key and the record's unit id. A unit id identifies the record or its person. So all
-// records of a unit have the same teacher, and adding or removing a record moves no other record. Do not make
+// (HMAC-SHA-256) of the key and the record's unit id, which identifies the record or its person. So all
+// records of a unit have the same teacher, and an added or removed record moves no other record. Do not make
 // partition sizes equal: a partition of expected size n has about n ± √n records.
 //
 // Ids are compared byte by byte. An empty id is refused, because missing values would make different people

@@ -13,19 +13,20 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal is a budget, and the least accuracy and number of labels that a plan should reach.
+// Goal is a budget with the least accuracy and the least number of labels that a plan should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
 	// Queries is the largest number of queries in Alternatives. 0 means the number of examples.
 	Queries int
-	// MinLabels is the least expected number of correct labels in ForLabels, unless a plan asks all queries.
+	// MinLabels is the least expected number of correct labels in ForLabels. A plan that asks all queries may
+	// miss it.
 	MinLabels float64
 	// Steady makes ForLabels prefer GNMax with noise of a fifth of the number of teachers and as many queries
-	// as the budget allows, if this meets the goal. It suits teachers of unknown accuracy.
+	// as the budget allows, if this plan meets the goal. Use it for teachers of unknown accuracy.
 	Steady bool
-	// Accountant is the accountant of a ledger of mode Reserved. "" means accountant.ByAuto.
+	// Accountant is the accountant of a ledger of mode Reserved. The value "" means accountant.ByAuto.
 	Accountant accountant.Method
 }
 
@@ -46,14 +47,15 @@ func (g Goal) Validate() error {
 	return nil
 }
 
-// ErrNoPlan matches the error if no tried setting meets the goal.
+// ErrNoPlan matches the error of a search in which no tried setting meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
 // Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
-// answers. For Confident-GNMax it adds the best settings at thresholds of 20, 40, 60, 80 and 100 % of the
-// votes. Noise is rounded upwards, to the six significant digits that commands print. Errors: [ErrNoPlan].
-// The search uses Rényi accounting with an epsilon at which GNMax needs the same noise as under the goal's
-// accountant. Finally, noise is set to what the goal's accountant requires.
+// answers. For Confident-GNMax it also returns the best settings at thresholds of 20, 40, 60, 80 and 100 % of
+// the votes. Noise is rounded upwards, to the six significant digits that commands print. If no setting meets
+// the goal, the error is [ErrNoPlan]. For speed, the search uses Rényi accounting, with an epsilon at which
+// GNMax needs the same noise as under the goal's accountant. In the returned settings, the noise is what the
+// goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -84,7 +86,6 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	return out, err
 }
 
-// meeting returns the settings that meet goal, ordered by expected correct answers.
 func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal Goal) ([]Alternative, error) {
 	var out []Alternative
 	for _, s := range settings {
@@ -100,7 +101,6 @@ func (c cases) meeting(ctx context.Context, settings []aggregate.Setting, goal G
 	return out, nil
 }
 
-// search returns the settings that meet goal by Rényi accounting, ordered by expected correct answers.
 func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, error) {
 	thin := c.thinned(maxSearched)
 	settings, err := thin.confidentSettings(ctx, goal, most)
@@ -122,7 +122,6 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 // maxSearched is the number of examples in a search. The found settings are evaluated on all examples.
 const maxSearched = 2000
 
-// thinned returns at most limit of the examples, evenly spaced.
 func (c cases) thinned(limit int) cases {
 	every := (len(c.counts) + limit - 1) / limit
 	if every <= 1 {
@@ -136,7 +135,7 @@ func (c cases) thinned(limit int) cases {
 	return t
 }
 
-// accurate scales the noise of s to the goal's budget. While the accuracy is too low, it reduces the queries.
+// accurate scales the noise of s to the goal's budget. While the accuracy is too low, it tries fewer queries.
 func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)
@@ -147,7 +146,7 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 	}
 }
 
-// fewer returns s with 1 % fewer queries, or 3 % after two tries. It reduces Gaussian noise accordingly.
+// fewer returns s with 1 % fewer queries, or 3 % after two tries, and with accordingly lower Gaussian noise.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	less := func(n int) int {
 		if tries > 1 {
@@ -172,8 +171,6 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries returns the setting with the most correct answers for up to the given number of queries. The
-// mechanism must always answer. The search tries the numbers from ladder, then 15 numbers around the best.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0
@@ -217,7 +214,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	return best, found, nil
 }
 
-// ladder returns n and smaller numbers down to 1. Each number is about 6/7 of the previous number.
+// ladder returns n and smaller numbers down to 1, in which each number is about 6/7 of the previous number.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

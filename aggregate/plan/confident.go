@@ -10,14 +10,14 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// confidentSettings searches settings of Confident-GNMax. Gaussian noise has the same rho at every Rényi
-// order. So with Q queries and A answers the budget is one number:
+// confidentSettings searches settings of Confident-GNMax. The Rényi divergence of Gaussian noise at order a
+// is a times a number, rho. So with Q queries and A answers the budget is
 //
 //	Q/(2 sigma1^2) + A/sigma2^2 = rho.
 //
-// The grid covers the threshold, Q and the fraction of rho for tests. A is the expected number of answers
-// plus a few standard deviations. The result is the best setting and the best settings at thresholds of 20,
-// 40, ... % of the votes.
+// The search is a grid over the threshold, Q and the fraction of rho for tests. A is the expected number of
+// answers plus a few standard deviations. The result is the best setting, and the best setting at each of the
+// thresholds of 20, 40, ... % of the votes.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {
@@ -73,7 +73,7 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]ag
 	return pick(best, rows/5), nil
 }
 
-// confidentSetting is a compact setting of Confident-GNMax for a large search.
+// confidentSetting is a setting of Confident-GNMax in few bytes, for a large search.
 type confidentSetting struct {
 	threshold, sigma1, sigma2 float64
 	queries, answers          int
@@ -89,7 +89,8 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best setting of all rows, and that of each row whose index is a multiple of "every".
+// pick returns the best setting of all rows, and the best setting of each row whose index is a multiple of
+// every.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -112,7 +113,6 @@ func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
 
-// accuracyTable holds the expected number of correct answers for each sigma and largest count.
 type accuracyTable struct {
 	sigmas  []float64
 	byGroup [][]float64 // by sigma, then by group as in cases.groups
@@ -125,7 +125,6 @@ type largestGroup struct {
 
 const sigmaRatio = 1.06
 
-// newAccuracyTable returns nil if fewer than two sigmas lie in the allowed range.
 func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accuracyTable, error) {
 	t := &accuracyTable{}
 	index := make(map[int64]int)
@@ -162,8 +161,8 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right returns the expected number of correct answers, interpolated between sigmas. pass holds the
-// probability of an answer in each group. For a sigma outside the table right returns 0.
+// right returns the expected number of correct answers, interpolated between sigmas, or 0 for a sigma outside
+// the table. pass holds the probability of an answer in each group.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

@@ -9,13 +9,12 @@
 // [Alternatives] compares settings of every mechanism of package aggregate on example votes. [Evaluate]
 // computes the cost and the expected labels of one [aggregate.Setting].
 //
-// Expected values are sums over the exact output distributions of integer noise, to 1e-9. Only the votes of a
-// [Simulation] are random. Package accountant computes the epsilon of a plan from the mechanism's Event. The
-// epsilon never exceeds the goal's epsilon.
+// Expected values are sums over the exact output distributions of integer noise, to 1e-9. Package accountant
+// computes the epsilon of a plan from the mechanism's Event. It never exceeds the goal's epsilon.
 //
 // # Caveats
 //
-// A plan from real votes is private and must not be released. The epsilon of a run does not cover parameters
-// that were chosen from private votes. Plan with simulated votes, public data, or votes of an earlier run
-// that was charged separately. The search is a grid. It does not prove that a setting is optimal.
+// A plan from private votes is private and must not be released, because the epsilon of a run does not cover
+// the choice of its parameters. Plan with simulated votes, public data, or votes of an earlier run that was
+// charged separately. The search is a grid, so better settings may exist.
 package plan

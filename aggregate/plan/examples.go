@@ -15,14 +15,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Example is a query with votes for planning. Label is the label that counts as correct.
+// Example is a query with votes for planning, and the label that counts as correct.
 type Example struct {
 	Votes aggregate.Histogram
 	Label int
 }
 
-// PluralityExamples returns examples for votes without known labels. The plurality counts as correct, and the
-// lowest index wins a tie. The examples are private.
+// PluralityExamples returns examples for votes without known labels. The class with the most votes counts as
+// correct, or the lowest of several such classes. The examples are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {
@@ -39,13 +39,13 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
 // query is uniform. Each query has its own probability x that a teacher is right. x has a Beta distribution
-// with mean Accuracy, such that Correlation is the correlation of two teachers being right. Given x, the
-// teachers are independent. With probability Confusion, a wrong vote is for one wrong class, which is drawn
-// once per query, and otherwise for a uniform wrong class. All teachers vote and are equally good.
+// with mean Accuracy; its variance makes Correlation the correlation of two teachers being right. Given x,
+// the teachers are independent. With probability Confusion, a wrong vote is for one wrong class, which is
+// drawn once per query. Otherwise it is for a uniform wrong class. All teachers vote and are equally good.
 //
-// The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each. These teachers have
-// accuracy 0.85 and correlation 0.43. Of the wrong votes 72 % are for one class, and 91.5 % of pluralities
-// are correct. Without correlation every plurality would be right, and plans would be far too optimistic.
+// The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each: accuracy 0.85, correlation
+// 0.43, and 72 % of the wrong votes for one class. Their plurality is correct on 91.5 % of the queries.
+// Without correlation it would be correct on every query, and plans would be far too optimistic.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2
@@ -54,7 +54,6 @@ type Simulation struct {
 	Correlation float64 // correlation of two teachers being right, in (0, 1); 0 means DefaultCorrelation
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
 
-	// even replaces random values of x by evenly spaced quantiles, so that a few hundred queries suffice.
 	even bool
 }
 
@@ -147,7 +146,7 @@ func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	return examples, nil
 }
 
-// Summary describes example votes. It is private if the votes are private.
+// Summary describes example votes. It is as private as the votes.
 type Summary struct {
 	Queries, Classes, Teachers int     // Teachers is the largest number of votes on a query
 	TeacherAccuracy            float64 // fraction of votes on the label
@@ -226,7 +225,6 @@ func newCases(examples []Example) (cases, error) {
 	return c, nil
 }
 
-// each returns f(i) for every query i. It uses all cores.
 func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, error) {
 	out := make([]float64, len(c.counts))
 	parallel.Each(0, len(out), func(_, i int) {
@@ -237,7 +235,7 @@ func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, erro
 	return out, ctx.Err()
 }
 
-// Agreement describes how often a teacher is right and how errors are correlated. A zero field means unknown.
+// Agreement describes how often a teacher is right and how errors are correlated. 0 means unknown.
 type Agreement struct {
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // correlation of two teachers being right on a query, in (0, 1)
@@ -257,10 +255,10 @@ var errFewExamples = errors.New("plan: at least 30 labelled queries with two vot
 //
 //	(sum r_i (r_i-1) / sum n_i (n_i-1) - p^2) / (p (1-p)).
 //
-// Let w_ij be the number of wrong votes on class j. Two wrong votes on a query agree with probability A = sum
-// w_ij (w_ij-1) / sum w_i (w_i-1). In a [Simulation] with m+1 classes and confusion c, A = c^2 + (1-c^2)/m.
-// Correlation and confusion are rounded to two digits, and the accuracy is rounded down. Despite the
-// rounding, the result is as private as the examples and the teachers.
+// Let w_i be the number of wrong votes on query i, w_ij of them for class j. Two wrong votes on a query agree
+// with probability A = sum w_ij (w_ij-1) / sum w_i (w_i-1). In a [Simulation] with m+1 classes and confusion
+// c, A = c^2 + (1-c^2)/m. Correlation and confusion are rounded to two digits, and the accuracy is rounded
+// down. The result is as private as the examples.
 func Calibrate(examples []Example) (Agreement, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -305,5 +303,4 @@ func Calibrate(examples []Example) (Agreement, error) {
 
 func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
 
-// within clamps x to [0.01, most].
 func within(x, most float64) float64 { return min(max(x, 0.01), most) }

@@ -30,18 +30,17 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is the second correlation that a plan must cover if only Accuracy is declared.
+// smallCorrelation is the second correlation that a plan must cover if no correlation is declared.
 const smallCorrelation = 0.1
 
-// world is a set of simulated votes on which a plan must reach the goal.
 type world struct {
 	cases
 	slack float64 // subtracted from the goal's MinAccuracy
 	only  bool    // the world is for the check of a plan only: no setting is searched in it
 }
 
-// worlds returns simulated votes for each assumed correlation. The plurality counts as correct. The first
-// world gives the expected labels of a plan.
+// worlds returns simulated votes for each assumed correlation. The plurality counts as correct. The expected
+// labels of a plan are computed on the first world.
 func (p Public) worlds(queries int) ([]world, error) {
 	if p.Share > 0 {
 		return p.sharing(queries)
@@ -70,7 +69,6 @@ func (p Public) simulation(queries int) Simulation {
 	return Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)), even: true}
 }
 
-// pluralities returns simulated votes whose plurality counts as correct.
 func (s Simulation) pluralities() (cases, error) {
 	examples, err := s.Examples(rng.SeedKey(1)) // the simulation uses no private data
 	if err != nil {
@@ -96,9 +94,10 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon, to 4 %, for which a plan exists on a new ledger. It is +Inf above 1000.
-	// Teachers is the least number of equally good teachers, to 6 %, for which a plan exists at the goal's
-	// epsilon. It is 0 if neither 50 times as many teachers nor 2^20 teachers suffice.
+	// Epsilon is the least epsilon for which a plan exists on a new ledger, with an error of at most 4 %. It
+	// is +Inf above 1000. Teachers is the least number of equally good teachers for which a plan exists at
+	// the goal's epsilon, with an error of at most 6 %. It is 0 if neither 50 times as many teachers nor 2^20
+	// teachers suffice.
 	Epsilon  float64
 	Teachers int
 }
@@ -111,10 +110,10 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns [ErrNoPlan].
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most correct labels, using only public values. The plurality counts as
-// correct. On simulated votes the plan reaches MinAccuracy. It reaches MinLabels, or asks all queries. budget
-// finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new ledger by the goal's
-// accountant. Errors: a *NoPlanError if no plan exists.
+// ForLabels returns the plan with the most correct labels, from public values alone. The plurality counts as
+// correct. On simulated votes the plan reaches MinAccuracy. It also reaches MinLabels, or asks all queries.
+// The function budget finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new
+// ledger by the goal's accountant. If no plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -143,7 +142,7 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
 
-// LeastPerClass is the least useful number of labels per class. Fewer labels hardly train a student.
+// LeastPerClass is the least number of labels per class from which a student usually learns.
 const LeastPerClass = 3
 
 // Remedy sets the fields Epsilon and Teachers of an error, using Possible.
@@ -161,8 +160,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns the plan with the most correct labels in the first world. The plan has the least noise that
-// the budget allows, and meets the accuracy goal in all worlds.
+// best returns the plan with the most correct labels in the first world among plans that have the least noise
+// within the budget and meet the accuracy goal in all worlds.
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -197,8 +196,8 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns s with the least noise that the budget allows. It reduces the queries until the accuracy is
-// high enough in all worlds. If this fails, it returns the zero Alternative.
+// holds returns s with the least noise that the budget allows. While the accuracy is too low in a world, it
+// tries fewer queries. If it finds no plan, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
@@ -251,7 +250,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates by which factor epsilon or Teachers must grow. Labels grow with the square of both.
+// factor estimates the factor by which epsilon or Teachers must grow. Labels grow with the square of both.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
 		return 1.6
@@ -260,7 +259,8 @@ func (g Goal) factor(best Alternative) float64 {
 }
 
 // least returns a number x > from for which works(x) is true. The least such number is at least x/ratio. If
-// the search finds none up to most, least returns +Inf. step is the first factor of the search.
+// works is false for all tried numbers up to most, least returns +Inf. step is the first factor of the
+// search.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -287,8 +287,6 @@ func least(from, most, ratio, step float64, works func(float64) (bool, error)) (
 	return high, nil
 }
 
-// works reports whether a plan for goal is likely to exist on a new ledger. For speed it uses Possible and
-// Rényi accounting at an equivalent epsilon.
 func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	same, fits, err := goal.equivalent(p.Queries, goal.least(ctx))
 	if err != nil || !fits {
@@ -299,7 +297,7 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 }
 
 // Possible returns the expected number of correct labels of a plan, or 0 if [ForLabels] is unlikely to find a
-// plan. It uses fewer simulated votes and is faster.
+// plan. It is faster than ForLabels, because it uses fewer simulated votes.
 func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (float64, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
 		return 0, nil
@@ -316,7 +314,7 @@ func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastN
 }
 
 // MaxQueries returns the largest number of queries that a new ledger with cfg accepts at the noise of s. A
-// cap on answers scales with the queries.
+// cap on answers is scaled with the number of queries.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -368,16 +366,15 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 	return low, nil
 }
 
-// maxCarried exceeds every realistic number of queries.
 const maxCarried = 1 << 30
 
-// noiseShare is the noise of the plan of Goal.Steady divided by the number of teachers. At 0.2 the difference
-// of two noisy counts has a standard deviation of 0.28 times the number of votes. On splits of MNIST,
+// noiseShare is the noise of the plan of Goal.Steady divided by the number of teachers. The difference of two
+// noisy counts then has a standard deviation of 0.28 times the number of votes. On splits of MNIST,
 // optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
 const noiseShare = 0.2
 
-// MaxCount returns how many queries GNMax can answer within target if its noise is noiseShare times teachers.
-// The number may be 0.
+// MaxCount returns the number of queries that GNMax can answer within target if its noise is noiseShare times
+// teachers. The number may be 0.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {
@@ -390,8 +387,7 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 	return n, nil
 }
 
-// steady returns the plan of Goal.Steady. It returns false if the accuracy or the number of labels is too
-// low.
+// steady returns the plan of Goal.Steady, or false if its accuracy or its number of labels is too low.
 func (p Public) steady(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {

@@ -14,20 +14,20 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// Names of mechanisms with special treatment in plans.
+// Names of mechanisms that plans treat specially.
 const (
 	GNMax       = "gnmax"
 	Confident   = "confident"
 	exponential = "exponential"
 )
 
-// Plannable reports whether plans support d. They do if each answer depends only on the votes of its query.
+// Plannable reports whether plans support d: each answer must depend on nothing but the votes of its query.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
 // Alternative is a setting with its privacy cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the epsilon of Event at the goal's delta, by the accountant By.
+	// Epsilon is the epsilon of Event at the goal's delta, computed by the accountant By.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
@@ -43,11 +43,11 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise bounds the noise, in votes, and so the size of the tables of a plan.
+// maxPlannedNoise is the largest noise in a plan, in votes. It bounds the size of the plan's tables.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the privacy cost of s at delta by an accountant, and the expected labels. The expectation
-// is over queries that are drawn independently from examples.
+// Evaluate returns the privacy cost of s at delta, computed by the accountant by, and the expected labels.
+// The expectation is over queries that are drawn independently from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -76,7 +76,7 @@ func known(mechanism string) aggregate.Description {
 	return d
 }
 
-// chances returns the chances of s and, for each query, the probability of the correct label given an answer.
+// chances returns the chances of s and, for each query, the probability that an answer is the correct label.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
 	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {
@@ -86,7 +86,6 @@ func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (ag
 	return chances, right, err
 }
 
-// expect returns the expected labels of s without the privacy cost.
 func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -129,8 +128,8 @@ func answersOf(s aggregate.Setting) int {
 	return s.Queries
 }
 
-// untilCap returns E[min(N, limit)], if each of n queries has probability p of an answer and N counts
-// answers. For N ~ Bin(n, p) and N' ~ Bin(n-1, p), E[min(N, limit)] = n p P[N' < limit] + limit P[N > limit].
+// untilCap returns E[min(N, limit)] for N ~ Bin(n, p), the number of queries that would be answered without a
+// cap. With N' ~ Bin(n-1, p), this is n p P[N' < limit] + limit P[N > limit].
 func untilCap(n int, p float64, limit int) float64 {
 	switch {
 	case limit >= n || p == 0:
@@ -141,7 +140,6 @@ func untilCap(n int, p float64, limit int) float64 {
 	return float64(n)*p*binomialAtMost(n-1, p, limit-1) + float64(limit)*mathext.RegIncBeta(float64(limit+1), float64(n-limit), p)
 }
 
-// binomialAtMost returns P[N <= k] for k >= 0.
 func binomialAtMost(n int, p float64, k int) float64 {
 	if k >= n {
 		return 1
@@ -157,7 +155,7 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the fraction of the votes that the largest class has in a clear vote.
+// ClearVote is the fraction of the votes for the largest class in a clear vote.
 const ClearVote = 0.8
 
 // Clear describes the answers of a setting to clear votes.
@@ -167,7 +165,7 @@ type Clear struct {
 	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly describes the answers of s if the votes are clear.
+// Clearly describes the answers of s to clear votes.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -195,7 +193,6 @@ func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	return c, nil
 }
 
-// claim sets the privacy cost of the setting.
 func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta float64) error {
 	e, err := known(a.Mechanism).Event(a.Setting)
 	if err != nil {
@@ -209,7 +206,6 @@ func (a *Alternative) claim(ctx context.Context, by accountant.Method, delta flo
 	return nil
 }
 
-// least returns a function that finds the least noise for the goal's budget.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: accountant.AddRemove, Method: g.Accountant}.NewAccount,
@@ -218,9 +214,9 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with Rényi accounting and another epsilon, at which GNMax needs as much noise
-// as for the budget. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s. If
-// the budget accepts no noise, equivalent returns false.
+// equivalent returns the goal with Rényi accounting, and with an epsilon at which GNMax needs as much noise
+// as the budget requires. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s.
+// If the budget accepts no noise, equivalent returns false.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -238,11 +234,11 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 	return g, err == nil && g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1), err
 }
 
-// unspent is the largest fraction of the goal's epsilon that a plan may leave unspent.
+// unspent is the fraction of the goal's epsilon that a plan may leave unspent.
 const unspent = 1e-4
 
 // within scales the noise of s until s uses up the goal's budget, except for the fraction unspent. Log
-// epsilon is nearly linear in log noise, so a secant method needs few steps.
+// epsilon is nearly linear in log noise, so a secant method takes few steps.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	d := known(s.Mechanism)
 	const enough, most = 5, 30 // largest numbers of steps: after a step within the budget, and in total
@@ -294,9 +290,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns s with the noise scaled to the least noise that the budget accepts. The search itself rounds
-// noise upwards, to six digits, because an upper bound on epsilon may rise slightly with the noise. If no
-// noise fits the budget, fit returns false.
+// fit returns s with its noise scaled to the least noise that the budget accepts, or false if the budget
+// accepts no noise. The search itself rounds noise upwards, to six digits, because a computed epsilon may
+// rise slightly with the noise.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

@@ -12,11 +12,10 @@ import (
 // because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
 // may be tied, and no plan reaches the goal.
 
-// ShareSlack is the amount by which the accuracy may miss the goal at LeastShare, and with some votes
-// unanimous and the others split.
+// ShareSlack is the amount by which the accuracy may miss the goal on two kinds of simulated votes: at
+// LeastShare, and with some votes unanimous and all others split.
 const ShareSlack = 0.04
 
-// sharing implements worlds if Public.Share is known.
 func (p Public) sharing(queries int) (worlds []world, err error) {
 	least := max(p.LeastShare, 1/float64(p.Classes))
 	for _, w := range []struct {
@@ -46,8 +45,8 @@ func (p Public) sharing(queries int) (worlds []world, err error) {
 	return worlds, nil
 }
 
-// withShare returns simulated votes with a mean fraction for the largest class of at most share. It searches
-// the accuracy of the teachers.
+// withShare returns simulated votes. The mean fraction of votes for the largest class is at most share.
+// withShare searches for the accuracy of the teachers.
 func (s Simulation) withShare(share float64) (c cases, err error) {
 	low, high := 1/float64(s.Classes), 0.999
 	for range 9 {
@@ -65,7 +64,6 @@ func (s Simulation) withShare(share float64) (c cases, err error) {
 	return s.pluralities()
 }
 
-// share returns the mean fraction of votes for the largest class.
 func (c cases) share() float64 {
 	votes := 0.0
 	for _, n := range c.largest {
@@ -75,7 +73,7 @@ func (c cases) share() float64 {
 }
 
 // split returns unanimous votes and votes that are split between two classes. In split votes the largest
-// class has the fraction split. The mean fraction over all votes is share.
+// class has the fraction split of the votes. Over all queries the mean fraction is share.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

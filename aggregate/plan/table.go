@@ -28,8 +28,8 @@ type Outcome struct {
 	Asked     float64 // Asked, Released and Right are expected numbers, out of one query per example
 	Released  float64
 	Right     float64
-	// Approximate is set for m-svec. The relative error of the outcome is then about 1e-3, because the sum
-	// over the threshold noise has steps of 1/32 of the scale. All other outcomes are exact sums.
+	// Approximate is set for m-svec, whose outcome has a relative error of about 1e-3: the sum over the
+	// threshold noise has steps of 1/32 of the scale. All other outcomes are exact sums.
 	Approximate bool
 }
 
@@ -42,11 +42,11 @@ func (o Outcome) Accuracy() float64 {
 }
 
 // Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example. The noisy
-// argmax methods are GNMax, exponential and the best setting of Confident. The stability methods are
-// [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT], and they release the
-// plurality. Sparse vectors stop at the number of refusals at which most labels are correct. Without
-// MinAccuracy, GNMax and exponential answer all queries. With MinAccuracy they answer as many queries as
-// possible at this accuracy. Methods that cannot meet the goal are omitted.
+// argmax methods are GNMax, Exponential and the best setting of Confident-GNMax. The stability methods
+// release the plurality: [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. For
+// sparse vectors, the number of refusals after which they stop is the one with the most correct labels.
+// Without MinAccuracy, GNMax and Exponential answer all queries. With MinAccuracy they answer as many queries
+// as possible at this accuracy. Methods that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -88,7 +88,6 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	return out, nil
 }
 
-// argmaxOutcome returns the outcome of a noisy argmax. same is the result of goal.equivalent.
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
 	most := len(c.counts)
 	d := known(mechanism)
@@ -181,7 +180,6 @@ func failureLadder(n int) []int {
 	return out
 }
 
-// evaluate returns the outcome of a stability method and the privacy cost of its Event.
 func (d distances) evaluate(ctx context.Context, method string, cfg stable.Config, goal Goal) (Outcome, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
@@ -214,7 +212,7 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 }
 
 // distances describes examples for stability methods. For each distance to instability it has the fraction of
-// queries, and the fraction of queries whose plurality is right.
+// queries at this distance, and the fraction of queries at this distance whose plurality is right.
 type distances struct {
 	queries      int
 	share, right []float64 // by distance; fractions of all queries
@@ -251,8 +249,8 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns two probabilities for a random query at threshold noise z. The first is for a refusal. The
-// second is for a release with the right label. A query is refused if its noise >= z + distance - threshold.
+// refusal returns two probabilities for a random query at threshold noise z: that the query is refused, and
+// that its right label is released. A query is refused if its noise >= z + distance - threshold.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -289,11 +287,12 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// manyThresholds computes the outcome of MSvec, which draws new threshold noise after a refusal. A run is a
-// sequence of independent, identically distributed stretches, each up to a refusal. Let S(k) = P[a stretch
-// has more than k queries]. It is a mean of powers over the threshold noise. Let a_i = P[a stretch starts
-// after i queries]. It is the sum over q < Failures of q-fold convolutions of the length distribution. The
-// expected number of queries is sum_i a_i (S(0) + ... + S(m-i-1)). Right answers have a similar sum.
+// manyThresholds computes the outcome of MSvec, which draws new threshold noise after each refusal. A run is
+// a sequence of independent, identically distributed stretches, and each stretch ends with a refusal. Let
+// S(k) = P[a stretch has more than k queries], a mean of powers over the threshold noise. Let a_i = P[a
+// stretch starts after i queries], the sum over q < Failures of q-fold convolutions of the distribution of
+// the number of queries in a stretch. In m queries, the expected number of asked queries is sum_i a_i (S(0) +
+// ... + S(m-i-1)). Right answers have a similar sum.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	threshold, failed := laplaceMasses(cfg.Lambda)
 	query, err := laplaceMasses(2 * cfg.Lambda)
@@ -339,7 +338,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals returns sum_{q < n} law^q by doubling. Powers are by convolution, cut to the length of law.
+// renewals returns sum_{q < n} law^q by doubling. Powers are convolutions, cut to the length of law.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {

@@ -1,29 +1,26 @@
 // Package golearn wraps models of the golearn library (github.com/sjwhitworth/golearn) as teachers:
 // [BernoulliNB], bagged ID3 trees and nearest neighbours.
 //
-// Features are converted to golearn instances without using private data. For binary features, a threshold in
-// the configuration decides which features are present. [Pooling] averages blocks of pixels within one image.
-// Only the model itself is fitted on private data.
+// Features are converted to golearn instances without using private data. A binary feature is present if it
+// exceeds a threshold in the configuration. [Pooling] averages blocks of pixels within one image.
 //
 //   - [BernoulliNB] assumes that features are independent given the class.
-//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples drawn by this package. The forests of
-//     golearn are not used: they panic in goroutines where nothing can recover, and draw from the global
-//     random source.
+//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples. It does not use the forests of golearn,
+//     which panic in goroutines where nothing can recover, and draw from the global random source.
 //   - [NewKNN] returns golearn's nearest neighbours, which compute distances in C. Without cgo it returns
 //     [ErrNeedsCgo].
 //
-// The logistic regression of golearn cannot be fitted in the pinned version. Use teachers.Softmax, which is
-// the same model.
+// In place of golearn's logistic regression, which fails in the pinned version, use teachers.Softmax.
 //
 // # Caveats
 //
-//   - golearn breaks ties by the order of Go maps, which is random. So no model here is
+//   - golearn breaks ties by the order of Go maps, which is random. So no model of this package is
 //     teachers.Reproducible, and two predictions on the same query may differ. Keep the votes and do not
 //     predict twice.
 //   - A panic in golearn becomes an error.
-//   - golearn finds a feature by searching all features, so it is too slow for thousands of features. Pooling
-//     images to a quarter of their pixels makes trees and [BernoulliNB] several times faster at little loss
-//     of accuracy.
+//   - golearn searches all features to find one, so it is too slow for thousands of features. If images are
+//     pooled to a quarter of their pixels, trees and [BernoulliNB] are several times faster and hardly less
+//     accurate.
 //
 // # Use
 //

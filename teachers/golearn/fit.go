@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// ErrNeedsCgo is the error for models that golearn implements in C, in builds without cgo.
+// ErrNeedsCgo is the error, in builds without cgo, for models that golearn implements in C.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit validates data and pools its features before it calls train. It returns a constant model for data with
-// fewer than two classes. It turns panics of golearn into errors.
+// fit validates data, pools their features and calls train. It returns a constant model for data with fewer
+// than two classes. It turns panics of golearn into errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
@@ -44,15 +44,14 @@ func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	return model, nil
 }
 
-// catch turns a panic into an error. It must be deferred.
 func catch(name string, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("golearn: %s panicked: %v", name, p)
 	}
 }
 
-// labels returns a class attribute with all class names. golearn would add a missing name on first use,
-// without a lock.
+// labels returns a class attribute with all class names, because golearn would add a missing name on first
+// use, without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -67,8 +66,8 @@ func labels(classes int) *base.CategoricalAttribute {
 const alwaysOn = "on"
 
 // binary returns golearn instances with the attribute alwaysOn and one attribute for each feature in chosen.
-// Row i of the result is row record[i] of pooled. An attribute's name is the feature's index. An attribute is
-// present if the feature exceeds threshold.
+// Row i of the result is row record[i] of pooled. An attribute is named by its feature's index and present if
+// the feature exceeds threshold.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)
@@ -111,7 +110,6 @@ type Pooling struct {
 	Rows, Cols, Size int
 }
 
-// features returns how many pooled features an image with this number of pixels has.
 func (p Pooling) features(from int) (int, error) {
 	if p == (Pooling{}) {
 		return from, nil
@@ -125,7 +123,7 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply writes the pooled features of src to dst. The length of dst must be the result of p.features.
+// apply writes the pooled features of src to dst, whose length must be the result of p.features.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

@@ -15,9 +15,9 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// NewKNN returns a learner that predicts the most frequent class among the nearest neighbours. The distance
-// is Euclidean, on the pooled features. With fewer training rows than neighbours, all rows vote. The model
-// contains its training data. Without cgo, NewKNN returns [ErrNeedsCgo].
+// NewKNN returns a learner that predicts the most frequent class among the nearest neighbours, by Euclidean
+// distance on the pooled features. With fewer training rows than neighbours, all rows vote. The model
+// contains its training data. Without cgo, the error is [ErrNeedsCgo].
 func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) {
 	if neighbours < 1 {
 		return nil, fmt.Errorf("golearn: %d neighbours, want at least 1", neighbours)
@@ -53,8 +53,8 @@ type knnModel struct {
 	model            *knn.KNNClassifier
 }
 
-// instances converts pooled features to golearn's form: one attribute group of floats and one group with the
-// class. The C routine of golearn requires this layout. Its other routine prints to standard output.
+// instances converts pooled features to the layout that golearn's C routine requires: one attribute group of
+// floats and one group with the class. golearn's other routine prints to standard output.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
 	out := base.NewDenseInstances()

@@ -20,9 +20,9 @@ import (
 )
 
 // BaggedID3 is a majority vote of ID3 trees. Each tree uses a bootstrap sample and 4·Features random features
-// (random subspaces, Ho 1998), because the training time of a tree grows with the square of the number of
-// features. Each node tries a random subset of size Features. Features are binary, because golearn splits
-// constant numeric features without end.
+// (random subspaces, Ho 1998), because its training time grows with the square of the number of features.
+// Each node tries a random subset of size Features. Features are binary, because golearn would split constant
+// numeric features forever.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
@@ -68,9 +68,9 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 // someFeatures chooses the split of a tree node: the most informative of a few random features. Once ctx is
 // done, it returns no split, which ends the tree.
 //
-// golearn visits features, children and classes in the random order of Go maps. The model must depend only on
-// the seed, so someFeatures sorts the features and adds entropies in a fixed order. The random choice at a
-// node depends only on the tree's seed and on the node's features and class counts.
+// golearn visits features, children and classes in the random order of Go maps, but the model must depend
+// only on the seed. So someFeatures sorts the features and adds entropies in a fixed order. The random choice
+// at a node depends on the tree's seed and on the node's features and class counts.
 type someFeatures struct {
 	ctx   context.Context
 	tree  uint64 // seed of the current tree
@@ -112,7 +112,7 @@ func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	return h.Sum64()
 }
 
-// remaining returns the class entropy, in nats, of an example's part of a split, summed over all examples.
+// remaining returns the sum, over all examples, of the class entropy of the part with the example, in nats.
 func remaining(parts map[string]map[string]int) float64 {
 	var entropy float64
 	for _, value := range slices.Sorted(maps.Keys(parts)) {
@@ -142,7 +142,7 @@ type node struct {
 	class           int
 }
 
-// add copies a tree and returns the root's index. A branch without examples predicts its parent's class.
+// add copies a tree and returns the index of its root. A branch without examples predicts its parent's class.
 func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	class, err := commonest(from.ClassDist)
 	if err != nil {

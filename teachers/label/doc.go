@@ -9,53 +9,52 @@
 //
 // One [Run] labels a range of queries with one mechanism. Before the first draw, the ledger reserves the
 // worst-case cost of all queries and answers that the caps allow. Run then labels the queries in order, in
-// bounded memory, into a temporary file. The ledger commits the hash of this file. Only then is the file
-// renamed to its final name. So labels.csv is either absent, or complete, committed and charged.
+// bounded memory, into a temporary file. The ledger commits the hash of this file before the file gets its
+// final name. So labels.csv is either absent, or complete, committed and charged.
 //
-// The noise comes from a key of the run. The key is destroyed when the run is complete. Repeating an
-// interrupted run gives the same labels bit for bit, at no further cost (see package run).
+// The noise comes from a key of the run, which is destroyed when the run is complete. If an interrupted run
+// is repeated, the labels are the same bit for bit, at no further cost (see package run).
 //
 // # Once
 //
-// A query is identified by its pool and its index. The pool names the set of public records that was voted
-// on. A ledger allows each query in one run only. A later run is refused if it shares an index with an
-// earlier run of the same pool or the same votes. The exception is a repetition with the same votes, queries,
-// mechanism, noise, caps and key. The refusal does not depend on the labels, the key, the output names or the
-// teachers.
+// A query is identified by the name of its pool, a set of public records, and by its index. A ledger allows
+// each query in one run. A later run is refused if it shares an index with an earlier run of the same pool or
+// the same votes, unless it repeats that run with the same votes, queries, mechanism, noise, caps and key.
 //
-// Votes are compared by a keyed hash, whose key is a secret beside the ledger ([release.IDFile]). A hash
-// without a key would confirm a guess of a single vote, and ledgers are shown to others.
+// Votes are compared by a hash whose key is a secret beside the ledger ([release.IDFile]). Ledgers are shown
+// to others, who could confirm a guess of a single vote by a hash without a key.
 //
 // # Pilot
 //
 // With [Planning].Pilot a run first releases a pilot: the mean over queries of the largest vote count,
-// rounded down, plus discrete Gaussian noise. Adding, removing or changing a teacher changes each largest
-// count by at most 1, and so the rounded mean by at most 1. The pilot is charged with sensitivity 1, and
-// takes 2 to 6 % of the remaining budget (the more teachers, the less). The ledger commits to the hash of its
-// file, LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels is
-// a function of the pilot and of public values. A refusal to plan is a function of the same values and leaves
-// the rest of the budget. The cost of the labels depends on the pilot. So the ledger must have mode Filter,
-// whose guarantee covers costs that depend on earlier releases (package ledger). In mode Reserved all costs
-// are fixed before the first release, so the accuracy must be declared instead.
+// rounded down, plus discrete Gaussian noise. One teacher changes each largest count by at most 1, and so the
+// rounded mean by at most 1. The pilot is charged with sensitivity 1. It takes 2 to 6 % of the remaining
+// budget, and less with more teachers. The ledger commits to the hash of the pilot's file,
+// LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels, or the
+// refusal to plan, is a function of the pilot and of public values. A refusal leaves the rest of the budget.
+// The cost of the labels depends on the pilot, so the ledger must have mode Filter, whose guarantee covers
+// costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before the
+// first release, so the accuracy must be declared.
 //
-// The plan must hold at the pilot's lower bound on the mean, for any distribution of counts with this mean
-// (package plan). A pilot does not show that a majority votes for a wrong class. The pilot's mean is over all
-// queries. A plan may label only the first queries, so these should resemble the others.
+// The plan must meet its goal at the pilot's lower bound on the mean, for any distribution of counts with
+// this mean (package plan). A pilot does not show that a majority votes for a wrong class. The pilot's mean
+// is over all queries, but a plan may label the first queries only. So the first queries should resemble the
+// others.
 //
 // # Guarantee
 //
 // The labels alone are (Epsilon, Delta)-differentially private for the ledger's unit and relation, under the
 // conditions of package aggregate. For all charges to the ledger together, see package ledger. If Setting
 // lacks noise, the noise is chosen from public values: the remaining budget, the number of queries and the
-// caps. Without a pilot, the caller states in [Planning] how accurate the teachers are, and must know this
-// from public data. An accuracy measured with private teachers, on any rows, is private, and the plan reveals
-// it. Such a measurement, or votes that fail [votes.Source.Check], must be recorded in Account.Waived. Then
-// nothing from the run may be released.
+// caps. Without a pilot, the caller declares in [Planning] how accurate the teachers are. This accuracy must
+// come from public data: if it was measured with private teachers, on any rows, it is private, and the plan
+// reveals it. A measured accuracy and votes that fail [votes.Source.Check] must be recorded in
+// Account.Waived. Then nothing from the run may be released.
 //
 // # Caveats
 //
 // A second ledger for the same people is charged again and draws new noise (see package run). If a pool is
-// renamed, its queries are recognised only by equal votes. With other teachers or classes, they count as new.
+// renamed, its queries are recognised by equal votes, but with other teachers or classes they count as new.
 //
 // Destroying a key overwrites and removes its file. Copies in snapshots and backups may remain.
 package label

@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. plan replaces the Setting and the Votes of Config.
+// job is a run of labels. The method plan replaces the Setting and the Votes of Config.
 type job struct {
 	Config
 	predictions string // hash of the predictions file
@@ -29,7 +29,6 @@ type job struct {
 	count       counts
 }
 
-// file returns the ledger of the run.
 func (j *job) file() run.File {
 	file := run.File{Path: j.Ledger, New: j.Account, Expect: j.Expect, Warn: j.Warn}
 	file.New.Run, file.New.Data = "", ""
@@ -95,8 +94,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run, which must fit the budget. If the noise was not given, choose refuses
-// noise so large that even unanimous teachers rarely get an answer. The number of teachers is public.
+// choose sets the noise of a new run, which must fit the budget. If choose selects the noise itself, it
+// refuses noise so large that even unanimous teachers rarely get an answer. The number of teachers is public.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -128,7 +127,7 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 	return j.s.try(ctx, before)
 }
 
-// fits refuses a ledger without FailureDelta if the mechanism may fail and the ledger's mode is Filter.
+// fits refuses a ledger without FailureDelta if its mode is Filter and the mechanism may fail.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " reserves no delta for releases that may fail",
@@ -148,7 +147,7 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released. The labels file then has another column name.
+// withheld reports whether the labels must not be released. Such a labels file has another column name.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
@@ -219,8 +218,8 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 }
 
 // Stage returns the labels of c as one stage of a run with several charges. It also returns a function that
-// returns the labels' Result after the run. The ledger must belong to this run only. Setting must have all
-// noise. The caller may set c.Votes until the stage runs. Stage ignores Ledger and Expect.
+// returns the labels' Result after the run. No other run may use the ledger. All noise in Setting must be
+// set. c.Votes may be set until the stage runs. Stage ignores Ledger and Expect.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {

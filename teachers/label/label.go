@@ -23,25 +23,26 @@ import (
 // Config describes the labels, the mechanism and the budget.
 type Config struct {
 	Ledger string // path of the ledger, created if missing; required
-	// Account configures a new ledger. Run, Data and Noise are ignored. Waived must equal that of the ledger
-	// if it exists. In mode Reserved, an empty Accountant selects the tightest accountant. In mode Filter, a
-	// FailureDelta of 0 becomes Delta/2 if the mechanism has a failure probability.
+	// Account configures a new ledger. Run, Data and Noise are ignored. If the ledger exists, Waived must
+	// equal the ledger's. In mode Reserved, an empty Accountant selects the tightest accountant. In mode
+	// Filter, a FailureDelta of 0 becomes Delta/2 if the mechanism has a failure probability.
 	Account ledger.Config
 	Expect  Expect // required properties of an existing ledger
 	Out     string // path of the labels; the extension determines the [Form]; required
 	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
 	// Setting is a mechanism of package mechanisms. Run chooses missing noise so that the labels use the
-	// remaining budget. Queries, Teachers and Predict are ignored: Votes and Predictions determine them.
+	// remaining budget. Queries, Teachers and Predict are ignored, because Votes and Predictions determine
+	// them.
 	Setting aggregate.Setting
 	// Plan, if set, chooses mechanism, noise and queries. Setting is then ignored.
 	Plan *Planning
 	// Accept, if set, receives the setting of a new run before the charge. An error refuses the run.
 	Accept func(aggregate.Setting) error
-	// Predictions is a CSV file for mechanism interactive, computed from public data alone. It has a line for
-	// each query of the votes file, with a probability for each class.
+	// Predictions is a CSV file for the mechanism "interactive", computed from nothing but public data. It
+	// has a line for each query of the votes file, with a probability for each class.
 	Predictions string
-	// Seed, if set, makes a repeatable experiment. Its labels are not releasable.
+	// Seed, if set, makes a repeatable experiment, whose labels must not be released.
 	Seed *uint64
 	// Each, if set, is called with every answer, also for a complete run. A declined query has class -1.
 	Each func(query uint64, class int)
@@ -78,8 +79,8 @@ type Result struct {
 }
 
 // Run labels the votes, resumes an interrupted run, or checks a complete run (see the package comment). A
-// refusal is a *[fault.Error]. A run over budget is refused with a *[BudgetError] before anything is charged
-// or written. If ctx is done or an error occurs, no labels are written. Repeating the run adds no cost.
+// refusal is a *[fault.Error]. The refusal of a run over budget is a *[BudgetError], before anything is
+// charged or written. If ctx is done or an error occurs, no labels are written. A repeated run adds no cost.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {
@@ -99,7 +100,6 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 
 const maxPool = 256
 
-// check refuses an invalid Config, and reads the predictions, which are public.
 func (j *job) check() error {
 	if err := j.checkPlaces(); err != nil || j.Plan != nil {
 		return err
@@ -121,7 +121,7 @@ func (j *job) check() error {
 	return err
 }
 
-// checkPlaces refuses a Config that is invalid whatever the mechanism.
+// checkPlaces refuses a Config that is invalid for every mechanism.
 func (c Config) checkPlaces() error {
 	switch {
 	case c.Ledger == "":
@@ -173,7 +173,7 @@ type identity struct {
 	Predictions string             `json:"predictions,omitempty"` // hash of the predictions file
 }
 
-// identity returns the identity of the run. Without chosen noise, its parameters are incomplete.
+// identity returns the identity of the run. Before the noise is chosen, the parameters are incomplete.
 func (c Config) identity(predictions string) (identity, error) {
 	s, err := c.setting()
 	if err != nil {
@@ -239,7 +239,6 @@ func recordedRuns(before *run.Before) (labels, pilots []recorded, err error) {
 	return labels, pilots, nil
 }
 
-// at returns the run that labelled a query of a pool, or nil.
 func at(runs []recorded, pool string, query int) *recorded {
 	for i, r := range runs {
 		if r.id.Pool == pool && r.id.Queries[0] <= query && query < r.id.Queries[1] {
@@ -249,7 +248,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run whose identity is asked, or nil. It refuses another run that shares a query.
+// find returns the recorded run with the identity asked, or nil. It refuses another run that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -277,7 +276,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how asked differs from id. A parameter that is missing from asked is no difference.
+// differences lists how asked differs from id. A parameter that is missing in asked does not count.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

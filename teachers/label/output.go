@@ -19,8 +19,8 @@ import (
 )
 
 // The file name selects the [Form] of a labels file; the default is CSV. The file has one line per query, in
-// order, with the index or name of a class. A declined query has an empty label. Once a cap on answers is
-// reached, the remaining queries have no line. The last column is named label, or label_not_releasable.
+// order, with the index or name of a class. The label of a declined query is empty. After a cap on answers is
+// used up, queries have no line. The last column is named label, or label_not_releasable.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"
@@ -118,8 +118,8 @@ func (w *labelWriter) end() error {
 	return w.flush() // for no queries, this writes the heading
 }
 
-// countLabels counts the labels of a file in any form, and passes every label to the function each. For other
-// content the counts are 0. The caller then finds that the file's hash differs from the hash in the ledger.
+// countLabels counts the labels of a file in any form, and passes every label to each. For other content the
+// counts are 0, and the caller finds that the file's hash differs from the hash in the ledger.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {
@@ -168,7 +168,7 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels is the largest size in bytes of a labels file that is not CSV, and of its conversion to CSV.
+// maxLabels is the largest size in bytes of a labels file that is not CSV, and of such a file as CSV.
 const maxLabels = 1 << 28
 
 type collected struct {
@@ -217,8 +217,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the class names as integers if all are whole and not negative. Otherwise it returns nil,
-// and the array holds class indices.
+// numbersOf returns the class names as integers, or nil unless all are whole and not negative. With nil, the
+// array holds class indices.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {
@@ -234,7 +234,7 @@ func numbersOf(names []string) []int {
 var errForm = errors.New("the file is not a file of labels")
 
 // ReadCSV returns a reader that converts labels of any form to CSV. CSV and unrecognised content pass through
-// unchanged. It reads at most 256 MiB of other forms.
+// unchanged. Other forms may have up to 256 MiB.
 func ReadCSV(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(6)

@@ -32,35 +32,34 @@ type Pilot struct {
 	Part, Most, Declared float64
 }
 
-// A pilot has noise of pilotNoise times the number of teachers, if that takes a fraction of the remaining
-// budget from leastPart to mostPart. The fraction is of the Rényi divergence, which is proportional to 1/σ².
-// With less noise, good teachers lose more labels to the cost of the pilot. With more, they lose more labels
-// to its lower bound.
+// A pilot has noise of pilotNoise times the number of teachers, if this noise takes a fraction of the
+// remaining budget between leastPart and mostPart. The fraction is of the Rényi divergence, which is
+// proportional to 1/σ². Less noise costs good teachers more labels through the pilot's charge. More noise
+// costs them more labels through the pilot's lower bound.
 const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
-// PilotBlind describes the limits of a pilot for users.
+// PilotBlind describes for users what a pilot cannot show.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
 // pilotQuantile is the standard normal quantile of 99 %.
 const pilotQuantile = 2.3264
 
-// pilotName is the mechanism name under which the ledger records a pilot.
 const pilotName = "pilot"
 
 func pilotEvent(sigma float64) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}
 }
 
-// read sets Share and LeastShare from Released. Without noise, the exact mean lies in [Released, Released+1].
-// A Released above the number of teachers has upward noise. Then LeastShare is bounded below 1 too.
+// read sets Share and LeastShare from Released. Without noise, the exact mean would be in [Released,
+// Released+1]. If noise makes Released larger than the number of teachers, LeastShare is still below 1.
 func (p *Pilot) read(teachers, classes int) {
 	share := func(votes float64) float64 { return max(votes/float64(teachers), 1/float64(classes)) }
 	votes := min(float64(p.Released), float64(teachers))
 	p.Share, p.LeastShare = min(share(votes+0.5), 1), share(votes-pilotQuantile*p.Sigma)
 }
 
-// draw draws the noise and sets Released. One teacher changes each largest count by at most 1. So the mean
-// and the rounded mean change by at most 1, and the sensitivity is 1.
+// draw draws the noise and sets Released. One teacher changes each largest count by at most 1, so the mean
+// and the rounded mean change by at most 1. The sensitivity is 1.
 func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
 	noise, err := rng.NewDiscreteGaussian(p.Sigma)
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng
 	return nil
 }
 
-// meanLargest is the mean of the largest counts, rounded down.
+// meanLargest is the mean over queries of the largest counts, rounded down.
 type meanLargest struct{ largest, queries int64 }
 
 func (m *meanLargest) add(counts []int) {
@@ -103,8 +102,8 @@ type pilotFile struct {
 // errPlanned stops a pilot because the labels already have a run in the ledger.
 var errPlanned = errors.New("label: the labels are planned already")
 
-// piloted releases the pilot, or reads the file of the recorded pilot. It leaves j.pilot nil if the ledger
-// has a run of the labels already and the pilot's file is missing.
+// piloted releases the pilot, or reads the file of the recorded pilot. If the ledger has a run of the labels
+// and the pilot's file is missing, j.pilot stays nil.
 func (j *job) piloted(ctx context.Context) error {
 	var p Pilot
 	var id identity
@@ -162,8 +161,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot returns the recorded pilot of these votes, or nil. It sets stage.Out and, for a recorded pilot,
-// id. It returns errPlanned if the labels have a run but the pilot's file is missing.
+// samePilot returns the recorded pilot of these votes, or nil. It sets stage.Out, and also id for a recorded
+// pilot. If the labels have a run but the pilot's file is missing, the error is errPlanned.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {
@@ -187,8 +186,8 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns a new pilot and its identity. It refuses a pilot if no plan would fit even for teachers
-// that always agree.
+// newPilot returns a new pilot and its identity. It refuses a pilot if no plan would fit the remaining budget
+// even for teachers that always agree.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (id identity, p Pilot, err error) {
 	if j.account.Mode != ledger.Filter {
 		return id, p, &fault.Error{What: "a pilot needs a ledger of mode filter",

@@ -78,7 +78,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// of returns the prediction for a query. Calls must be in ascending order of queries.
+// of returns the prediction for a query. The caller must ask for queries in ascending order.
 func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -118,7 +118,8 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end of the file. It returns the number of remaining non-blank lines and the file's hash.
+// rest reads to the end of the file. It returns the number of remaining non-blank lines and the hash of the
+// whole file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

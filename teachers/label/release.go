@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// batchQueries is the number of queries in a batch. Only a few batches are in memory.
+// batchQueries is the number of queries in a batch. A few batches are in memory at a time.
 const batchQueries = 4096
 
 type batch struct {
@@ -23,7 +23,7 @@ type batch struct {
 	predictions [][]float64 // for mechanisms that compare votes with predictions
 }
 
-// batches reads votes and predictions ahead in a goroutine. An error is yielded last.
+// batches reads votes and predictions ahead in a goroutine. It yields an error, if any, last.
 func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -87,8 +87,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll labels all queries in order, until a cap is reached. It reads all votes in any case, because a
-// changed file is detected only at the end.
+// askAll labels all queries in order, until a cap is used up. It reads the votes to the end, because a
+// changed file is detected at the end.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
@@ -116,22 +116,22 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 
 // Planning chooses mechanism, noise and queries of a new run. It maximises the expected number of correct
 // labels within the remaining budget, from public values. If the ledger has a run for the first query of the
-// pool, Run repeats that run instead. The error is a *[plan.NoPlanError] if labels would be too inaccurate or
-// too few. For a new ledger, the error suggests a remedy.
+// pool, Run repeats that run. If labels would be too inaccurate or too few, the error is a
+// *[plan.NoPlanError]; for a new ledger it suggests a remedy.
 type Planning struct {
 	Public plan.Public // Queries is ignored
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
-	// Accept, if set, receives the plan before any charge and may refuse it.
+	// Accept, if set, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
 	// Ask, if set, returns the votes on this number of queries. By default these are the first queries in
 	// Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
 	// Pilot, if set, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode Filter.
-	// Pilot is called before the charge, where an error stops the run, and again with the released number.
+	// Run calls Pilot before the charge, where an error stops the run, and again with the released number.
 	Pilot func(p Pilot, released bool) error
 }
 
-// planned returns c with mechanism, noise and queries set. They come from a recorded run or from a new plan.
+// planned returns c with mechanism, noise and queries of a recorded run or of a new plan.
 func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded) (Config, error) {
 	first, _ := c.Votes.Range()
 	var s aggregate.Setting
@@ -171,8 +171,8 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possible returns the expected number of right labels of a plan that is made after the charge of the events
-// in "first". It returns 0 if On is unlikely to find a plan.
+// possible returns the expected number of right labels of a plan that is made after the events in first are
+// charged. It returns 0 if On is unlikely to find a plan.
 func (p Planning) possible(ctx context.Context, before *run.Before, queries int, first ...accountant.Event) (float64, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// setting is a mechanism with its parameters, some of which may be missing.
 type setting struct {
 	d aggregate.Description
 	s aggregate.Setting
@@ -57,7 +56,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run over budget. The error contains the number of queries that would fit.
+// try refuses a run over budget. Its error contains the number of queries that would fit.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
@@ -86,7 +85,7 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 }
 
 // chooseNoise sets missing noise to the least value that fits the budget, rounded up to six digits. If none
-// fits, the noise is infinite, and the reservation fails later. Mechanisms with s.d.Fit use fit instead.
+// fits, the noise is infinite, and the reservation fails later. If s.d.Fit is set, the method fit is used.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.d.Settled(s.s) {
 		return s, nil
@@ -111,8 +110,8 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 }
 
 // fit chooses the noise and threshold that need the least agreement of teachers. The mechanism's failure
-// probability is half of the ledger's Delta, or of FailureDelta in mode Filter. While nothing fits, fit
-// halves this probability, up to five times.
+// probability is half of the ledger's Delta. In mode Filter, it is half of FailureDelta. While nothing fits,
+// fit halves this probability, up to five times.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -171,7 +170,7 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 }
 
 // BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise if all
-// are answered. If fewer queries would not cost less, Queries is 0.
+// are answered. If a run with fewer queries would not cost less, Queries is 0.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

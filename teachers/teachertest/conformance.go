@@ -24,11 +24,11 @@ type Options struct {
 	Features int // number of features of the synthetic examples; 0 means 24
 	Classes  int // 0 means 3; should divide Features
 	Examples int // number of training examples; 0 means 120
-	// Accuracy is the least accuracy on easy data. 0 means 0.8. Always predicting the most frequent class is
-	// right for a fraction 2/(Classes+1), and the best rule is right almost always.
+	// Accuracy is the least accuracy on easy data. 0 means 0.8. A constant prediction of the most frequent
+	// class has accuracy 2/(Classes+1), and the best rule is right almost always.
 	Accuracy float64
-	// Prompt is the maximum time that Fit may take to return after ctx is cancelled. 0 means two seconds.
-	// Slow machines and the race detector need more.
+	// Prompt is the time in which Fit must return after ctx is cancelled. 0 means two seconds. Set more for
+	// slow machines and for the race detector.
 	Prompt time.Duration
 }
 
@@ -305,8 +305,8 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// stripes returns n examples with features in [0, 1]. In class c the c-th block of features is mostly bright
-// and the rest is mostly dark. Class 0 is twice as frequent as every other class.
+// stripes returns n examples with features in [0, 1]. In an example of class c, the c-th block of features is
+// mostly bright, and the other blocks are mostly dark. Class 0 is twice as frequent as every other class.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}

@@ -13,8 +13,8 @@
 //
 // # Caveats
 //
-//   - All data are synthetic and small: a learner that passes is well-behaved, but not necessarily accurate.
-//   - Randomness from another source is detected only if the learner is Reproducible.
+//   - All data are synthetic and small, so a learner that passes may be inaccurate on other data.
+//   - Randomness from another source than the random stream is detected only if the learner is Reproducible.
 //
 // # Use
 //

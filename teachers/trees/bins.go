@@ -13,8 +13,8 @@ import (
 // maxBins is the largest number of bins of a column. A bin index fits into a byte.
 const maxBins = 256
 
-// binned holds those columns of the data that are not constant, with each value replaced by the index of a
-// bin. A larger index means larger values.
+// binned holds the columns of the data that are not constant. Each value is replaced by the index of a bin. A
+// larger index means larger values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
@@ -28,8 +28,6 @@ type binnedColumn struct {
 
 func (c *binnedColumn) bins() int { return len(c.low) }
 
-// threshold returns a value that separates bins a < b. Values in bins up to a are at most this value. Values
-// in bins from b on are larger.
 func (c *binnedColumn) threshold(a, b int) float32 {
 	below, above := c.high[a], c.low[b]
 	middle := below/2 + above/2 // b - a could overflow
@@ -40,7 +38,7 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 }
 
 // random draws a uniform threshold between the values of bins first and last. It returns the threshold and
-// the last bin below it. A threshold inside a bin is moved below that bin.
+// the last bin below the threshold. A threshold inside a bin is moved below that bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -82,7 +80,7 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 }
 
 // atMostTwo returns the smallest and the largest value if there are at most two distinct values. Otherwise
-// few is false. A column of two categories thus needs no sorting.
+// few is false. So a column of two categories needs no sorting.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {
@@ -99,8 +97,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. If there are at most `most` distinct values,
-// each has its own bin. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
+// cut returns the smallest and the largest value of each bin. Up to most distinct values have one bin each.
+// Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

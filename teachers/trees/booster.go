@@ -12,9 +12,9 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Booster is gradient boosting on histograms. Each round adds one regression tree per class, or one tree for
-// two classes. A tree fits the gradient and curvature of the multinomial loss on random rows and columns. A
-// class that is missing from the training data is never predicted.
+// Booster is gradient boosting on histograms. Each round adds one regression tree per class, or one tree if
+// there are two classes. A tree fits the gradient and curvature of the multinomial loss on random rows and
+// columns. A class that is missing from the training data is never predicted.
 type Booster struct {
 	Rounds  int     // 0 means 100
 	Rate    float64 // learning rate: factor on the values of each tree; 0 means 0.1
@@ -60,8 +60,9 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	})
 }
 
-// booster is a fitted Booster. It has one logit for each class in the training data. Two classes have a
-// single logit, the log odds of the second class. Tree t adds to logit t modulo the number of logits.
+// booster is a fitted Booster. It has one logit for each class in the training data, or for two classes the
+// log odds of the second class. The output of tree t is added to the logit with index t modulo the number of
+// logits.
 type booster struct {
 	ensemble
 	prior []float32 // one value for each logit
@@ -154,7 +155,6 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 	return nil
 }
 
-// gradient is the first and second derivative of the loss of one row with respect to one logit.
 type gradient struct{ slope, curve float64 }
 
 func (b *boosting) gradients(dst []gradient, p []float32, i int) {
@@ -182,7 +182,7 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 const minCurve = 1e-12
 
 // gradientGrower grows regression trees from a histogram: the sums of slopes and curvatures in each bin. The
-// histogram of a larger child is the parent's histogram minus the smaller child's.
+// histogram of a larger child is the histogram of the parent minus that of the smaller child.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
@@ -208,7 +208,7 @@ func (s *sums) add(g gradient) {
 func (s sums) plus(o sums) sums  { return sums{s.slope + o.slope, s.curve + o.curve, s.rows + o.rows} }
 func (s sums) minus(o sums) sums { return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows} }
 
-// strength returns twice the loss decrease when these rows form a leaf with the best value.
+// strength returns twice the decrease of the loss if these rows form a leaf with the best value.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
@@ -219,8 +219,8 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree for these rows. The gradient of row i is gradients[i*stride]. It
-// reorders rows.
+// tree draws columns and adds one tree for these rows, which it reorders. The gradient of row i is
+// gradients[i*stride].
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
 	if len(g.columns) > 0 {
@@ -267,8 +267,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the subtree for these rows. The argument histogram has their sums per bin and is overwritten. The
-// argument whole has their total.
+// node adds the subtree for these rows. histogram holds their sums per bin and is overwritten. whole is their
+// total.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {
@@ -316,7 +316,7 @@ type gradientSplit struct {
 	gain         float64
 }
 
-// best returns the split with the largest loss decrease, or the first of several such splits.
+// best returns the split with the largest decrease of the loss, or the first of several such splits.
 func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	best := gradientSplit{column: -1}
 	none := whole.strength(g.l.L2)
@@ -346,5 +346,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// A split replaces the best split only if its gain exceeds the best gain by minGain, because of rounding.
+// A split replaces the best split if its gain exceeds the best gain by minGain, because gains are rounded.
 const minGain = 1e-9

@@ -12,7 +12,7 @@ import (
 
 // Forest is a random forest (Breiman 2001). Trees are grown by the Gini impurity until their leaves are pure.
 // Each node tries a few random columns among those that vary in the node. The forest predicts the class with
-// the largest mean frequency in the leaves, and never a class that is missing from the data.
+// the largest mean frequency in the leaves. It never predicts a class that is missing from the training data.
 type Forest struct {
 	Trees      int        // 0 means 100
 	Columns    int        // columns tried at a node; 0 means the square root of the number of columns, rounded up
@@ -25,8 +25,8 @@ type Forest struct {
 type Thresholds int
 
 const (
-	// BestThresholds tries all thresholds, and grows each tree on a bootstrap sample (random forest). It is
-	// the better choice for columns of categories.
+	// BestThresholds tries all thresholds, and grows each tree on a bootstrap sample (random forest). It
+	// suits columns of categories better than RandomThresholds.
 	BestThresholds Thresholds = iota
 	// RandomThresholds draws one uniform threshold within the column's values, and grows each tree on all
 	// data (extremely randomised trees, Geurts et al. 2006). It is the better choice for numeric columns.
@@ -99,8 +99,8 @@ func (m *forest) meanShares(scores, x []float32) {
 	}
 }
 
-// giniGrower grows classification trees. Impurities are sums of squared integers, so they are exact. The best
-// split does not depend on the order of rows.
+// giniGrower grows classification trees. Impurities are exact sums of squared integers, so the best split
+// does not depend on the order of rows.
 type giniGrower struct {
 	out     *forest
 	data    *binned
@@ -188,8 +188,8 @@ type split struct {
 	quality float64 // larger is purer
 }
 
-// best returns the best split on a few random columns that vary in the node. It moves constant columns behind
-// the varying columns, and returns the number of varying columns.
+// best returns the best split on a few random columns that vary in the node, and the number of varying
+// columns. It moves constant columns behind the varying columns.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {
@@ -224,7 +224,7 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// Method order sorts up to fewRows rows by insertion sort, and more rows by counting sort.
+// order sorts up to fewRows rows by insertion sort, and more rows by counting sort.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {
@@ -280,7 +280,7 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ left²/|left| + Σ right²/|right| over the classes. A larger value means a smaller weighted
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes, which is larger for a smaller weighted
 // Gini impurity. It returns -1 if a side is smaller than the smallest leaf.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
@@ -307,7 +307,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// The method once draws one uniform random threshold. If the split is better than found, it replaces found.
+// once draws one uniform random threshold. If its split is better than found, it replaces found.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

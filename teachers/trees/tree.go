@@ -34,8 +34,8 @@ func walk(nodes []node, root int32, x []float32) *node {
 	}
 }
 
-// part moves the rows whose bin is not larger than the argument below to the front, and returns their number.
-// Both parts keep their order. The buffer spare must be at least as long as rows.
+// part moves the rows whose bin is at most below to the front, and returns their number. Both parts keep
+// their order. spare must be at least as long as rows.
 func part(rows, spare []int32, bin []uint8, below uint8) int {
 	middle, others := 0, spare[:0]
 	for _, r := range rows {
@@ -51,7 +51,7 @@ func part(rows, spare []int32, bin []uint8, below uint8) int {
 }
 
 // ensemble is the common part of fitted forests and boosters. Forests score classes by mean leaf frequencies,
-// boosters by probabilities.
+// and boosters by probabilities.
 type ensemble struct {
 	teachers.ScoreModel
 	nodes []node

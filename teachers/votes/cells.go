@@ -14,7 +14,7 @@ import (
 const maxClassName = 256
 
 // CheckClassNames refuses fewer than 2 or more than [MaxClasses] names, and empty or equal names. It also
-// refuses names that are too long, have blanks around them, or contain quotes or control characters.
+// refuses names that are too long, begin or end with blanks, or contain quotes or control characters.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)
@@ -39,11 +39,9 @@ func CheckClassNames(names []string) error {
 // domain describes valid cells: whole numbers v with low <= v < limit, class names, or probabilities.
 type domain struct {
 	low, limit int
-	// first is the number that means class 0 in the file.
-	first int64
-	// names maps class names to classes.
-	names map[string]int
-	// numbers maps numbers to classes. It replaces first if a class name is a number.
+	first      int64
+	names      map[string]int
+	// numbers maps numbers in the file to classes. It is used instead of first if a class name is a number.
 	numbers map[int64]int
 	// shares means that cells are probabilities (see [share]).
 	shares bool
@@ -69,7 +67,6 @@ func (o Options) labelDomain(classes int) domain {
 	return d
 }
 
-// plain reports whether number k always means class k.
 func (d domain) plain() bool { return d.first == 0 && d.names == nil && !d.shares }
 
 func (d domain) whole(v int64) int {
@@ -151,7 +148,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode converts elements of an array to cells, and counts the invalid elements. It may change raw.
+// decode converts elements of an array to cells and counts the invalid elements. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
@@ -193,7 +190,6 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// decodeText converts strings to cells and counts the invalid strings.
 func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	var buf []byte
 	for i := range dst {

@@ -32,8 +32,8 @@ type Report struct {
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
 	// ChanceDuplicates is the expected number of pairs of teachers with equal votes, if teachers vote
-	// independently with the ensemble's class frequencies on each query. Above MaxChance, equal teachers do
-	// not indicate a fault.
+	// independently with the ensemble's class frequencies on each query. If it exceeds MaxChance, equal
+	// teachers are no sign of a fault.
 	ChanceDuplicates float64
 }
 
@@ -49,7 +49,7 @@ type checker struct {
 	sum       int64   // sum of all counts
 }
 
-// teacherVotes summarises the votes of one teacher. The field differ is true if the votes are not all equal.
+// teacherVotes summarises the votes of one teacher. differ is true if the votes are not all equal.
 type teacherVotes struct {
 	hash   uint64
 	first  int16
@@ -57,8 +57,8 @@ type teacherVotes struct {
 	votes  int64
 }
 
-// Check reads all queries of the files like [Open], and reports invalid votes and unusual teachers. It
-// returns an error if the files cannot be read. It uses about 50 bytes of memory per teacher.
+// Check reads all queries of the files like [Open], and reports invalid votes and unusual teachers. It fails
+// if a file cannot be read. It uses about 50 bytes of memory per teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	switch {
@@ -155,7 +155,6 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 	}
 }
 
-// logAgree returns the log probability that two random teachers have the same vote on one query.
 func logAgree(counts []int, missing int) float64 {
 	n, alike := float64(missing), float64(missing)*float64(missing-1)
 	for _, k := range counts {

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxAdded is the largest number of files that are added at once. Each file has a buffer in memory.
+// maxAdded is the largest number of files that are added at once, because each has a buffer in memory.
 const maxAdded = 64
 
 // CountsFiles reads several files of counts as one sequence (see [OpenCounts]).
@@ -25,8 +25,8 @@ type CountsFiles struct {
 
 // OpenCounts opens files of counts by path or pattern, sorted bytewise by name, and reads each file once. The
 // options apply to each file, but Teachers is the total number of teachers. If add is false, the files hold
-// consecutive queries by the same teachers. If add is true, they hold the same queries by different teachers,
-// such as silos. Equal files are then refused, because one silo may have been given twice.
+// consecutive queries to the same teachers. If add is true, they hold the same queries to different teachers,
+// such as silos. Then equal files are refused, because the file of one silo may have been given twice.
 func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*CountsFiles, error) {
 	if !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0 {
 		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")
@@ -100,7 +100,7 @@ func (c *CountsFiles) Write(ctx context.Context, w io.Writer, asNPY bool) error 
 	})
 }
 
-// eachSum yields for each query the sum of the files' counts. It reuses one slice.
+// eachSum yields the sum of the files' counts for each query. It reuses one slice.
 func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool) {
 	next := make([]func() ([]int, error, bool), len(c.sources))
 	for i, s := range c.sources {
@@ -139,8 +139,8 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 
 // WriteCounts writes the counts: a row per chosen query, in ascending order, and a column per class. The
 // format is NPY of int32, or CSV without a header. [Open] reads both with Options.Counts. WriteCounts reads
-// the votes once, in bounded memory. The counts are as secret as the votes. After an error the output must
-// not be used.
+// the votes once, in bounded memory. The counts are as secret as the votes. Discard the output after an
+// error.
 func (s *Source) WriteCounts(ctx context.Context, w io.Writer, asNPY bool) error {
 	return writeCounts(w, asNPY, s.Queries(), s.classes, s.eachCount(ctx))
 }

@@ -32,7 +32,7 @@ type csvPosition struct {
 	col  int
 }
 
-// numberedCells is the least number of cells at which a first line "0,1,2,..." counts as a header.
+// numberedCells is the least number of cells with which a first line "0,1,2,..." counts as a header.
 const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"
@@ -48,8 +48,8 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines. It ignores blank lines at the end if lines
-// have several cells. In a file with one cell per line, a blank line is an abstention.
+// csvLayout finds separator, header, width and number of lines. If lines have several cells, blank lines at
+// the end are ignored. In a file with one cell per line, a blank line is an abstention.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
 	head, err := r.at(in, 0, 1<<16)
@@ -132,7 +132,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a first column that, by its name, holds row numbers. Row numbers would be read as votes.
+// indexed refuses a first column whose name shows that it holds row numbers, which would be read as votes.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -144,7 +144,7 @@ func (l csvLine) indexed(in *input, sep byte) error {
 				beside(in.name, ".csv")))+"; or rename the column")
 }
 
-// oddFirst refuses a first row whose width differs from the next two rows.
+// oddFirst refuses a first row with another width than the next two rows.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
@@ -262,7 +262,6 @@ func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvL
 	}
 }
 
-// countLines counts the lines from t.start on. If offsets is set, it records where they begin.
 func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets bool) error {
 	lines, blank, any := 0, true, false
 	begin := t.start

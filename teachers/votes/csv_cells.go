@@ -23,7 +23,7 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells parses complete cells from text w until dst is full or w ends. The text begins at a cell.
+// parseCells parses complete cells from text w until dst is full or w ends. w must begin at a cell.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
@@ -80,7 +80,7 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	return p, n, bad, nil
 }
 
-// restOfLine returns cells plus the number of cells in w until the end of an overlong line.
+// restOfLine returns cells plus the number of cells in w until the end of a line that is too long.
 func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 	for p := 0; p < len(w) && w[p] != '\n'; {
 		cells++
@@ -136,7 +136,6 @@ func longCell(in *input) error {
 		"check that this is the right file, and that every quote is closed")
 }
 
-// cellEnd finds the end of the cell at p, which is a line break or an unquoted separator.
 func cellEnd(w []byte, p int, sep byte) (end int, found bool) {
 	quoted := false
 	for end = p; end < len(w); end++ {

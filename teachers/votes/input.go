@@ -34,7 +34,6 @@ type openInput interface {
 	io.Closer
 }
 
-// findInputs resolves paths and patterns (see [Open]).
 func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, err error) {
 	if slices.Contains(paths, Stdin) && spool != nil {
 		if len(paths) > 1 {
@@ -105,7 +104,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged returns an error unless f is still the file that the argument was describes.
+// unchanged returns an error if f differs from the file that was described by the info was.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -134,7 +133,7 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// The method at reads min(want, bufferBytes) bytes from an offset, or fewer at the end of the file.
+// at reads min(want, bufferBytes) bytes from an offset, or fewer at the end of the file.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()
@@ -171,7 +170,6 @@ func (r *reader) close() {
 	r.input, r.file = nil, nil
 }
 
-// recheck opens an input again to check that it has not changed.
 func (r *reader) recheck(in *input) error {
 	r.close()
 	_, err := r.at(in, 0, 0)
@@ -187,16 +185,16 @@ const Stdin = "-"
 
 const stdinName = "standard input"
 
-// Spool holds votes from a pipe, because votes are read several times. The temporary file is readable only by
-// the owner, and has no name if the system allows that.
+// Spool holds votes from a pipe, because votes are read several times. Only the owner can read the temporary
+// file, which has no name if the system allows that.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo
 	named bool
 }
 
-// NewSpool copies up to limit bytes from the reader in to a temporary file in $TMPDIR. It returns as soon as
-// ctx is done, even if a read of in is still in progress.
+// NewSpool copies up to limit bytes from in to a temporary file in $TMPDIR. It returns as soon as ctx is
+// done, even during a read of in.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {
@@ -234,7 +232,6 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	return s, nil
 }
 
-// temporary creates a file that only its owner can read, without a name if the system allows that.
 func temporary() (f *os.File, named bool, err error) {
 	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
 		return nil, false, &fault.Error{What: "votes cannot be kept in a temporary file",

@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// findLayout finds where the cells are in the files. It reads only headers and line ends.
 func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Options) (layout, error) {
 	var r reader
 	defer r.close()
@@ -37,7 +36,7 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 	return whole, nil
 }
 
-// fileLayout returns the shape of an array or of CSV text. The function line returns a cursor at line i.
+// fileLayout returns the shape of an array or of CSV text. line returns a cursor at line i.
 func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (head npy.Header, line func(i int) cursor, err error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {
@@ -117,7 +116,7 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	return lines, line(0), nil
 }
 
-// matrixLine returns advice for an array that is not two-dimensional: how to save a matrix of votes.
+// matrixLine returns advice on how to save a matrix of votes, for an array that is not two-dimensional.
 func matrixLine(name string, shape []int, classes int) string {
 	axis := -1
 	if len(shape) == 3 {
@@ -154,7 +153,6 @@ func notVector(in *input, what string) *fault.Error {
 		"give one matrix alone, or give --transpose")
 }
 
-// npyLayout reads the header and checks it against the file size.
 func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	raw, err := r.at(in, 0, npy.MaxHeader)
 	if err != nil {
@@ -198,7 +196,7 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
 
-// sniff reports by content whether a file is NPY or text. It refuses other content.
+// sniff reports whether the content of a file is NPY or text. It refuses other content.
 func sniff(r *reader, in *input) (isNPY bool, err error) {
 	head, err := r.at(in, 0, 4096)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 const Abstention = aggregate.Abstain
 
 // Matrix is a matrix of votes, queries x teachers. Each entry is a class in [0, classes) or [Abstention]. It
-// takes one byte per vote for up to 127 classes, otherwise two. The packages fmt and slog print only the
+// takes one byte for up to 127 classes, and two bytes for more. The packages fmt and slog print only the
 // shape.
 type Matrix struct {
 	queries, teachers, classes int
@@ -81,8 +81,8 @@ func (v Matrix) At(query, teacher int) int {
 	return int(v.wide[i])
 }
 
-// Set changes one vote. It returns an error for a vote that is neither a class nor [Abstention]. It panics if
-// an index is out of range.
+// Set changes one vote. It returns an error if vote is neither a class nor [Abstention]. It panics if an
+// index is out of range.
 func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {
@@ -103,7 +103,6 @@ func (v Matrix) index(query, teacher int) int {
 	return query*v.teachers + teacher
 }
 
-// counts writes the number of votes for each class on one query to dst. Abstentions do not count.
 func (v Matrix) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
@@ -115,7 +114,7 @@ func (v Matrix) counts(dst []int, query int) []int {
 	return dst
 }
 
-// Histogram returns the votes on one query. It returns an error if the query is out of range.
+// Histogram returns the votes on one query, or an error if query is out of range.
 func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	if query < 0 || query >= v.queries {
 		return aggregate.Histogram{}, fmt.Errorf("votes: query %d of %d", query, v.queries)
@@ -123,14 +122,14 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Pluralities returns for every query the class with the most votes, or the lowest such class. The result is
-// secret.
+// Pluralities returns the class with the most votes for every query, or the lowest of several such classes.
+// The result is secret.
 func (v Matrix) Pluralities() []int {
 	best, _ := v.leaders()
 	return best
 }
 
-// Gaps returns for every query the largest count minus the second largest. The result is secret.
+// Gaps returns the difference of the two largest counts for every query. The result is secret.
 func (v Matrix) Gaps() []int {
 	_, gaps := v.leaders()
 	return gaps
@@ -145,7 +144,6 @@ func (v Matrix) leaders() (best, gaps []int) {
 	return best, gaps
 }
 
-// topTwo returns the first index of the largest count, and how much this count exceeds the second largest.
 func topTwo(counts []int) (best, gap int) {
 	second := -1
 	for i := 1; i < len(counts); i++ {
@@ -159,8 +157,8 @@ func topTwo(counts []int) (best, gap int) {
 	return best, counts[best] - counts[second]
 }
 
-// Hash returns the SHA-256 of shape, classes and votes, which identifies the matrix. Do not publish it: it
-// has no key, so a small matrix can be guessed from its hash.
+// Hash returns the SHA-256 of shape, classes and votes. Do not publish it: it has no key, so a small matrix
+// can be guessed from its hash.
 func (v Matrix) Hash() (sum [32]byte) {
 	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	_ = v.writeCells(h) // a hash never returns an error
@@ -189,9 +187,9 @@ func (v Matrix) String() string {
 func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
 func (v Matrix) LogValue() slog.Value       { return slog.StringValue(v.String()) }
 
-// Save writes the votes to path atomically as an NPY file with mode 0600. The file has version 1.0, C order,
-// shape (queries, teachers), and -1 for an abstention. The type is int8 for up to 127 classes, otherwise
-// little-endian int16. Votes are as secret as the data.
+// Save writes the votes to path atomically as an NPY file with mode 0600: version 1.0, C order, shape
+// (queries, teachers), and -1 for an abstention. The type is int8 for up to 127 classes, and little-endian
+// int16 for more. Votes are as secret as the data.
 func (v Matrix) Save(path string) error {
 	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		typ := "|i1"
@@ -253,7 +251,6 @@ func signed[C cell](v C) int {
 	return int(v)
 }
 
-// countWide counts two-byte votes per class into dst. Abstentions do not count.
 func countWide(dst []int, votes []int16) {
 	clear(dst)
 	for _, vote := range votes {
@@ -263,8 +260,8 @@ func countWide(dst []int, votes []int16) {
 	}
 }
 
-// tally counts one-byte votes in four tables, because consecutive votes are often equal, and increments of
-// one entry would wait for each other. Between calls of count all class entries are 0.
+// tally counts one-byte votes in four tables. Consecutive votes are often equal, and increments of one entry
+// would wait for each other. Between calls of count all class entries are 0.
 type tally [4][256]uint32
 
 // count counts one-byte votes per class into dst. Abstentions do not count.

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff is how much a sum of probabilities may differ from 1. Ten probabilities rounded to two digits can
-// differ by so much.
+// maxOff is the largest allowed difference of a sum of probabilities from 1. The sum of ten probabilities
+// that are rounded to two digits can differ by this much.
 const maxOff = 0.05
 
 // shareDomain is for probabilities, stored as the bits of a float64. The bits have the order of the numbers.
@@ -31,7 +31,7 @@ func share(v float64) int {
 	return int(math.Float64bits(v))
 }
 
-// shares reads class probabilities from one file, which holds one teacher or all teachers.
+// shares reads class probabilities from one file with one teacher or all teachers.
 type shares struct {
 	in      *input
 	source  *Source // one row for each teacher and query
@@ -40,9 +40,8 @@ type shares struct {
 	teacher int     // index of the teacher, if the file holds one teacher
 }
 
-// voteByShares replaces class probabilities by votes for the class with the largest probability. In a tie it
-// votes for the lowest class. Each vote depends on one teacher and one query, so one unit still changes one
-// vote per query. Sampling votes from the probabilities would need a stored key.
+// voteByShares replaces class probabilities by votes for the class with the largest probability, the lowest
+// in a tie. Each vote depends on one teacher and one query, so one unit still changes one vote per query.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")
@@ -58,7 +57,6 @@ func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, 
 	return out, err
 }
 
-// findShares finds the probabilities in a file. It refuses arrays of other shapes.
 func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, opt Options) (*shares, error) {
 	var r reader
 	defer r.close()
@@ -132,7 +130,7 @@ func (p *shares) checkClasses(n int) error {
 		"give the right number of classes; give --index-column if column 1 names the rows, or --transpose if each row is a class")
 }
 
-// headerOrder refuses a CSV header that has the class names in another order.
+// headerOrder refuses a CSV header in which the class names have another order.
 func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	if first.csv.form.headers == 0 {
 		return nil
@@ -196,7 +194,8 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the lowest class with the largest probability. For invalid cells it returns the fault.
+// largest returns the class with the largest probability, the lowest in a tie. For invalid cells it returns
+// the fault.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {

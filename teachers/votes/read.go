@@ -12,7 +12,7 @@ import (
 // cell is the memory for a vote (byte as int8, or int16), a count (int32) or a probability (int64).
 type cell interface{ byte | int16 | int32 | int64 }
 
-// These values are codes for invalid cells.
+// These values mark invalid cells.
 const (
 	badRange  = -2 - iota // a whole number out of range
 	badNaN                // NaN
@@ -23,7 +23,7 @@ const (
 
 type layout struct {
 	rows, cols int
-	// cursors has one cursor at the first row. If columns is set, it has one cursor for each column instead.
+	// cursors has one cursor at the first row, or, if columns is set, one cursor for each column.
 	cursors []cursor
 	columns bool
 }
@@ -36,7 +36,7 @@ type cursor struct {
 	csv    csvPosition
 }
 
-// tileCells bounds the cells in memory when a file is read column by column. A cell has at most four bytes.
+// tileCells bounds the cells in memory while a file is read column by column. A cell has at most four bytes.
 const tileCells = 1 << 24
 
 // eachRow calls visit for each row in order, and reuses one slice. It returns an error for invalid cells.
@@ -59,8 +59,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock calls visit for blocks of rows in order. The argument bad of visit is the number of invalid
-// cells, which hold a code below s.dom.low. An error of visit stops the iteration.
+// eachBlock calls visit for blocks of rows in order. bad is the number of invalid cells, which hold a code
+// below s.dom.low. An error of visit stops the iteration.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -230,7 +230,6 @@ func (s *Source) badCell(row, col, code int) *fault.Error {
 	return file.refuse(s.place(row, col)+" holds "+what, why, "fix the vote")
 }
 
-// place describes the position of a cell in its file.
 func (s *Source) place(row, col int) string {
 	cur := s.shape.cursors[0]
 	x, y := row, col // line and column of the file

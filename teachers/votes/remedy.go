@@ -16,7 +16,8 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds a fix, and a warning that the message may be private, to the error for an invalid cell.
+// explained adds two sentences to the error for an invalid cell: how to fix it, and that the message may be
+// private.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -90,7 +91,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves the array made. In made, %s means the loaded file.
+// python returns a line of Python that saves the array made. In made, %s stands for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -114,12 +115,11 @@ func separator(sep byte) string {
 	return fmt.Sprintf(", sep=%q", string(sep))
 }
 
-// inPython introduces a line of Python. In such lines, np is numpy and pd is pandas.
 func inPython(line string) string {
 	return "convert the file in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns a line of Python that runs setup and saves the array expr. In setup and expr, %q means name.
+// saved returns a line of Python that runs setup and saves the array expr. In both, %q stands for name.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))

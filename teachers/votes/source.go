@@ -21,8 +21,8 @@ import (
 type Header string
 
 const (
-	// headerAuto decides by the first line: text or empty cells make it a header. It refuses a first line
-	// with both text and numbers, and a long first line "0,1,2,...".
+	// headerAuto decides by the first line: with text or empty cells it is a header. headerAuto refuses a
+	// first line with both text and numbers, and a long first line "0,1,2,...".
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -32,28 +32,27 @@ const (
 type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts, 0 means the number of columns.
 	Classes int
-	// ClassNames, if set, are the public class names in order. Votes are then class names. Votes may be class
-	// numbers too, unless a class name is a number. Classes must be 0 or the number of names.
+	// ClassNames, if set, are the public class names in order. Votes are then class names, or class numbers
+	// unless a class name is a number. Classes must be 0 or the number of names.
 	ClassNames []string
-	// FirstClass is the number that stands for class 0 in the file, usually 0 or 1. A vote of -1 is always
-	// missing.
+	// FirstClass is the number of class 0 in the file, usually 0 or 1. A vote of -1 is always missing.
 	FirstClass int
 	// Counts means that the file holds vote counts (queries x classes) instead of labels.
 	Counts bool
 	// Probabilities means that the file holds class probabilities: an array of queries x teachers x classes,
 	// or one file per teacher of queries x classes. A teacher votes for the class with the largest
-	// probability. In a tie the lowest class gets the vote.
+	// probability, the lowest in a tie.
 	Probabilities bool
-	// Teachers is the public number of teachers for Counts, at most [MaxTeachers]. No row may have a larger
-	// sum. 0 means not stated. For labels it must be 0 or the number of columns.
+	// Teachers is the public number of teachers for Counts, at most [MaxTeachers]. A row with a larger sum is
+	// an error. 0 means not stated. For labels it must be 0 or the number of columns.
 	Teachers int
 	// Transpose means that the file is teachers x queries, or classes x queries for Counts.
 	Transpose bool
 	// Header applies to CSV files.
 	Header Header
-	// IndexColumn skips column 1 of a CSV file, which is a row index, as from pandas.
+	// IndexColumn skips column 1 of a CSV file, a row index such as pandas writes.
 	IndexColumn bool
-	// The path [Stdin] stands for Spool. If Spool is nil, Stdin is a file name.
+	// Spool holds the votes for the path [Stdin]. If Spool is nil, Stdin is a file name.
 	Spool *Spool
 	// From and To select the queries From <= q < To. If To is 0, the last query is the last of the file.
 	From, To int
@@ -86,11 +85,11 @@ type Ballot struct {
 // teacher. The vectors have equal lengths and are sorted bytewise by name.
 //
 // CSV has one line per query. Numbers or class names are separated by commas, semicolons or tabs. An empty
-// cell or -1 is an abstention. NPY has version 1 to 3 and C or Fortran order. It holds booleans, integers,
-// whole floats or strings, in either byte order and without NaN. Parquet has one column per teacher. Parquet,
-// and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most 4 GiB.
-// The temporary file is removed with the source. A refused file is a [*fault.Error]. If possible it contains
-// a line of Python that converts the file.
+// cell or -1 is an abstention. NPY has version 1 to 3, C or Fortran order, and either byte order. It holds
+// booleans, integers, whole floats or strings, and no NaN. Parquet has one column per teacher. Parquet files,
+// and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most 4 GiB,
+// which is removed with the source. A refused file is a [*fault.Error]. If possible its text contains a line
+// of Python that converts the file.
 //
 // Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory and
 // about 100 bytes per teacher. Pages of Parquet may take another 512 MiB.
@@ -111,7 +110,6 @@ func open(ctx context.Context, files []*input, perTeacher bool, opt Options) (*S
 	return s, s.explained(ctx, err)
 }
 
-// newSource finds the files, the shape, and the range of queries. It reads no votes.
 func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Source, error) {
 	if opt.ClassNames != nil {
 		if err := CheckClassNames(opt.ClassNames); err != nil {
@@ -228,12 +226,12 @@ func (s *Source) Total() int   { return s.shape.rows }
 // Range returns the selected queries: from <= query < to. Indices count from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
-// Teachers returns the number of teachers, or 0 for counts if the number was not stated.
+// Teachers returns the number of teachers, or 0 for counts without a stated number.
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
 // ClassNames returns the class names for a labels file: Options.ClassNames, or the file's numbers if
-// FirstClass is not 0. Otherwise it returns nil.
+// FirstClass is not 0, or nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil
@@ -252,7 +250,7 @@ func (o Options) classNames(classes int) []string {
 // Counts reports whether the file holds counts, which hide the votes of single teachers.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all votes of the file, independent of the range and the format. For labels it equals
+// Hash identifies all votes of the file. It does not depend on the range or the format. For labels it equals
 // [Matrix.Hash]. It is secret, because it has no key.
 func (s *Source) Hash() [32]byte { return s.hash }
 
@@ -264,9 +262,8 @@ func (s *Source) String() string {
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
-// Histograms yields the chosen queries in ascending order. It ends after an error: ctx is done, reading
-// failed, or a file has changed. With an error it yields a zero Ballot. After an error, earlier Ballots must
-// not be used.
+// Histograms yields the chosen queries in ascending order. If ctx is done, reading fails, or a file has
+// changed, it yields an error with a zero Ballot, and ends. Earlier Ballots must not be used after an error.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		ballot := Ballot{Query: s.from}
@@ -325,7 +322,8 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	}
 }
 
-// Load reads the labels of the chosen queries into memory, with one byte per vote, or two above 127 classes.
+// Load reads the labels of the chosen queries into memory, with one byte per vote for up to 127 classes, and
+// two for more.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not contain the votes of single teachers")
@@ -352,7 +350,6 @@ func copyRows[C cell](ctx context.Context, s *Source, to []C) error {
 
 func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
-// read reads all votes and returns their hash. If c is nil, it refuses invalid votes.
 func (s *Source) read(ctx context.Context, c *checker) (hash [32]byte, err error) {
 	h := newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 	switch {
@@ -390,7 +387,6 @@ func readCells[C cell](ctx context.Context, s *Source, c *checker, h hash.Hash) 
 	})
 }
 
-// checkSum refuses a row with more votes than teachers.
 func checkSum[N int | int32](file string, teachers, query int, row []N) error {
 	limit, sum := cmp.Or(teachers, MaxTeachers), 0
 	for _, n := range row {

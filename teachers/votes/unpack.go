@@ -20,7 +20,7 @@ import (
 // maxUnpacked bounds the total size of the unpacked files of one source.
 const maxUnpacked = 4 << 30
 
-// packing is a format from which votes must be unpacked first. It has the names of [unpack.Format].
+// packing is a format from which votes must be unpacked. Its values are names of [unpack.Format].
 type packing string
 
 const (
@@ -36,7 +36,7 @@ func packingOf(head []byte) packing {
 }
 
 // store is a temporary file for all unpacked data. Only the owner can read it. It has no name if the system
-// allows that, and it is removed with the last reference.
+// allows that. It is removed with the last reference.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
@@ -99,7 +99,6 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 	return out, nil
 }
 
-// unpackInput appends the unpacked contents of a file to the store and returns them as an input.
 func unpackInput(ctx context.Context, in *input, how packing, into *store, opt Options) (*input, error) {
 	f, err := in.open()
 	if err != nil {
@@ -302,7 +301,6 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err e
 	}
 }
 
-// isLong reports whether the column names indicate a table with one row per vote.
 func isLong(names []string) bool {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -311,7 +309,7 @@ func isLong(names []string) bool {
 	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
 }
 
-// longTable refuses a table with one row per vote. The arguments read and write are pandas functions.
+// longTable refuses a table with one row per vote. read and write are the names of pandas functions.
 func longTable(in *input, read, write string) error {
 	return in.refuse("has a row for each vote instead of a row for each query",
 		"each row must be a query and each column must be a teacher, so that a teacher votes once",

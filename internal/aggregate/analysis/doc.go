@@ -1,18 +1,18 @@
 // Package analysis computes a private report of a PATE run. The report compares the privacy cost of the
 // queries on the actual votes with the worst-case cost on any votes.
 //
-// If nearly all teachers agree, noise and one changed vote hardly affect the answer. The Rényi divergence on
-// such votes is far below the worst case, which a ledger charges. Over the queries, [Analyze] sums published
-// bounds on this divergence, and its exact value. It also estimates the cost of publishing the sum:
+// If nearly all teachers agree, noise and one changed vote hardly affect the answer. On such votes the Rényi
+// divergence is far below the worst case, which a ledger charges. [Analyze] adds up published bounds on this
+// divergence over the queries, and its exact values. It also estimates the cost of publishing the sums:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
 //
-// The report explains a run to readers who may see the votes. It is never a guarantee: no accountant, ledger
-// or statement accepts its numbers.
+// The report is for readers who may see the votes. It is no guarantee, and no accountant, ledger or statement
+// accepts its numbers.
 //
-// One number may be released. A [Sanitizer] adds noise to the data-dependent cost, once. The ledger must be
-// charged first, and the parameters must be fixed before anybody sees the votes:
+// One number may be released, once: the data-dependent cost with the noise of a [Sanitizer]. Before anybody
+// sees the votes, the parameters must be fixed. Before the noise is drawn, the ledger must be charged:
 //
 //	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{
 //		Mechanism: m, Queries: 640, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
@@ -27,10 +27,10 @@
 //
 //   - Costs.DataDependent bounds D_a(M(h)||M(h')) by Theorem 6 of Papernot et al. 2018 (GNMax and the
 //     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax). All conditions of the theorems are
-//     checked. (A published implementation omits one.) The theorems are one-sided: D_a(M(h')||M(h)) exceeded
-//     the bound of Theorem 6 in 305 of 1750 random cases, by a factor of up to 60,000.
-//   - Exact is the divergence itself in both directions, from the output distributions. It is usually smaller
-//     than the bound of Theorem 6 by a factor of 2 to 30.
+//     checked. The theorems are one-sided: D_a(M(h')||M(h)) exceeded the bound of Theorem 6 in 305 of 1750
+//     random cases, by a factor of up to 60,000.
+//   - Exact is the divergence itself in both directions, from the output distributions. It is usually 2 to 30
+//     times smaller than the bound of Theorem 6.
 //
 // Sums over queries are valid if the choice of queries depends on neither votes nor noise.
 //
@@ -38,31 +38,32 @@
 // rounded to a public grid and never to a float64. The standard deviation is proportional to a smooth bound
 // on the sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The
 // smooth bound covers teachers that change their vote, start to abstain or stop abstaining. It is valid if
-// the cost grows with the flip bound. The slack for rounding is argued and tested, not proven.
+// the cost grows with the bound on the probability that noise changes the answer. The slack for rounding is
+// tested, not proven.
 //
-// Noise is continuous, as in the papers. With Options.IntegerNoise the exact divergences follow from
-// integer noise and the tie rule of package aggregate. Integer noise can give ties to losing classes. At a
-// sigma below 3 votes, the forward divergence of integer noise can exceed the published bounds.
+// Noise is continuous, as in the papers. With Options.IntegerNoise, the exact divergences are those of the
+// integer noise and the tie rule of package aggregate. At a sigma below 3 votes, they can exceed the
+// published bounds even in the direction D_a(M(h)||M(h')).
 //
 // # Caveats
 //
 // An epsilon from data-dependent costs is no guarantee. It measures how well these votes hide a record, and
-// neighbouring votes may hide the record less. Publishing this epsilon, stopping a run at it or choosing
+// neighbouring votes may hide the record less. Whoever publishes this epsilon, stops a run at it or chooses
 // sigma from it reveals votes ([Number]). If a run stops at a data-dependent cost, the number of answers can
-// distinguish two neighbours with certainty (a test shows this).
+// distinguish two neighbours with certainty.
 //
 // [Expected] is the cost in most papers on Confident-GNMax, and it is no bound. [Realised], the
 // data-dependent cost of the released answers, is no bound either. Report.All is a bound.
 //
 // Smooth sensitivity is known only for GNMax and the threshold test. The conditions of the published theorem
-// fail if the order is too high for the noise ([ConditionError]). In this case, and for every release,
-// another bound on the sensitivity is used. Tests compare both bounds with enumeration. The published cost of
-// a release is too small at orders above about 1/(4 Beta), so accountant.GNSS is charged.
+// fail if the order is too high for the noise ([ConditionError]). A release does not use this theorem, but
+// another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost of a release is too
+// small, so accountant.GNSS is charged.
 //
-// A released cost is still one-sided and no guarantee for the votes. With few queries it is rarely below the
-// worst case. Example: 640 queries, 250 teachers, sigma 40, delta 1e-5 and the defaults. The released epsilon
-// is 3.8, the worst case is 4.2, and the private cost without noise is 2.0.
+// A released cost is one-sided, too, and no guarantee for the votes. With few queries it is rarely much below
+// the worst case. With 640 queries, 250 teachers, sigma 40, delta 1e-5 and the defaults, the released epsilon
+// is 3.8, the worst case 4.2, and the private cost without noise 2.0.
 //
-// The data-independent numbers are the published numbers. For LNMax they exceed the charge of a ledger,
-// because accountant.LNMax has a tighter curve.
+// For LNMax the published data-independent cost exceeds the charge of a ledger, because the curve of
+// accountant.LNMax is tighter.
 package analysis

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise has the log distribution function and log density of the noise on one count, and quadrature points.
+// noise is the noise on one count: its log distribution function, its log density and quadrature points.
 type noise interface {
 	log(x float64) (cdf, density float64)
 	// nodes returns points and weights for integrals of a density times k-1 distribution functions, centred
@@ -25,8 +25,8 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 }
 
 // nodes returns a trapezoid rule. The integrand is entire and log-concave with a width w of at least
-// sigma/sqrt(k). With steps of w/2.5 the error is 2 exp(-2 pi^2 2.5^2). At 12 sigma outside the range of its
-// maximum, the integrand is e^-72 of this maximum.
+// sigma/sqrt(k). With steps of w/2.5 the error is 2 exp(-2 pi^2 2.5^2). The nodes end 12 sigma outside the
+// range of the maximum, where the integrand is e^-72 of its maximum.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
 	step := g.sigma / (2.5 * math.Sqrt(float64(k)))
 	first := float64(low) - 12*g.sigma
@@ -49,8 +49,8 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels. A panel ends at every integer, where the integrand has a
-// kink. On these short panels e^{k x/scale} is close to a polynomial of low degree.
+// nodes returns Gauss-Legendre nodes on panels. A panel ends at every integer, where the integrand may have a
+// kink. Panels are short, so e^{k x/scale} is close to a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors decrease together
 	panel := l.scale * math.Min(1, 6/float64(k))
@@ -92,7 +92,6 @@ type laws interface {
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
-// instance implements laws for continuous noise. It caches one column per count.
 type instance struct {
 	noise     noise
 	low, high int // range of the counts in columns
@@ -106,7 +105,6 @@ type instance struct {
 // column holds log F and log f of the noise on one count at every node. density includes the weight.
 type column struct{ cdf, density []float64 }
 
-// cover implements [laws].
 func (e *instance) cover(t tally) {
 	low, high := t[len(t)-1]-1, t[0]+1
 	if len(t) != e.classes {
@@ -139,7 +137,6 @@ func (e *instance) column(count int) column {
 	return c
 }
 
-// law returns the log probability of every class for the given counts.
 func (e *instance) law(dst []float64, counts []int) []float64 {
 	clear(e.total)
 	for _, n := range counts {
@@ -158,8 +155,8 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces a probability above 1/2 by one minus all other probabilities. The logarithm of the
-// result has high relative accuracy, even near zero.
+// complement replaces a probability above 1/2 by one minus the sum of all other probabilities. The logarithm
+// of the result then has high relative accuracy, even near zero.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -197,8 +194,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for every histogram that differs from t by one moved vote. Histograms that are equal up
-// to the order of classes get one call together. f must not store counts.
+// neighbours calls f for the histograms that differ from t by one moved vote, once for all those that are
+// equal up to the order of classes. f must not store counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
@@ -234,7 +231,6 @@ func (d divergences) both() spent {
 	return both
 }
 
-// visit implements [laws].
 func (e *instance) visit(counts []int, f func(law []float64, counts []int)) error {
 	t := newTally(counts)
 	e.prepare(t)
@@ -251,7 +247,6 @@ func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logF
 	return thresholdLaw(float64(largest), threshold, sigma)
 }
 
-// compare returns the divergences between the output distribution on counts and on neighbouring counts.
 func compare(e laws, counts []int, orders []float64, release func(law []float64, counts []int) []float64) (divergences, error) {
 	forward, reverse := newWorst(orders), newWorst(orders)
 	var own []float64
@@ -270,7 +265,7 @@ func compare(e laws, counts []int, orders []float64, release func(law []float64,
 	return divergences{forward.divergences(), reverse.divergences()}, err
 }
 
-// outcome stands for one or more outputs. Under each of two distributions they have one common probability.
+// outcome stands for one or more outputs that have equal probabilities, under each of two distributions.
 type outcome struct {
 	logQ, q float64 // probability under the second distribution
 	u       float64 // log P/Q
@@ -295,11 +290,11 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	return dst
 }
 
-// worst keeps the largest D_a(P||Q) at each order over all added pairs. Both distributions sum to one, so
+// worst keeps the largest D_a(P||Q) at each order a over all added pairs. Both distributions sum to one, so
 //
-//	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1))
+//	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1)),   u = log(P/Q)
 //
-// Every term is at least 0, so nothing cancels if the distributions are nearly equal.
+// No term is negative, so nothing cancels if the distributions are nearly equal.
 type worst struct {
 	orders []float64
 	sum    []float64 // of one pair
@@ -354,7 +349,8 @@ func (w *worst) divergences() spent {
 	return d
 }
 
-// smallExcess returns e^{a u} - 1 - a (e^u - 1) for |a u| < 0.1: it sums (a^k - a) u^k / k! over k >= 2.
+// smallExcess returns e^{a u} - 1 - a (e^u - 1) for |a u| < 0.1, as the sum of (a^k - a) u^k / k! over k >=
+// 2.
 func smallExcess(a, u float64) float64 {
 	total, au, uu, factorial := 0.0, a*u, u, 1.0
 	for k := 2.0; k <= 9; k++ {
@@ -364,7 +360,7 @@ func smallExcess(a, u float64) float64 {
 	return total
 }
 
-// renyiLarge returns D_a(P||Q) in log space, for sums that would overflow in worst.
+// renyiLarge returns D_a(P||Q) by sums in log space, which do not overflow.
 func renyiLarge(laws []outcome, a float64) float64 {
 	top := math.Inf(-1)
 	for _, o := range laws {

@@ -10,8 +10,8 @@ import (
 )
 
 // lattice implements laws for the integer noise of package aggregate. The lowest class wins a tie, so counts
-// must be in the order of the classes. lattice sums probabilities, not logarithms, so counts that are too far
-// apart are an error.
+// must be in the order of the classes. If counts are too far apart, the sums of probabilities underflow, and
+// lattice returns an error.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise
@@ -41,7 +41,8 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that tables for integer noise would be too large or underflow. It is private.
+// IntegerNoiseError reports that tables for integer noise would be too large or underflow. The error is
+// private.
 type IntegerNoiseError struct {
 	Scale  float64 // scale of the noise, in votes
 	Spread float64 // difference of the largest and the least count of a query, in votes
@@ -79,19 +80,18 @@ func (e *lattice) check(counts []int) error {
 // margin returns the largest distance of the largest noisy count from the range of the counts.
 func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
-// reachOf returns the reach of the tables for counts.
 func (e *lattice) reachOf(counts []int) int {
 	return slices.Max(counts) - slices.Min(counts) + e.margin() + 3
 }
 
-// cover implements [laws]. It ignores a histogram for which visit returns an error.
+// cover implements [laws]. It skips a histogram for which visit returns an error.
 func (e *lattice) cover(t tally) {
 	if e.check(t) == nil {
 		e.least = max(e.least, e.reachOf(t))
 	}
 }
 
-// prepare makes tables for |k| <= reach. It sums the lower tail upwards from negligible terms. The upper half
+// prepare makes tables for |k| <= reach. It adds up the lower tail from negligible terms on. The upper half
 // follows by symmetry.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {
@@ -118,13 +118,11 @@ func (e *lattice) prepare(reach int) {
 	}
 }
 
-// move is a moved vote and the distribution after it.
 type move struct {
 	from, to int
 	law      []float64
 }
 
-// visit implements [laws].
 func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error {
 	if err := e.check(counts); err != nil {
 		return err
@@ -214,7 +212,6 @@ func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail
 	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)
 }
 
-// logAtLeast returns log P[Z >= m].
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return mathx.Log1mExp(-logAtLeast(noise, 1-m))

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. The error
-// depends only on the noise, the order and the number of classes, so it is not private.
+// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. The error is
+// public: it depends only on the noise, the order and the number of classes.
 type ConditionError struct {
 	Condition string // failing condition, as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
@@ -32,12 +32,13 @@ const (
 )
 
 // localCost bounds the change of the data-dependent cost of a GNMax query by one moved vote, at one order
-// (Papernot et al. 2018, appendix B.4). The cost is a function of the flip bound q:
+// (Papernot et al. 2018, appendix B.4). Let q bound the probability that noise changes the answer. The cost
+// is
 //
-//	cost(q) = flipBound(q) for q < q0, a/sigma^2 from q0 on
+//	flipBound(q) for q < q0, a/sigma^2 from q0 on
 //
-// One moved vote changes q to a value in [lower(q), upper(q)]. The quantile of q is z with q = (K-1) P[N(0,1)
-// > z]. Then lower(q) = (K-1) P[N(0,1) > z + sqrt(2)/sigma].
+// One moved vote changes q to a value in [lower(q), upper(q)]. With K classes, the quantile of q is the z for
+// which q = (K-1) P[N(0,1) > z]. Then lower(q) = (K-1) P[N(0,1) > z + sqrt(2)/sigma].
 type localCost struct {
 	sigma, order float64
 	others       float64 // K - 1
@@ -45,23 +46,24 @@ type localCost struct {
 	logQ1        float64 // log lower(q0)
 	plateau      float64 // change of the cost between q1 and q0
 
-	// unknown is the failing condition of the published theorem, or "".
+	// unknown is the condition of the published theorem that fails, or "".
 	unknown string
 	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. If the cost
-	// grows with q, this follows from the costs at the cell's ends and one moved vote away from them.
+	// grows with q, the bound follows from the costs at both ends of the cell and one moved vote away from
+	// them.
 	cells    []float64
 	z0, step float64
 }
 
-// A moved vote crosses perVote cells, so the relative error of the bound is about 1/perVote. Noise that needs
-// more than maxCells cells is an error.
+// A moved vote crosses perVote cells, so the relative error of the bound is about 1/perVote. More than
+// maxCells cells are an error.
 const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests two conditions on a grid of quantiles. Every bound requires a cost that
-// grows with q (C5). Only the published theorem requires that the growth over one moved vote grows with q,
-// too (C6). The grid ends where the cost is 1e-13 of the largest cost. The test is evidence, not proof.
+// newLocalCost finds q0 and tests two conditions on a grid of quantiles. (C5): the cost grows with q. Every
+// bound requires C5. (C6): the change by one moved vote grows with q. Only the published theorem requires C6.
+// The grid ends where the cost is 1e-13 of the largest cost. The test is evidence, not proof.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
@@ -134,7 +136,6 @@ func (l *localCost) published() error {
 	return l.refuse(l.unknown)
 }
 
-// below reports whether the flip bound is valid at q and below the worst case.
 func (l *localCost) below(logQ float64) bool {
 	bound, ok := flipBound(logQ, l.sigma, l.order)
 	return ok && bound < l.worst()
@@ -160,7 +161,7 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds the change of the cost by one moved vote at q. Between q1 and q0 it returns a constant, the
+// change bounds the change of the cost by one moved vote at q. Between q1 and q0 the bound is a constant, the
 // plateau. Under C5 and C6 the plateau is an upper bound for every q.
 func (l *localCost) change(logQ float64) float64 {
 	if l.logQ1 <= logQ && logQ <= l.logQ0 {
@@ -170,10 +171,10 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// For each d, publishedProfile adds weight*b to dst[d]. b bounds the change of the cost by one moved vote at
+// publishedProfile adds, for each d, weight*b to dst[d]. b bounds the change of the cost by one moved vote at
 // any histogram that is d moved votes from t. The conditions of the published theorem must hold. For q below
-// q1 the change is largest at the largest q within d moved votes. For q above q0 the change is largest at the
-// smallest q. Between q1 and q0 every change is the plateau.
+// q1 the change is largest at the largest q within d moved votes. For q above q0 it is largest at the
+// smallest q. Between q1 and q0 the change is bounded by the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
@@ -195,9 +196,9 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is like publishedProfile, but its b is slightly larger and does not need C6: the largest change
-// over all q within d moved votes, for len(dst)-1 teachers. For q >= q0 the change falls with q, and the cell
-// has index -1. All q within d votes of t are within d+1 of each neighbour, so b is smooth.
+// cellProfile is publishedProfile with a slightly larger b that does not need C6: the largest change over all
+// q within d moved votes, for len(dst)-1 teachers. For q >= q0 the change falls with q, and the cell has
+// index -1. All q within d votes of t are within d+1 votes of each neighbour of t, so b is smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
@@ -236,7 +237,6 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cell returns the index of the cell of q, or -1 if q >= q0.
 func (l *localCost) cell(logQ float64) int {
 	if logQ >= l.logQ0 {
 		return -1
@@ -251,14 +251,14 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves one vote from the first class, which must lead by two votes, to the second. This raises the
-// flip bound most, because the bound is convex in each distance and steepest in the smallest distance.
+// disagree moves one vote from the first class to the second. The first class must lead by two votes. This
+// move raises q most, because q is convex in each distance and steepest in the smallest distance.
 func (t tally) disagree() {
 	t[0]--
 	t[1]++
 }
 
-// agree moves one vote from the second class to the first, which lowers the flip bound most. t stays sorted.
+// agree moves one vote from the second class to the first, which lowers q most. t stays sorted.
 func (t tally) agree() {
 	t[0]++
 	t[1]--
@@ -267,8 +267,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to dst[d] the largest change of the threshold test's cost by one moved vote, over all
-// largest counts in [0, n] that differ from largest by at most d.
+// thresholdProfile adds to dst[d] the largest change of the threshold test's cost by one moved vote. The
+// maximum is over all largest counts in [0, n] that differ from largest by at most d.
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -289,8 +289,8 @@ func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64
 	}
 }
 
-// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method from an asymptotic start.
-// The logarithm is concave in z, so the steps converge from one side.
+// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method. The logarithm is concave
+// in z, so the steps converge from one side.
 func logQuantile(logP float64) float64 {
 	z := 0.0
 	switch {
@@ -312,8 +312,8 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally holds the counts of one query, largest first. With continuous noise and in all bounds the order of
-// classes has no effect. So histograms with equal tallies have equal costs.
+// tally holds the counts of one query, largest first. Histograms with equal tallies have equal costs: the
+// order of classes has no effect on bounds and on continuous noise.
 type tally []int
 
 func newTally(counts []int) tally {
@@ -322,7 +322,6 @@ func newTally(counts []int) tally {
 	return t
 }
 
-// key returns a unique text for a tally.
 func (t tally) key() string {
 	b := make([]byte, 0, 4*len(t))
 	for _, n := range t {
@@ -331,8 +330,9 @@ func (t tally) key() string {
 	return string(b)
 }
 
-// logFlip returns a bound on log P[noisy argmax != argmax]. It sums, over the other classes, the probability
-// that a class overtakes the largest count. The sum is at most 1 - 1/K, the value for unlimited noise.
+// logFlip returns a bound on log P[noisy argmax != argmax]. It adds up the probabilities with which each
+// other class overtakes the largest count. The sum is at most 1 - 1/K, the value for unlimited noise and K
+// classes.
 func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	terms := make([]float64, len(t)-1)
 	for j := range terms {
@@ -347,8 +347,8 @@ func (t tally) logFlipGaussian(sigma float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return mathx.LogNormalCDF(-gap / (math.Sqrt2 * sigma)) })
 }
 
-// logFlipLaplace returns the bound for Laplace noise. A class that is g votes behind overtakes with
-// probability (2 + g/b) e^{-g/b} / 4 (Papernot et al. 2017, Lemma 4).
+// logFlipLaplace returns the bound for Laplace noise of scale b. A class that is g votes behind overtakes
+// with probability (2 + g/b) e^{-g/b} / 4 (Papernot et al. 2017, Lemma 4).
 func (t tally) logFlipLaplace(scale float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return math.Log((2+gap/scale)/4) - gap/scale })
 }

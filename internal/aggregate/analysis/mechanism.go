@@ -28,7 +28,6 @@ var published = []string{"gnmax", "confident", "lnmax"}
 // Published reports whether the named mechanism of package mechanisms has a published data-dependent cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
-// Of returns the mechanism with this name and these parameters.
 func Of(name string, values map[string]float64) (Mechanism, error) {
 	var m Mechanism
 	switch name {
@@ -76,7 +75,6 @@ func (m Mechanism) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct{ Sigma float64 }{m.Noise})
 }
 
-// laws returns the exact output distributions of the argmax for integer or continuous noise.
 func (m Mechanism) laws(integer bool) (laws, error) {
 	switch {
 	case !integer && m.Laplace:
@@ -103,7 +101,6 @@ type query struct {
 	argmax, argmaxWorst spent   // of the noisy argmax, if it answers
 }
 
-// bounds returns the published bounds on the cost of one query.
 func (m Mechanism) bounds(t tally, orders []float64) query {
 	costs := func(cost func(a float64) float64) spent { return costs(orders, cost) }
 	q := query{answer: 1}
@@ -133,7 +130,7 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query. With a threshold test, "no answer" is one more output.
+// exact returns the exact divergences of one query. With a threshold test, "no answer" is an output, too.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -147,7 +144,6 @@ func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, e
 	})
 }
 
-// run returns the mechanism of package aggregate with the given caps.
 func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	switch {
 	case m.Laplace:
@@ -159,8 +155,8 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the epsilon that the best accountant computes for a run with integer noise and these caps. It
-// returns nil if package aggregate cannot draw such noise.
+// claim returns the epsilon that the best accountant computes for a run with integer noise and these caps, or
+// nil if package aggregate cannot draw this noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {
@@ -173,14 +169,13 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 	return &c, nil
 }
 
-// lnmaxWorst returns the published bound at order a on one LNMax query on any data. A 2/scale-differentially
-// private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun, Steinke 2016).
-// accountant.LNMax has a tighter curve.
+// lnmaxWorst returns the published bound at order a on one LNMax query with any votes. A
+// 2/scale-differentially private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun,
+// Steinke 2016).
 func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)
 }
 
-// lnmaxRDP returns the smaller of [lnmaxWorst] and [lnmaxFlipBound].
 func lnmaxRDP(logQ, scale, a float64) float64 {
 	worst := lnmaxWorst(scale, a)
 	if bound, ok := lnmaxFlipBound(logQ, scale, a); ok {
@@ -189,13 +184,13 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 	return worst
 }
 
-// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017. The mechanism is eps-differentially private with
-// eps = 2/scale. q bounds the probability of all answers except the most probable one:
+// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for a mechanism that is eps-differentially private
+// with eps = 2/scale. q bounds the probability of all answers except the most probable one. The bound is
 //
 //	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
 //
-// It returns false unless q <= 1/(e^eps + 1), which the theorem requires. The published code requires only q
-// < 1/2. Its even moments can then be too small or negative. The bound is one-sided, like Theorem 6.
+// The theorem requires q <= 1/(e^eps + 1); for other q the result is false. The published code requires only
+// q < 1/2, so its even moments can be too small or negative. The bound is one-sided, like Theorem 6.
 func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	eps := 2 / scale
 	if !(logQ <= -eps-math.Log1p(math.Exp(-eps))) {
@@ -215,8 +210,8 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	return math.Log1p(s) / (a - 1), true
 }
 
-// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query. e^logQ bounds the probability that noise
-// changes the answer on the actual votes. It returns the smaller of [flipBound] and a/sigma^2.
+// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query by the smaller of [flipBound] and
+// a/sigma^2. e^logQ bounds the probability that noise changes the answer on the actual votes.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -232,18 +227,18 @@ func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
 // flipBound returns Theorem 6 of Papernot et al. 2018 at the orders of their Proposition 10: mu1 = mu2 + 1
-// and mu2 = sigma sqrt(log 1/q). The mechanism has divergence a/sigma^2 in the worst case. q bounds the
-// probability of all answers except the most probable one:
+// and mu2 = sigma sqrt(log 1/q). On any votes, the divergence is at most a/sigma^2. q bounds the probability
+// of all answers except the most probable one. The bound is
 //
 //	log( (1-q) A^{a-1} + q B^{a-1} ) / (a-1)
 //	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
 //	B = e^{mu1/sigma^2} q^{-1/mu2}
 //
-// It returns false unless all conditions of the theorem hold: 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1,
-// and q is small enough for the bound to grow with q. The bound may exceed a/sigma^2.
+// The theorem requires 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1, and a q so small that the bound grows
+// with q. Otherwise the result is false. The bound may exceed a/sigma^2.
 //
-// The theorem bounds D_a(M(h)||M(h')) for the true votes h. In our tests the other direction exceeds the
-// bound for one in six random histograms.
+// The bound is for D_a(M(h)||M(h')) with the true votes h. In our tests the divergence in the other direction
+// exceeds the bound for one in six random histograms.
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	if math.IsInf(logQ, -1) {
 		return 0, true
@@ -267,13 +262,12 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 }
 
 // thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2). logPass and logFail are the log
-// probabilities of both results. The largest count has sensitivity 1, but the counts of an argmax have
-// sensitivity sqrt(2). So the sigma of gnmaxRDP is sqrt(2) times the sigma of the test.
+// probabilities of both results. The largest count has sensitivity 1, and the counts of an argmax have
+// sensitivity sqrt(2). So thresholdRDP calls gnmaxRDP with sqrt(2) times the sigma of the test.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }
 
-// thresholdLaw returns logPass and logFail for a largest count and a threshold.
 func thresholdLaw(largest, threshold, sigma float64) (logPass, logFail float64) {
 	z := (largest - threshold) / sigma
 	return mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)

@@ -18,8 +18,8 @@ import (
 )
 
 // SanitizerConfig holds all inputs of a release except the votes. All fields are public and must be fixed
-// before anybody sees the votes. A value chosen from a [Report] would be a second, uncharged release.
-// Defaults depend only on the other fields.
+// before anybody sees the votes: a value chosen from a [Report] would be an uncharged release. A default
+// depends on nothing but the other fields.
 type SanitizerConfig struct {
 	Mechanism Mechanism // GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
@@ -27,19 +27,21 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. 0 means the best order, at most 500, for
-	// queries that cost a fifth of the worst case.
+	// Order is the order of the released divergence, above 1. The default 0 means the best order, at most
+	// 500, for queries that cost a fifth of the worst case.
 	Order float64
-	// Beta is the smoothness of the sensitivity, at least 1e-5. The sensitivity changes by a factor of at
-	// most e^Beta between neighbours. The charge is finite at orders below [OrderLimit]. 0 means 1/(3 Order).
+	// Beta is the smoothness of the sensitivity, at least 1e-5. Between neighbours, the sensitivity changes
+	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default 0 means
+	// 1/(3 Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. 0 means a release that
-	// costs a tenth of the queries' worst case, but at least twice the least cost for Beta.
+	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. With the default 0, a
+	// release costs a tenth of the queries' worst case, but at least twice the least cost for Beta.
 	Sigma float64
-	// Margin >= 0 standard deviations of the noise are added to the result. The result is too low with
-	// probability P[N(0,1) < -Margin]. For Margin 2 this is one release in 44.
+	// Margin is at least 0. Margin times the standard deviation of the noise is added to the result, so the
+	// result is too low with probability P[N(0,1) < -Margin]. For Margin 2 this is one release in 44.
 	Margin float64
-	// Grid is a power of two from 2^-40 to 1. The release is rounded up to a multiple of Grid. 0 means 2^-20.
+	// Grid is a power of two from 2^-40 to 1. The release is rounded up to a multiple of Grid. The default 0
+	// means 2^-20.
 	Grid float64
 }
 
@@ -57,9 +59,9 @@ const (
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// The result is rounded up to the grid (Papernot et al. 2018, appendix B, with Margin 0). Here cost is the
-// bound on the divergence at Order, summed as if every query were answered, as in [Report].All. S is the
-// smooth sensitivity of this cost.
+// The result is rounded up to the grid. cost is the bound on the divergence at Order, summed as if every
+// query were answered, as in [Report].All. S is the smooth sensitivity of cost. This is the release of
+// Papernot et al. 2018, appendix B, with Margin 0.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity
@@ -124,7 +126,6 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit returns 1/(1-e^{-2 beta}). With smoothness beta, a release has a finite cost below this order.
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
 func (s *Sanitizer) choose() error {
@@ -169,7 +170,6 @@ func (s *Sanitizer) choose() error {
 	return nil
 }
 
-// worstCase returns the cost of all queries on any votes at the given order.
 func (s *Sanitizer) worstCase(order float64) (float64, error) {
 	m := s.cfg.Mechanism
 	if m.Laplace {
@@ -195,7 +195,7 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 // Released is a sanitised cost. It is the only result of this package that may be public.
 type Released struct {
 	Order float64 // order of the divergences
-	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes
+	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes,
 	// unless the noise Z was below -Margin. The bound is one-sided (see the package's Guarantee).
 	Cost        float64
 	ReleaseCost float64 // cost of the release at Order
@@ -204,18 +204,19 @@ type Released struct {
 	Epsilon float64
 	// TooLow is the probability that Cost is below the true cost.
 	TooLow float64
-	// Releasable reports whether the noise is secret. Only then may the fields be released.
+	// Releasable reports whether the noise is secret. With known noise the fields must not be released.
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. If r is used or does not charge exactly Event,
-// Release fails before it reads votes. The caller must commit the result to the ledger before its release.
+// Release computes the cost of the votes and adds noise. If r was used before, or charges another event than
+// Event, Release fails before it reads votes. The caller must commit the result to the ledger before its
+// release.
 //
-// The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
-// and different votes get independent noise.
+// The noise depends on the key, the configuration and the votes, and on nothing else. So a repeated run gives
+// the same bits, and different votes get independent noise.
 //
-// The text of an error may reveal votes, but the fact that an error occurred may be released. The running
-// time depends on votes and noise, so nobody may observe it.
+// The text of an error may reveal votes, but the fact that an error occurred may be released. Nobody may
+// observe the running time, because it depends on votes and noise.
 func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with rng.NewKey or rng.SeedKey")
@@ -249,8 +250,9 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 }
 
 // noise returns the cost plus the margin, and the standard deviation of the noise. It adds slack for the
-// rounding of float64. The error of the cost is below 1e-10 of the worst case, so S is raised by this. The
-// relative error of S between neighbours is below 1e-6 beta, and S is computed with a slightly smaller beta.
+// rounding of float64: the error of the cost is below 1e-10 of the worst case, so S is raised by this amount.
+// The relative error of S between neighbours is below 1e-6 beta, so S is computed with a slightly smaller
+// beta.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	orders := []float64{s.cfg.Order}
 	cost := 0.0
@@ -274,7 +276,6 @@ func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64
 	return cost + s.cfg.Margin*sd, sd, nil
 }
 
-// key derives the key of the noise from all other inputs of the release.
 func (s *Sanitizer) key(key rng.Key, groups []group) rng.Key {
 	c := s.cfg
 	ids := []uint64{uint64(c.Queries), uint64(c.Teachers), uint64(c.Classes)}

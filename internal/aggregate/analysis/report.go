@@ -20,13 +20,13 @@ type Options struct {
 	Orders   []float64 // Rényi orders, each finite and above 1; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the largest number of votes on a query
 	Answered []bool    // whether each query was answered by Confident-GNMax; nil if unknown
-	// IntegerNoise computes exact divergences for integer noise. A tie goes to the lowest class, as in
-	// package aggregate. Otherwise noise is continuous, as in the papers. Integer noise is slower, and counts
-	// that are too far apart are an error.
+	// IntegerNoise computes exact divergences for integer noise instead of the continuous noise of the
+	// papers. The lowest class wins a tie, as in package aggregate. Integer noise is slower, and counts that
+	// are too far apart are an error.
 	IntegerNoise bool
 }
 
-// Report is the privacy cost of a mechanism on actual votes. All numbers are private. No epsilon is an
+// Report is the privacy cost of a mechanism on actual votes. All numbers are private, and no epsilon is an
 // (epsilon, delta) guarantee (see the package's Guarantee).
 type Report struct {
 	Mechanism   Mechanism
@@ -40,29 +40,30 @@ type Report struct {
 	Unsanitized error      // reason if Sanitized is nil
 }
 
-// Epsilon is a sum of divergences, converted to an epsilon by each of two formulas at its best order.
+// Epsilon is a sum of divergences, converted to an epsilon by two formulas, each at its best order.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs holds epsilons by published Rényi bounds. Independent ignores the votes and is valid on any votes.
-// DataDependent uses the votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
+// Costs holds epsilons by published Rényi bounds. Independent does not depend on the votes. DataDependent
+// does and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
 	// Claim is the epsilon that a ledger of mode "reserved" proves for the same numbers of queries and
-	// answers. It is at most Independent. For LNMax it is less, because the published cost is loose. It is
-	// nil in Expected, and for noise that package aggregate cannot draw.
+	// answers. It is at most Independent, and less for LNMax, whose published cost is loose. It is nil in
+	// Expected, and for noise that package aggregate cannot draw.
 	Claim *accountant.Claim
 }
 
-// Exact holds sums of exact divergences over the queries. The divergence of a query is to its worst
-// neighbour. Forward is the direction of the published bounds. Both is the larger direction.
+// Exact holds sums of exact divergences over the queries. For each query, the neighbour is the one with the
+// largest divergence. Forward is the direction of the published bounds. Both is the larger of both
+// directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
-// Confident-GNMax. It is NOT a bound. A run with more answers costs more, and one query can cost several
-// times the expected cost. [Report].All is a bound.
+// Confident-GNMax. It is NOT a bound: a run with more answers than expected costs more. [Report].All is a
+// bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs
@@ -79,7 +80,8 @@ type Realised struct {
 // maxTallies bounds the number of different histograms.
 const maxTallies = 1 << 22
 
-// group is a set of equal queries. With continuous noise they are equal up to the order of classes.
+// group is a set of equal queries. With continuous noise, queries are equal if their counts are, up to the
+// order of classes.
 type group struct {
 	counts   []int
 	tally    tally
@@ -87,8 +89,8 @@ type group struct {
 	answered int // number of answered queries
 }
 
-// Analyze computes the report on votes. It reads votes once. Equal queries (see group) are stored and
-// analysed only once. At most 2^22 different histograms are allowed.
+// Analyze computes the report on votes. It reads votes once. Equal queries are stored and analysed once. At
+// most 2^22 different histograms are allowed.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -207,7 +209,6 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 	return groups, queries, nil
 }
 
-// countTeachers returns given. If given is 0, it returns the largest number of votes on a query.
 func countTeachers(groups []group, given int) (int, error) {
 	most := 0
 	for _, g := range groups {
@@ -228,7 +229,6 @@ type pair struct{ worst, data spent }
 
 func newPair(n int) pair { return pair{make(spent, n), make(spent, n)} }
 
-// totals holds sums over queries at each order.
 type totals struct {
 	all, expected, realised pair
 	forward, both           spent
@@ -282,14 +282,12 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 // spent is a divergence at each order, summed over queries.
 type spent []float64
 
-// add adds other, multiplied by times, to s. A nil other counts as zero.
 func (s spent) add(other spent, times float64) {
 	for i, cost := range other {
 		s[i] += times * cost
 	}
 }
 
-// convert returns the epsilon of s and its best order.
 func (s spent) convert(orders []float64, delta float64, rule accountant.Conversion) (epsilon, order float64, err error) {
 	epsilon, order = math.Inf(1), orders[0]
 	for i, a := range orders {
@@ -304,8 +302,8 @@ func (s spent) convert(orders []float64, delta float64, rule accountant.Conversi
 	return epsilon, order, nil
 }
 
-// DefaultOrders returns the orders of the published analysis of PATE and three orders below 2. The published
-// orders are 2 to 100.5 in steps of 0.5, and 99 geometric steps up to 500.
+// DefaultOrders returns the orders of the published analysis of PATE (2 to 100.5 in steps of 0.5, and 99
+// geometric steps up to 500) and three orders below 2.
 func DefaultOrders() []float64 {
 	orders := []float64{1.25, 1.5, 1.75}
 	for a := 2.0; a <= 100.5; a += 0.5 {
@@ -321,8 +319,9 @@ func DefaultOrders() []float64 {
 const blockGroups = 256
 
 // inOrder computes a result for every group on all cores and passes the results to take in the order of the
-// groups. So a sum in take has the same bits on any number of cores. It calls worker once per core. The
-// result of a group must not depend on other groups. It returns the first error in the order of the groups.
+// groups, so a sum in take has the same bits on any number of cores. It calls worker once per core. The
+// result of a group must not depend on other groups. inOrder returns the first error in the order of the
+// groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -13,18 +13,17 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Sanitized previews the release of a data-dependent epsilon. Noise is proportional to the smooth
-// sensitivity. The preview chooses order, beta and noise from the votes, so a [Sanitizer] must not use its
-// choices.
+// Sanitized previews the release of a data-dependent epsilon with noise proportional to the smooth
+// sensitivity. The preview chooses order, beta and noise from the votes, so a [Sanitizer] must not use them.
 type Sanitized struct {
-	// Published follows the published procedure, for comparison. For Confident-GNMax it sanitises the
-	// expected cost, as if the probabilities of answers were public. Its release cost is Theorem 23 of
-	// Papernot et al. 2018, which is no bound at these betas. The accountant charges GNSS instead. If a
-	// condition of the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
+	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax it
+	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is
+	// Theorem 23, which is no bound at these betas; the accountant charges GNSS instead. If a condition of
+	// the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
 	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. The
-	// smooth sensitivity is computed as in Sanitizer, which does not need the published conditions.
+	// smooth sensitivity is that of a Sanitizer, which does not need the published conditions.
 	Valid Preview
 }
 
@@ -89,7 +88,8 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 }
 
 // profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the local
-// sensitivity for one query. At distance d, at most d votes of each query have moved, so the profiles add up.
+// sensitivity for one query. At distance d, at most d votes of each query have moved, so the sum of the
+// queries' sensitivities is a bound.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
@@ -115,7 +115,6 @@ func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int,
 	return profile, err
 }
 
-// worst returns the profile for the case that every query is answered.
 func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) ([]float64, error) {
 	return l.profile(ctx, groups, teachers, func(dst []float64, _ int, g group) {
 		l.argmax.cellProfile(dst, g.tally, float64(g.queries))
@@ -177,7 +176,6 @@ func preview(order float64, e accountant.GNSS, before Number, smooth, cost float
 	}
 }
 
-// releaseCost returns the divergence of order a that is charged for a release. It is +Inf if unbounded.
 func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	cost, _, err := accountant.Divergence(accountant.AddRemove, a, e)
 	if err != nil {
@@ -186,18 +184,17 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	return cost, nil
 }
 
-// printedGNSS returns the cost of a release in Theorem 23 of Papernot et al. 2018, only for comparison:
+// printedGNSS returns the cost of a release in Theorem 23 of Papernot et al. 2018, for comparison only:
 //
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 //
-// It is not a bound for a above about 1/(4 beta), because the first term stays finite as a approaches the
-// limit. At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. But two normal distributions that the smooth
+// For a above about 1/(4 beta) it is no bound, because the first term stays finite as a approaches 1/(2
+// beta). At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. But two normal distributions that the smooth
 // sensitivity allows have divergence 2.09.
 func printedGNSS(beta, sigma, a float64) float64 {
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)
 }
 
-// discounted returns the beta-smooth sensitivity for a profile of local sensitivities.
 func discounted(profile []float64, beta float64) float64 {
 	worst := 0.0
 	for d, change := range profile {
@@ -206,11 +203,11 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number computed from private votes and is as private as the votes. Printed, logged and encoded
-// values have the mark "private". No accountant, ledger or statement accepts it.
+// Number is a number computed from private votes and is as private as the votes. Its printed, logged and
+// encoded values have the mark "private". No accountant, ledger or statement accepts a Number.
 type Number struct{ value float64 }
 
-// Reveal returns the number. It must not influence a decision that others can observe.
+// Reveal returns the number. No decision that others can observe may depend on it.
 func (n Number) Reveal() float64 { return n.value }
 
 // String returns the number with the mark "(private)".

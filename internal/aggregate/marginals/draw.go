@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Counts are what was released, and what rows are drawn from.
+// Counts holds the released counts, from which rows are drawn.
 type Counts struct {
 	Columns [][]int64 // noisy counts of each column
 	Pairs   []Pair    // noisy tables of the edges of a tree; nil if columns are independent
@@ -27,10 +27,10 @@ func (c *Counts) Weights() [][]float64 {
 	return weights
 }
 
-// Draw returns the bins of rows that are drawn along the tree, or nil if there is none. The first column is
-// drawn from its noisy counts, and every other column from the table that pairs the column with a column that
-// is drawn already. A table is projected to masses as columns are. A row of a table without mass is replaced
-// by the noisy masses of the column. The bin within a group is drawn from the noisy column. The result is a
+// Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first column
+// is drawn from its noisy counts. Every other column is drawn from the table that pairs it with a column that
+// is drawn already. Tables are projected to masses like columns. A row of a table without mass is replaced by
+// the noisy masses of the column. The bin within a group is drawn from the noisy column. The result is a
 // public function of the counts and of the number of rows.
 func (c *Counts) Draw(rows int) [][]int {
 	if c == nil || c.Pairs == nil {
@@ -93,7 +93,6 @@ func total(masses []float64) (sum float64) {
 	return sum
 }
 
-// pick returns an index with probability proportional to its mass, which is not negative.
 func pick(masses []float64, rnd *rand.Rand) int {
 	u := rnd.Float64() * total(masses)
 	last := 0

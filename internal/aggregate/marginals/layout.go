@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// layout is how a tree sees the columns: bins are merged to groups, so that tables of pairs have few cells.
-// A layout is a function of public numbers and of the noisy columns.
+// layout merges the bins of each column to groups, so that tables of pairs have few cells. A layout is a
+// function of public numbers and of the noisy columns.
 type layout struct {
 	groups [][]int     // group of each bin, by column
 	sizes  []int       // number of groups, by column
@@ -16,17 +16,17 @@ type layout struct {
 	total  float64     // noisy number of units
 }
 
-// Bounds of the cells of a pair. A group has about noisePerCell times the noise of a cell in every cell if
-// columns are independent. noisePerCell was chosen on abalone, digits, satellite and waveform.
+// Limits for the number of cells of a pair. If columns are independent, a cell should hold about noisePerCell
+// times the noise of a cell. noisePerCell was chosen on abalone, digits, satellite and waveform.
 const (
 	noisePerCell = 3
 	mostGroups   = 32
 	fewestGroups = 2
 )
 
-// layout merges bins. The noisy total is the mean of the columns' totals, weighted by their precision. A
-// group shall hold at least a share of the total. Bins in order are joined with the next ones, and other bins
-// below half of this share are joined to one group.
+// layout merges bins until a group holds at least a share of the total, if possible. The noisy total is the
+// mean of the columns' totals, weighted by their precision. Ordered bins are joined with the next ones. Other
+// bins below half of this share are joined to one group.
 func (t *Tree) layout(columns [][]int64) layout {
 	l := layout{}
 	weight := 0.0
@@ -56,7 +56,6 @@ func (t *Tree) layout(columns [][]int64) layout {
 	return l
 }
 
-// merge returns the group of each bin and the number of groups.
 func merge(masses []float64, ordered int, least float64) (of []int, groups int) {
 	of = make([]int, len(masses))
 	mass := 0.0
@@ -83,8 +82,8 @@ func merge(masses []float64, ordered int, least float64) (of []int, groups int) 
 	return of, groups
 }
 
-// project returns the nearest masses that are not negative and have the total. A constant is subtracted from
-// all counts, and negative results become 0. So noise does not add mass to a table.
+// project returns the nearest masses that are not negative and add up to total. It subtracts a constant from
+// all counts and replaces negative results by 0, so noise does not add mass to a table.
 func project(counts []int64, total float64) []float64 {
 	sorted := slices.SortedFunc(slices.Values(counts), func(a, b int64) int { return cmp.Compare(b, a) })
 	sum, off := 0.0, 0.0
@@ -101,12 +100,10 @@ func project(counts []int64, total float64) []float64 {
 	return masses
 }
 
-// expected returns the count of a cell if the columns are independent.
 func (l layout) expected(a, b, cell int) float64 {
 	return l.masses[a][cell/l.sizes[b]] * l.masses[b][cell%l.sizes[b]] / l.total
 }
 
-// group returns the group of every unit, by column.
 func (l layout) group(cells [][]int) [][]int16 {
 	of := make([][]int16, len(l.groups))
 	for j, groups := range l.groups {

@@ -55,8 +55,9 @@ func (m *Marginals) Event() accountant.Event {
 }
 
 // Release returns the noisy counts, with one slice per column and one count per bin. cells has one row per
-// unit, with a bin or [None] for each column. It fails unless r charges exactly Event under the configured
-// relation and is unused. The same key, ledger entry and cells give the same counts. Errors reveal no unit.
+// unit, with a bin or [None] for each column. Release fails if r was used before, or charges another event
+// than Event or under another relation than the configured one. Equal keys, ledger entries and cells give
+// equal counts. Errors reveal no unit.
 func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) ([][]int64, error) {
 	if err := check(m.cfg.Bins, cells); err != nil {
 		return nil, err

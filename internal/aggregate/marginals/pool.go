@@ -12,17 +12,18 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// PoolShare is the fraction of a budget that a pool takes. Counts need little budget.
+// PoolShare is the fraction of a budget for the counts of a pool. Counts need little budget.
 const PoolShare = 0.1
 
-// Parts of the pool's fraction, if there is a tree.
+// These are the parts of PoolShare if there is a tree.
 const (
 	partOfColumns = 0.1
 	partOfEdges   = 0.2
 	partOfTables  = 0.7
 )
 
-// Pool plans all that rows of a pool are drawn from: noisy columns and, for a tree, pairs of columns.
+// Pool plans the counts from which the rows of a pool are drawn: noisy columns and, for a tree, pairs of
+// columns.
 type Pool struct {
 	columns *Marginals
 	tree    *Tree // nil if columns are drawn independently
@@ -62,8 +63,8 @@ func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *
 	return p, err
 }
 
-// ofShare returns marginals that use a fraction of the budget's Rényi divergence, which is proportional to
-// 1/Sigma^2. It ignores cfg.Sigma.
+// ofShare returns marginals that use the fraction share of the budget's Rényi divergence, which is
+// proportional to 1/Sigma^2. It ignores cfg.Sigma.
 func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share float64) (*Marginals, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)
@@ -84,7 +85,6 @@ func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 	return New(cfg)
 }
 
-// Events returns the events of each stage.
 func (p *Pool) Events() [][]accountant.Event {
 	events := [][]accountant.Event{{p.columns.Event()}}
 	if p.tree != nil {
@@ -93,7 +93,6 @@ func (p *Pool) Events() [][]accountant.Event {
 	return events
 }
 
-// Event returns all events as one.
 func (p *Pool) Event() accountant.Event {
 	if p.tree == nil {
 		return p.columns.Event()
@@ -104,8 +103,8 @@ func (p *Pool) Event() accountant.Event {
 // Describe returns the name of a column and of its bins.
 type Describe func(column int) (name string, bins []string)
 
-// Stages returns the stages that release the counts, without their paths. cells returns the private cells.
-// Counts are complete after the last stage.
+// Stages returns the stages that release the counts. The caller sets their paths. The function cells returns
+// the private cells. Counts are complete after the last stage.
 func (p *Pool) Stages(cells func() [][]int, describe Describe) ([]run.Stage, *Counts) {
 	c := &Counts{}
 	key := func(key rng.Key) rng.Key { return key.Derive("marginals") }

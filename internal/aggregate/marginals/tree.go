@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TreeConfig holds the parameters of the pairs of columns. No parameter but Ordered has a default.
+// TreeConfig holds the parameters of the pairs of columns. Only Ordered has a default.
 type TreeConfig struct {
 	Bins     []int   // number of bins of each column; at least 2 columns
 	Ordered  []int   // number of leading bins of each column that are in order, such as intervals; nil: none
@@ -21,7 +21,7 @@ type TreeConfig struct {
 	Relation accountant.Relation
 }
 
-// Tree releases which columns are paired, and a noisy table for each pair. The pairs are the edges of a tree.
+// Tree releases pairs of columns, which are the edges of a tree, and a noisy table for each pair.
 type Tree struct {
 	cfg       TreeConfig
 	distances *rng.DiscreteLaplace // of scores
@@ -34,7 +34,8 @@ type Pair struct {
 	Counts  []int64 // by group of the first column, then of the second
 }
 
-// scoreUnit is the number of steps of a score per unit. Scores are integers, so that sensitivity is exact.
+// scoreUnit is the number of integer steps per unit of a score. Scores are integers, so their sensitivity is
+// exact.
 const scoreUnit = 1024
 
 // NewTree returns the release for cfg.
@@ -54,10 +55,10 @@ func NewTree(cfg TreeConfig) (*Tree, error) {
 	return &Tree{cfg, distances, columns.noise}, nil
 }
 
-// maxTree bounds the time of all edges, which grows with the square of the columns.
+// maxTree is the largest number of columns. The time grows with its square.
 const maxTree = 200
 
-// moved returns the number of counts of a table that a neighbour moves by one.
+// moved returns the number of counts of a table that change by one between neighbours.
 func moved(relation accountant.Relation) float64 {
 	if relation == accountant.ReplaceOne { // one count falls and one count rises
 		return 2
@@ -67,9 +68,10 @@ func moved(relation accountant.Relation) float64 {
 
 // Events returns the event of all edges and the event of all tables.
 //
-// A neighbour moves one count of a pair's table by one, or two counts if a unit is replaced. A score is the
-// L1 distance of the table to a constant, so the score moves by at most s = 1 or 2. Scores of different edges
-// may move in different directions: all log-ratios lie in an interval of length 2s/Scale, and not s/Scale.
+// Between neighbours, one count of a pair's table changes by one, or two counts if a unit is replaced. A
+// score is the L1 distance of the table to a constant, so the score changes by at most s = 1 or 2. Scores of
+// different edges may change in different directions, so all log-ratios lie in an interval of length
+// 2s/Scale, not s/Scale.
 func (t *Tree) Events() []accountant.Event {
 	moves, edges := moved(t.cfg.Relation), int64(len(t.cfg.Bins)-1)
 	return []accountant.Event{
@@ -78,9 +80,9 @@ func (t *Tree) Events() []accountant.Event {
 	}
 }
 
-// Release chooses the edges and returns their noisy tables. columns are released noisy counts of all columns.
-// cells has one row per unit, as for [Marginals.Release]. It fails unless the reservations charge exactly
-// Events and are unused. Equal arguments and ledger entries give equal pairs.
+// Release chooses the edges and returns their noisy tables. columns holds released noisy counts of all
+// columns. cells has one row per unit, as for [Marginals.Release]. Release fails if the reservations were
+// used before or charge other events than Events. Equal arguments and ledger entries give equal pairs.
 func (t *Tree) Release(edges, tables *ledger.Reservation, key rng.Key, columns [][]int64, cells [][]int) ([]Pair, error) {
 	if err := check(t.cfg.Bins, cells); err != nil {
 		return nil, err
@@ -107,7 +109,6 @@ func (t *Tree) Release(edges, tables *ledger.Reservation, key rng.Key, columns [
 	return pairs, nil
 }
 
-// count adds the units to the table of two columns. A unit that is in no bin of a column is not counted.
 func count[N int64 | int](table []N, a, b []int16, width int) {
 	for i, group := range a {
 		if group != None && b[i] != None {
@@ -116,7 +117,6 @@ func count[N int64 | int](table []N, a, b []int16, width int) {
 	}
 }
 
-// edges returns all pairs of columns.
 func edges(columns int) (all [][2]int) {
 	for a := range columns {
 		for b := a + 1; b < columns; b++ {
@@ -127,7 +127,7 @@ func edges(columns int) (all [][2]int) {
 }
 
 // scores returns the score of every edge: the L1 distance of its table to the product of the noisy columns,
-// less the distance that is expected of independent columns. Only the tables depend on the units.
+// minus the expected distance of independent columns. Private rows affect nothing but the tables.
 func (l layout) scores(units [][]int16) []int64 {
 	var scores []int64
 	for _, e := range edges(len(units)) {
@@ -148,7 +148,7 @@ func (l layout) scores(units [][]int16) []int64 {
 
 // choose returns the edges of a spanning tree. Every round chooses one of the edges that join two parts, with
 // probability proportional to exp(score/Scale). As in aggregate.Exponential, edges have turns in a random
-// order, and the first accepted turn is the choice. All turns are drawn whatever the scores are.
+// order, and the first accepted turn is the choice. The turns are drawn independently of the scores.
 func (t *Tree) choose(scores []int64, key rng.Key) []Pair {
 	all, parts := edges(len(t.cfg.Bins)), make([]int, len(t.cfg.Bins))
 	for i := range parts {

@@ -41,7 +41,7 @@ func (p Plan) Note() string {
 	return "every unit votes at the question nearest to it"
 }
 
-// Futile reports whether hardly a label would be right. Either the noise exceeds half the number of voters,
+// Futile reports whether labels are hardly better than random: the noise exceeds half the number of voters,
 // or units vote at more than half of the questions.
 func (p Plan) Futile() bool {
 	if p.Sampled > 0 {
@@ -75,13 +75,13 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// MostQuestions is the largest number of questions for rows that are not images. More questions make a
-// student slower and hardly better. For images all possible questions are used, because questions have no
-// privacy cost if every unit votes, and label errors average out.
+// MostQuestions is the largest number of questions for rows that are not images, because more questions make
+// a student slower and hardly better. For images all questions are used: if every unit votes, questions have
+// no privacy cost, and label errors average out.
 const MostQuestions = 2000
 
-// Parameters of private k-NN. nearShare times units/classes is the number of near units. sampledShare is the
-// sampling probability. nearNoise is the noise divided by the number of voters.
+// These are the parameters of private k-NN. The number of near units is nearShare times units/classes.
+// sampledShare is the sampling probability. nearNoise is the noise divided by the number of voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
@@ -90,7 +90,8 @@ const (
 	sampledMostNear = 1000
 )
 
-// Sampled plans votes by the nearest units of a sample for each question.
+// Sampled plans a Poisson sample of the units for each question, and votes by the nearest units in the
+// sample.
 func Sampled(ctx context.Context, t Task) (Plan, error) {
 	near := min(nearShare*float64(t.Units)/float64(t.Classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))
@@ -107,8 +108,8 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// Parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by the mean
-// number of votes at a question. nearestShare times units/classes bounds this mean.
+// These are the parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by
+// the mean number of votes at a question. This mean is at most nearestShare times units/classes.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2
@@ -116,9 +117,9 @@ const (
 )
 
 // Nearest plans votes of all units at their nearest questions. With T questions, n units and B votes per
-// unit, the mean is nB/T votes at a question. Let c be the noise for B = 1. The noise for B votes is c
-// sqrt(B). It is a fraction r of the mean if B = (cT/(rn))^2. Let a be the largest mean. The mean is a if T =
-// r^2 a n / c^2. If fewer questions exist, all are used.
+// unit, a question has nB/T votes on average. Let c be the noise for B = 1, so the noise for B votes is c
+// sqrt(B). The noise is a fraction r of the mean if B = (cT/(rn))^2. The mean has its largest allowed value a
+// if T = r^2 a n / c^2. If fewer questions exist, all are used.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
 	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1, Drawn: t.Drawn})
 	if err != nil {
@@ -140,7 +141,6 @@ func account() (accountant.Accountant, error) {
 	return accountant.AutoConfig{Relation: accountant.AddRemove}.NewAccount()
 }
 
-// cost returns the composition of Before and the event of the plan.
 func (t Task) cost(p Plan) (accountant.Event, error) {
 	e, err := p.Event()
 	if err != nil || t.Before == nil {

@@ -42,12 +42,12 @@ func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, p
 	return l, nil
 }
 
-// fewestVotes is the number of standard deviations of the noise that the largest noisy count must have for a
-// label of a drawn question. Some drawn rows are unlike all private rows, and then noise would choose the
-// label. The number was chosen on abalone, satellite and waveform.
+// fewestVotes is the least noisy count of a label at a drawn question, in standard deviations of the noise.
+// Some drawn rows are unlike all private rows, so that noise would choose the label. The number was chosen on
+// abalone, satellite and waveform.
 const fewestVotes = 2
 
-// abstain removes labels whose noisy count is below least, but keeps nearestFewest labels per class.
+// abstain removes labels whose noisy count is below least. It keeps nearestFewest labels per class.
 func (l Labels) abstain(least float64) {
 	counts := make([]float64, len(l.Of))
 	for q, class := range l.Of {
@@ -63,7 +63,7 @@ func (l Labels) abstain(least float64) {
 }
 
 // Table returns the labels as a table for release. Each row has a question, the class in a column named by
-// label, and the noisy votes per class if they are released.
+// label, and the noisy votes per class if these are released.
 func (l Labels) Table(label string, questions []string, name func(class int) string, classes []string) table.Table {
 	t := table.Table{Header: []string{"query", label}}
 	if l.Counts.Classes > 0 {

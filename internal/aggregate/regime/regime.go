@@ -1,5 +1,5 @@
-// Package regime finds for each mechanism which gap between the two largest counts it needs for reliable
-// answers. It includes stability methods and uses only public numbers, no votes.
+// Package regime compares noisy argmax and stability methods by the gap between the two largest counts that
+// each needs for reliable answers. It uses only public numbers, no votes.
 package regime
 
 import (
@@ -60,13 +60,13 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
 // Advise returns the gap that each method needs to answer a query right with probability Success. It assumes
-// the worst case, in which all classes except the winner are tied. For a stability method, a right answer is
-// a release. Noise is continuous for noisy argmax and integer for stable-svt.
+// the worst case, in which all classes except the winner are tied. For a stability method, every release is
+// right. Noise is continuous for noisy argmax and integer for stable-svt.
 //
-// Noisy argmax always answers, and its gap grows like the square root of the number of queries. Stability
-// methods release only stable answers. They need a distance of about log(queries/delta)/epsilon moved votes,
-// and each moved vote needs a gap of two. Noisy argmax is better if queries are few, because noise is then
-// small. It is also better if many queries are unstable, because each refusal counts against Unstable.
+// The gap of noisy argmax grows like the square root of the number of queries. Stability methods need a
+// distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy
+// argmax is better if queries are few, because noise is then small. It is also better if many queries are
+// unstable, because each refusal counts against Unstable.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -99,7 +99,6 @@ func advise(ctx context.Context, r Regime, account accountant.AutoConfig) (Advic
 
 type regimeMethod func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error)
 
-// argmaxRegimes lists the noisy argmax mechanisms for which wanted returns true.
 func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
 	var methods []regimeMethod
 	for _, d := range mechanisms.All() {
@@ -138,7 +137,6 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, nil
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon, and the proven epsilon.
 func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	noise, err := r.least(ctx, account)(event)
@@ -153,7 +151,7 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of a noisy argmax. Its distribution at gap g must depend only on
+// argmaxRegime returns the performance of a noisy argmax whose output distribution at gap g depends only on
 // g/noise. event returns the event of all queries.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
@@ -167,7 +165,6 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 for which enough(x) is true. enough must be true for all larger x, too.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -177,7 +174,8 @@ func leastAbove(enough func(x float64) bool) float64 {
 }
 
 // StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than noisy
-// argmax, or 0 if it is above 2^40. The search has steps of 20 %. At most r.Unstable queries may be unstable.
+// argmax, with an error of at most 20 %. It returns 0 if this number is above 2^40. r.Unstable limits the
+// unstable queries.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
@@ -215,7 +213,6 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the configuration of an account for votes. Votes cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
@@ -234,14 +231,14 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// A distance d is the number of votes that must move before the winner changes. For every tie rule d is at
-// least floor((gap-1)/2), so d needs a gap of at most 2d+1.
+// The distance d is the number of votes that must move before the winner changes. For every tie rule d is at
+// least floor((gap-1)/2), so a gap of 2d+1 suffices.
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
-// stableMethod returns the performance of a mechanism of package stable in a regime. It computes the distance
-// at which the release probability is success.
+// stableMethod returns the performance of a mechanism of package stable, for the distance at which the
+// release probability is success.
 func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
 	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -258,14 +255,14 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
-// mstabLaplaceRegime returns the performance of MStab with Laplace noise. Half of delta covers releases at
+// mstabLaplaceRegime returns the performance of MStab with Laplace noise. Half of delta is for releases at
 // distance 0, in equal parts for all queries.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime is for Gaussian noise. By quantiles of continuous noise it finds which part of delta,
-// for releases at distance 0, gives the least distance.
+// mstabGaussianRegime returns the performance of MStab with Gaussian noise. It searches for the part of delta
+// for releases at distance 0 that gives the least distance, by quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
@@ -286,10 +283,10 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: noise
-// printed in lecture notes, the least possible noise, or one-sided noise. One-sided noise has pure epsilon,
-// and all of delta covers releases at distance 0. A stable query is refused with probability beta. Each
-// refusal uses up one of Q failures, so beta is at most Q/(2m) for m queries.
+// sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: that of
+// lecture notes, the least possible, or one-sided noise. One-sided noise has pure epsilon, so all of delta is
+// for releases at distance 0. A stable query is refused with probability beta. Each refusal uses up one of Q
+// failures, so beta is at most Q/(2m) for m queries.
 func sparseRegime(name string) regimeMethod {
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
@@ -309,7 +306,6 @@ func sparseRegime(name string) regimeMethod {
 	}
 }
 
-// least returns a function that finds the least noise for the regime's epsilon.
 func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggregate.LeastNoise {
 	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}, event)
@@ -317,7 +313,7 @@ func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggreg
 	}
 }
 
-// mstab returns the performance of MStab. delta covers releases at distance 0.
+// mstab returns the performance of MStab. delta is the probability of a release at distance 0.
 func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
 	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
 	cfg, err := stable.Fit(t, r.least(ctx, account))

@@ -86,8 +86,7 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab returns an MStab with the threshold of cfg, by passing the tail probability at the threshold as
-// Delta.
+// newMStab returns an MStab with the threshold of cfg. Its Delta is the tail probability at this threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -124,8 +123,7 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 // Event returns the event of a whole run in the worst case.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities of a release and of a refusal if the first query has this
-// distance.
+// LawAt returns the exact log probabilities of a release and of a refusal for a first query at this distance.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)
@@ -150,7 +148,7 @@ func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused flo
 	return law, nil
 }
 
-// plurality returns the winner and its distance to instability in moved votes.
+// plurality returns the winner and its distance to instability, in moved votes.
 func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	if winner, distance, err = stability.Plurality(h.Reveal(), stability.VoteMoves, stability.LowestIndex); err != nil {
 		return 0, 0, fmt.Errorf("stable: %w", err)
@@ -159,7 +157,7 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 }
 
 // RunLaw returns the distribution of a whole run. In law, the value of a query is -distance, and "above"
-// means a refusal. For MStab, whose queries are independent, law is empty and sequential is false.
+// means a refusal. The queries of MStab are independent, so for MStab law is empty and sequential is false.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
@@ -176,8 +174,7 @@ func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	return svt.DistanceFor(m.svt, probability)
 }
 
-// Start begins a run. The order of queries matters: a run may stop, and the answers of MSvec depend on the
-// order.
+// Start begins a run. The order of queries matters: a run may stop, and answers of MSvec depend on the order.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)
@@ -223,7 +220,6 @@ func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer,
 	return aggregate.Answer{Label: winner, Answered: true}, nil
 }
 
-// AskBatch asks consecutive queries in order. If a query fails, it returns the error and the earlier answers.
 func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(votes))
 	for i, h := range votes {
@@ -236,5 +232,4 @@ func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregat
 	return answers, nil
 }
 
-// Releasable reports whether the noise is secret. Only then may the answers be released.
 func (s session) Releasable() bool { return s.releasable }

@@ -53,7 +53,6 @@ func Descriptions() []aggregate.Description {
 	return all
 }
 
-// common sets the fields that are equal in all descriptions.
 func common(d aggregate.Description) aggregate.Description {
 	d.Declines, d.Distances, d.Fails = true, true, true
 	d.New = func(s aggregate.Setting) (aggregate.Mechanism, error) {
@@ -93,7 +92,6 @@ func failures() aggregate.Parameter {
 		Default: func(queries int) float64 { return max(1, float64(queries/20)) }, DefaultDoc: "5 % of the queries"}
 }
 
-// ConfigOf returns the config of a setting.
 func ConfigOf(s aggregate.Setting) Config {
 	cfg := Config{
 		Mechanism: s.Mechanism, Sigma: s.Values["sigma"], Scale: s.Values["scale"], Lambda: s.Values["lambda"],
@@ -106,7 +104,7 @@ func ConfigOf(s aggregate.Setting) Config {
 	return cfg
 }
 
-// Setting returns the setting of a config. Setting.Queries is set only for MStab.
+// Setting returns the setting of a config. Its Queries is 0 unless the mechanism is MStab.
 func (cfg Config) Setting() aggregate.Setting {
 	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
 	for name, v := range map[string]float64{
@@ -119,7 +117,6 @@ func (cfg Config) Setting() aggregate.Setting {
 	return s
 }
 
-// mstabPage describes MStab as in the literature, with continuous noise and any threshold.
 func mstabPage() aggregate.NamedLaw {
 	return aggregate.NamedLaw{
 		Name: MStab, Short: "Release the plurality if many votes must move to change it", Noise: "continuous",

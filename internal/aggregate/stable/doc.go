@@ -1,5 +1,5 @@
-// Package stable applies the mechanisms of packages stability and svt to votes. It releases the plurality
-// unchanged if many votes must move before a different class wins. Otherwise it refuses.
+// Package stable applies the mechanisms of packages stability and svt to votes. A mechanism releases the
+// plurality without noise if many votes must move before another class wins. Otherwise it refuses.
 //
 //	task := stable.Task{Mechanism: stable.SVT, Queries: 10_000, Failures: 20, Delta: 1e-6}
 //	cfg, err := stable.Fit(task, least)
@@ -11,8 +11,9 @@
 //
 // # Guarantee
 //
-// Neighbours differ in one record. It moves at most one vote on each query, always a vote of the same teacher
-// (see packages stability and svt). [Mechanism.Event], the worst case, is charged before anything is drawn.
+// Neighbours differ in one record, which moves at most one vote on each query, always a vote of the same
+// teacher (see packages stability and svt). The worst case, [Mechanism.Event], is charged before anything is
+// drawn.
 //
 // # Caveats
 //

@@ -18,25 +18,26 @@ type Task struct {
 	Queries   int     // number of queries
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise is stability.Laplace or stability.Gaussian, for MStab. 0 selects the better noise.
+	// Noise is stability.Laplace or stability.Gaussian for MStab. 0 selects the noise with the smaller
+	// distance.
 	Noise stability.Noise
 	// Success is the probability of an answer at the distance that Fit minimises. 0 means 0.95.
 	Success float64
 }
 
-// ErrNoFit matches the error if no noise fits.
+// ErrNoFit matches the error of Fit if no noise fits.
 var ErrNoFit = errors.New("stable: no noise fits")
 
-// leastNoise and mostNoise bound the noise that Fit chooses. The unit is one moved vote.
+// leastNoise and mostNoise bound the noise that Fit chooses, in moved votes.
 const (
 	leastNoise = 0x1p-8
 	mostNoise  = 0x1p16
 )
 
-// Fit returns the config with the least noise. MStab may have Laplace or Gaussian noise, and SVT may divide
-// the noise differently between threshold and queries. Of these configs Fit returns the config with the
-// smallest distance. least finds the least noise for which an event fits a budget. If the error of least
-// matches [accountant.ErrNoBracket], the result is ErrNoFit.
+// Fit returns the config with the least noise that the function least accepts. MStab may have Laplace or
+// Gaussian noise, and SVT may divide its noise differently between threshold and queries. Of these configs,
+// Fit returns the one with the smallest distance. If an error of least matches [accountant.ErrNoBracket], the
+// error of Fit matches ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -92,8 +93,8 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability of an answer at the distance that Fit minimises. For SVT it is higher, so
-// that stable queries use up at most half of the failures on average.
+// success returns the probability of an answer at the distance that Fit minimises. For SVT it is higher than
+// Success, so that stable queries use up at most half of the failures on average.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
@@ -101,7 +102,6 @@ func (t Task) success() float64 {
 	return 1 - min(1-t.Success, float64(t.Failures)/(2*float64(t.Queries)))
 }
 
-// family returns the config of a mechanism for a noise.
 type family func(noise float64) (Config, error)
 
 func (t Task) families() []family {
@@ -161,8 +161,8 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec returns an MSvec config with the least threshold T for which Failures times p(T) is at most Delta.
-// Here p(T) is the probability of a release at distance 0, equal to that at distance -T with threshold 0.
+// msvec returns an MSvec config with the least threshold T for which Failures p(T) <= Delta. p(T) is the
+// probability of a release at distance 0, which equals the probability at distance -T with threshold 0.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -175,8 +175,8 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt returns an SVT config for a run at epsilon 1/noise. Package svt balances threshold and query noise.
-// tilt changes this balance.
+// svt returns an SVT config for a run at epsilon 1/noise. tilt changes the division of noise between
+// threshold and queries from the one that package svt computes.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))
@@ -187,7 +187,7 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 }
 
 // Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta. It
-// searches around the balance of the two noises that package svt approximates.
+// searches near the division of noise that package svt computes.
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
@@ -212,7 +212,8 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 }
 
 // Sparse returns a sparse vector for a budget of epsilon and t.Delta. name selects mechanism and noise. SVT
-// refuses stable answers with probability at most refusal. Errors: [accountant.ErrNoBracket].
+// refuses stable answers with probability at most refusal. If no noise fits, the error matches
+// [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
 	case SVT:

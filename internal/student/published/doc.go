@@ -1,5 +1,5 @@
-// Package published holds a student for publication. The student is trained on released labels and public
-// rows. Its file contains everything needed to predict new rows, and the provenance of the labels.
+// Package published trains, writes and reads the file of a student that may be published. The student learns
+// from released labels and public rows. With its file, programs can predict new rows.
 //
 //	schema, pool, err := dataset.ReadPublic(source, reading)
 //	labels, err := published.ReadLabels(file, pool.Len(), classes)
@@ -10,22 +10,22 @@
 //	rows, err := model.Rows.ReadNew(dataset.Source{Path: "new.csv"})
 //	predictions, err := model.Predict(ctx, rows)
 //
-// A file consists of JSON and its hash. [Model.Export] writes only the JSON. A few lines in any language can
-// predict with it. The file contains the encoding of rows as features ([dataset.Schema]), the parameters, the
-// class names, and the [Provenance] of the labels.
+// A file consists of JSON and its hash. [Model.Export] writes only the JSON, for other languages. It contains
+// the encoding of rows as features ([dataset.Schema]), the parameters, the class names, and the [Provenance]
+// of the labels.
 //
 // # Guarantee
 //
-// A student depends only on released labels, public rows and random numbers derived from the labels. The
-// student has the (epsilon, delta) guarantee of the labels at no further cost (see package student). Equal
-// inputs give equal files.
+// A student depends only on released labels, public rows and random numbers derived from the labels. So the
+// (epsilon, delta) guarantee of the labels covers the student, at no further cost (see package student).
+// Equal inputs give equal files.
 //
-// A model trained on private rows by DP-SGD ([FromModel]) has the same file format and predictions. The
-// guarantee of such a model comes from the training, whose ledger contains the hash of the file.
+// A model trained on private rows by DP-SGD ([FromModel]) has the same file format. The guarantee of such a
+// model comes from the training. The ledger of the training contains the hash of the file.
 //
 // # Caveats
 //
-// The file contains public rows or their features, as landmarks of kernels. The hash detects damage but does
-// not authenticate the maker of a file. The provenance is stated by this maker. `pate ledger verify` checks
-// whether the labels were released.
+// The file may contain public rows or their features, as landmarks of kernels. The hash detects damage but
+// does not authenticate the maker of a file. The provenance is a statement of this maker, which `pate ledger
+// verify` compares with a ledger.
 package published

@@ -36,10 +36,11 @@ const (
 )
 
 // ReadLabels reads a file of `pate label`, in any form. A CSV file has one line "query,label" per query, or
-// "row,label" if [Labels.Write] wrote it. Rows count from 0. An empty label means that the mechanism
-// declined. Other columns, of noisy votes, are ignored. If rows is not nil, query q is pool row rows[q]. A
-// label is the index of a class from 0, or a class name if classes is not nil. If classes is nil, the classes
-// are the integers up to the largest label, at least 2 classes. An error about the file is a [*fault.Error].
+// "row,label" if [Labels.Write] wrote it. Queries and rows count from 0. An empty label means that the
+// mechanism declined. Other columns, such as noisy votes, are ignored. If rows is not nil, query q is the row
+// rows[q] of the pool. A label is the index of a class from 0, or a class name if classes is not nil. If
+// classes is nil, the classes are the integers from 0 to the largest label, and at least 0 and 1. An error
+// about the file is a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
@@ -149,7 +150,7 @@ func names(n int) []string {
 }
 
 // Write writes one CSV line row,label per labelled row, with class names. If labels must not be released, the
-// heading is WithheldLabel.
+// heading of the column label is WithheldLabel.
 func (l Labels) Write(w io.Writer) error {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
 	if l.Withheld {

@@ -46,8 +46,8 @@ type Card struct {
 const SchemaModel = "pate.student-model/1"
 
 // HeldBack describes cross-validation: Right of Labels held-out labels were predicted correctly. Released
-// labels may be wrong. Labels is 0 if nothing could be compared. MostFrequent is the number of released
-// labels of the most frequent class, and Doubt is [Model.Doubt].
+// labels may be wrong. Labels is 0 if there was no comparison. MostFrequent is the number of released labels
+// of the most frequent class. Doubt is the result of [Model.Doubt].
 type HeldBack struct {
 	Labels       int    `json:"labels"`
 	Right        int    `json:"right"`
@@ -55,8 +55,8 @@ type HeldBack struct {
 	Doubt        string `json:"doubt,omitempty"`
 }
 
-// Percent returns the percentage of held-out labels that were predicted correctly, with one decimal. Without
-// held-out labels it returns "".
+// Percent returns the percentage of held-out labels that were predicted correctly, with one decimal, or ""
+// without held-out labels.
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""
@@ -64,8 +64,8 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Constant returns the percentage of released labels that are of the most frequent class, with one decimal.
-// If Percent returns "", so does Constant.
+// Constant returns the percentage of released labels that are of the most frequent class, with one decimal,
+// or "" if Percent returns "".
 func (h *HeldBack) Constant(released int) string {
 	if h.Percent() == "" {
 		return ""
@@ -73,20 +73,21 @@ func (h *HeldBack) Constant(released int) string {
 	return (&HeldBack{Labels: released, Right: h.MostFrequent}).Percent()
 }
 
-// Provenance describes the labels and their cost, as stated by the maker of a model. `pate ledger verify`
-// compares it with a ledger. For a model trained on private rows, Entry is the entry of the training.
+// Provenance describes the labels and their cost, as stated by the maker of a model. For a model trained on
+// private rows, Entry is the entry of the training.
 type Provenance struct {
 	Asked    int    `json:"asked"`
 	Released int    `json:"released"`
 	SHA256   string `json:"sha256"` // hash of the labels file
-	// Ledger is the name of the charged ledger. Entry is the index of the entry. Both are absent if unknown.
+	// Ledger is the name of the charged ledger, and Entry the index of the entry. Both are absent if unknown.
 	Ledger   string  `json:"ledger,omitempty"`
 	Entry    int64   `json:"entry,omitempty"`
 	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger at Delta
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable reports that the ledger committed the labels, without seeded noise or waived checks.
+	// Releasable reports that the ledger committed the labels, and that no noise was seeded and no check
+	// waived.
 	Releasable bool     `json:"releasable"`
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }
@@ -98,13 +99,14 @@ type Model struct {
 	made  charged.Extraction
 }
 
-// Prediction is the class of a row (the lowest in a tie), and the probabilities of all classes.
+// Prediction is the class of a row and the probabilities of all classes. In a tie the lowest class wins.
 type Prediction struct {
 	Class         int
 	Probabilities []float64
 }
 
-// Predict predicts rows read with the schema Card.Rows. Rows of another shape give a [*fault.Error].
+// Predict predicts rows that were read with the schema Card.Rows. Rows of another shape give a
+// [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &fault.Error{
@@ -136,7 +138,6 @@ func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, e
 	return out, nil
 }
 
-// predictRows is the largest number of rows whose features are in memory.
 const predictRows = 1 << 12
 
 // Accuracy returns the number of correct predictions and the number of rows with a known class.
@@ -152,7 +153,6 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// check returns an error if the parts do not fit together. It also sets m.made, which computes features.
 func (m *Model) check() error {
 	switch {
 	case m.Schema != SchemaModel:
@@ -172,7 +172,6 @@ func (m *Model) check() error {
 	return m.model.Check(m.Columns, len(m.Classes))
 }
 
-// restoreFeatures sets m.made, which computes features, and returns the number of features.
 func (m *Model) restoreFeatures() (columns int, err error) {
 	if m.made, err = charged.RestoreExtraction(m.Transform, m.Features, m.Extractor, m.Rows.Image); err != nil {
 		return 0, err
@@ -180,7 +179,7 @@ func (m *Model) restoreFeatures() (columns int, err error) {
 	return m.made.Columns(m.Rows.Image, m.Rows.Features), nil
 }
 
-// String returns the kinds of student that the model averages.
+// String returns the kinds of students that the model averages.
 func (c Card) String() string {
 	if len(c.Kind) == 1 {
 		return c.Kind[0]
@@ -222,9 +221,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the provenance of a labels file with this hash, from the ledger at path: the entry that
-// committed the file, and the guarantee of the whole ledger. It verifies the whole ledger against the stored
-// head. Labels that were not committed give a [*fault.Error].
+// Charged returns the provenance of a labels file with this hash: the entry that committed the file to the
+// ledger at path, and the guarantee of the whole ledger. It verifies the whole ledger against the stored
+// head. If the ledger did not commit the file, the error is a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -268,10 +267,11 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}, nil
 }
 
-// magic starts the file of a student. The JSON follows, then the SHA-256 of magic and JSON.
+// magic begins the file of a student. The JSON follows, then the SHA-256 of magic and JSON.
 const magic = "pate student 1\n"
 
-// maxFile is the largest size of a file, five times the largest model (3,000 landmarks of 2,304 features).
+// maxFile is the largest size of a file in bytes, five times that of the largest model (3,000 landmarks with
+// 2,304 features).
 const maxFile = 1 << 29
 
 // ErrFile matches every error about a file that is damaged or is not a student.
@@ -313,8 +313,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(b.Bytes()), nil
 }
 
-// Open reads the file of a student. If the file is damaged or not a student, the error matches [ErrFile]. The
-// memory is bounded by a small multiple of the file size.
+// Open reads the file of a student. If the file is damaged or no student, the error matches [ErrFile]. The
+// memory is at most a small multiple of the file size.
 func Open(path string) (*Model, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Space returns the rows of a pool, and other rows, as points for measuring distances. The points are the
-// features that students use. For rows with many features that are no table, they are projections on the
-// leading principal directions of the pool. A point depends only on its row and the pool.
+// features that students use. If the rows are no table and have many features, the points are projections on
+// the leading principal directions of the pool. A point depends only on its row and the pool.
 func Space(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set) (pool, points student.Matrix, err error) {
 	e, pool, err := extract(ctx, s, p)
 	if err != nil {

@@ -24,7 +24,6 @@ type Config struct {
 	Progress   func(student.Progress) // may be nil
 }
 
-// featuresOf returns the name of the features that students use for these rows.
 func featuresOf(s *dataset.Schema) string {
 	if s.Image.Channels > 1 {
 		return features.NamePixels
@@ -83,7 +82,7 @@ func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.E
 }
 
 // Questions returns n different rows of a pool as queries, chosen by [student.Select]. Equal public rows give
-// equal queries on machines of one kind.
+// equal queries, on machines of one kind.
 func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, report func(student.Progress)) ([]int, error) {
 	_, x, err := extract(ctx, s, p)
 	if err != nil {
@@ -92,13 +91,11 @@ func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, re
 	return student.Select(ctx, x, n, report, rand.New(sourceOf(p)))
 }
 
-// sourceOf returns a random source whose seed depends only on the public rows.
 func sourceOf(p dataset.Pool) rand.Source {
 	hash := p.Hash()
 	return rand.NewPCG(binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:]))
 }
 
-// stream returns the random stream of a training, seeded by the labels.
 func stream(l Labels) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("pate student 1"))
@@ -109,12 +106,13 @@ func stream(l Labels) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// If one class has at least this fraction of the labels, a student learns little about other classes.
+// If one class has at least this fraction of the labels, a student learns little about the other classes.
 const nearlyAll = 0.95
 
-// Doubt returns a warning text if the model may be no better than always predicting the most frequent class:
-// if nearly all labels have this class, or if its fraction of the labels exceeds the accuracy in
-// cross-validation. Otherwise it returns "". The text depends only on released and public data.
+// Doubt returns a warning if the model may be no better than a constant prediction of the most frequent
+// class. This is so if nearly all labels are of this class, or if its fraction of the labels exceeds the
+// accuracy in cross-validation. Otherwise Doubt returns "". The text depends only on released and public
+// data.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack
@@ -133,7 +131,6 @@ func (m *Model) Doubt(l Labels) string {
 	return ""
 }
 
-// majority returns the most frequent class of the labels (the lowest in a tie), and its number of labels.
 func (l Labels) majority() (class, most int) {
 	count := make([]int, len(l.Classes))
 	for _, c := range l.Of {

@@ -24,8 +24,8 @@ type Report struct {
 	Units int64
 	// Shared is the number of units that occur in more than one silo.
 	Shared int64
-	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units. Pairs with more common units
-	// come first. Pairs with equally many are in the order of Silos.
+	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units, in descending order of the
+	// number of common units, and then in the order of Silos.
 	Overlaps []Overlap
 }
 
@@ -38,14 +38,14 @@ type Overlap struct {
 // MaxOverlaps is the largest number of pairs in a report.
 const MaxOverlaps = 1000
 
-// passUnits is the largest number of units in memory, 24 bytes each. Check makes as many passes over the
-// files as this limit requires.
+// passUnits is the largest number of units in memory, at 24 bytes each. Check passes over the files as often
+// as this limit requires.
 const passUnits = 1 << 22
 
 // Check reads the manifests of all silos, in one or several files, and finds silos with common units. It
-// refuses manifests with different units or salts, because their hashes cannot be compared. It also refuses a
-// silo that occurs twice. It uses less than 150 MB of memory, apart from silo names. An error is a
-// [*fault.Error] or wraps ctx.Err().
+// refuses manifests with different units or salts, because their hashes cannot be compared, and a silo that
+// occurs twice. It uses less than 150 MB of memory, apart from silo names. An error is a [*fault.Error] or
+// wraps ctx.Err().
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
@@ -90,7 +90,7 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds the values of another manifest's head. It returns an error if a value differs.
+// join adds the values of another manifest's head. It returns an error if two values differ.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -102,7 +102,6 @@ func (h *Head) join(other Head) error {
 		agree("votes", &h.Votes, other.Votes))
 }
 
-// agree sets *have to other if *have is zero. It returns an error if both are set and differ.
 func agree[T comparable](what string, have *T, other T) error {
 	var unstated T
 	if *have == unstated {
@@ -119,8 +118,8 @@ type entry struct {
 	silo int32
 }
 
-// compare finds units that occur in more than one silo. Each pass reads all files, and compares the hashes in
-// its part of the range of hashes.
+// compare finds units that occur in more than one silo. Each pass reads all files and compares the hashes in
+// one part of the range of hashes.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -212,9 +211,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes several manifests, which [Check] must have accepted, as one manifest. It records the numbers of
-// teachers and classes in checked, and a hash of the votes keyed by the salt. With the zero Salt it records
-// no hash, because a hash without a key would reveal a small vote matrix.
+// Join writes several manifests as one manifest. The caller must have checked them by [Check], which returned
+// r. Join records the numbers of teachers and classes in checked, and a hash of the votes keyed by the salt.
+// With the zero Salt it records no hash, because a hash without a key would reveal a small vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -249,7 +248,7 @@ var errOtherSalt = errors.New("manifest: the salt is not the salt of the manifes
 
 // Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest with
 // these votes. With the salt, it tests whether the manifest holds the keyed hash of these votes (see [Join]).
-// Without the salt, pass the zero Salt.
+// Without the salt, the caller passes the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

@@ -2,18 +2,18 @@
 // record ids and does not show the ids.
 //
 // All costs in package aggregate assume that a privacy unit belongs to one teacher. A unit is a record, or a
-// person with all records. If the private data lie in silos, nobody may compare the ids. Therefore the silos
-// use a common random [Salt]. Each silo writes hashes of its unit ids: HMAC-SHA256 under the salt, cut to 128
-// bits ([HashIDs]). The party that joins the votes compares the hashes ([Check]).
+// person with all records. Silos must not show their ids to each other. So each silo writes hashes of its
+// unit ids: HMAC-SHA256 under a common random [Salt], cut to 128 bits ([HashIDs]). The party that joins the
+// votes compares the hashes ([Check]).
 //
 // # Guarantee
 //
-// From a manifest, a reader without the salt learns only the number of units of each silo and of each pair of
-// silos. This assumes that HMAC-SHA256 is a pseudorandom function. Among n ids, two different ids collide and
-// appear equal with probability below n²/2^129.
+// Assume that HMAC-SHA256 is a pseudorandom function. From a manifest, a reader without the salt then learns
+// the number of units of each silo and the number of common units of silos, and nothing else. Among n ids,
+// two different ids have equal hashes with probability below n²/2^129.
 //
-// A manifest may be bound to votes by [Join]. It then holds the HMAC-SHA256 of the votes' hash under the
-// salt. A hash without a key would reveal a small matrix of votes, because a reader could try all matrices.
+// [Join] binds a manifest to votes by the HMAC-SHA256 of the votes' hash under the salt. A hash without a key
+// would reveal a small matrix of votes, because a reader could try all matrices.
 //
 // # Caveats
 //
@@ -21,7 +21,7 @@
 //     the salt within the silos. Do not give it to the party that collects the manifests. Destroy the salt
 //     after the manifests are written.
 //   - Only a silo can bind a manifest to votes or test the binding.
-//   - One person with two spellings of the id is two units.
+//   - A person with two spellings of the id counts as two units.
 //   - A manifest does not prove that a silo trained on the listed records.
 //
 // # Use

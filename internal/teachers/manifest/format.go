@@ -23,7 +23,7 @@ const Schema = "pate.manifest/1"
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
 // Each silo is one teacher. The units of a silo ascend and are distinct. `pate train` writes no silos,
-// because partition sizes are private. It writes instead
+// because partition sizes are private. In place of "silos" it writes
 //
 //	"class_names":["no","yes"],"queries":1000,"relation":"add_remove","training":{...}
 type Head struct {
@@ -98,7 +98,7 @@ func CheckSilo(name string) error { return checkName("silo", name) }
 // Beside returns the path of the manifest for a votes file.
 func Beside(votes string) string { return votes + ".manifest.json" }
 
-// Load reads a manifest file. It returns the number of units of each silo instead of the units.
+// Load reads a manifest file. It counts the units of each silo and does not return them.
 func Load(path string) (Head, []SiloInfo, error) {
 	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }
@@ -120,7 +120,7 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 	return out.end()
 }
 
-// writer writes a manifest in pieces. Its method end returns any write error.
+// writer writes a manifest in pieces. Its method end returns the first write error.
 type writer struct {
 	w     *bufio.Writer
 	silos int
@@ -240,7 +240,6 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 	return head, silos, nil
 }
 
-// silo reads one silo, in which the name must precede the units.
 func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 	seen := p.object(" in a silo", map[string]any{
 		"name": func() {
@@ -290,7 +289,6 @@ func (p *parser) unit() (h Hash) {
 	return h
 }
 
-// training reads the object "training". All its keys are required.
 func (p *parser) training() *Training {
 	var t Training
 	fields := map[string]any{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// parser reads the JSON of manifests one token at a time: objects, arrays, strings and whole numbers. Tokens
-// have at most maxToken bytes. After an error, all calls return at once. On millions of short strings the
+// parser reads the JSON of manifests one token at a time: objects, arrays, strings and whole numbers. A token
+// has at most maxToken bytes. After an error, all calls return at once. On millions of short strings the
 // parser takes a fraction of the time of a json.Decoder.
 type parser struct {
 	r   *bufio.Reader
@@ -27,7 +27,6 @@ func newParser(r io.Reader) *parser {
 	return &parser{r: bufio.NewReaderSize(r, 1<<16), buf: make([]byte, 0, maxToken)}
 }
 
-// fail keeps the first error and ignores nil.
 func (p *parser) fail(err error) {
 	if p.err == nil {
 		p.err = err
@@ -61,7 +60,7 @@ func (p *parser) expect(want byte) {
 	}
 }
 
-// list reads a list in brackets. It calls element for each element between the commas.
+// list reads a list between the brackets open and end. It calls element for each element.
 func (p *parser) list(open, end byte, element func()) {
 	p.expect(open)
 	if c := p.next(); c == end {
@@ -81,7 +80,7 @@ func (p *parser) list(open, end byte, element func()) {
 }
 
 // object reads an object and returns its keys. For each key, fields has a pointer for the value, or a func()
-// that reads the value. The error for an unknown key ends with the text where.
+// that reads the value. The error for an unknown key ends with where.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
@@ -122,8 +121,8 @@ func (p *parser) names() []string {
 
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns it with quotes and escapes. The result is valid until the next call. It may
-// be invalid JSON.
+// raw reads a string and returns it with quotes and escapes. The result may be invalid JSON. It is valid
+// until the next call.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')
@@ -155,7 +154,6 @@ func (p *parser) text() (s string) {
 	return s
 }
 
-// number reads a whole number >= 0.
 func (p *parser) number() int {
 	var digits []byte
 	c := p.next()
@@ -174,7 +172,6 @@ func (p *parser) number() int {
 	return int(n)
 }
 
-// finish refuses data after the end.
 func (p *parser) finish() {
 	if p.err != nil {
 		return

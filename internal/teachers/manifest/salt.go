@@ -19,7 +19,7 @@ import (
 // Salt is the silos' common 256-bit secret. Printing a salt shows a fixed text.
 type Salt struct{ sealed *sealed }
 
-// sealed holds the secret behind two pointers, so that fmt prints only addresses.
+// sealed holds the secret behind two pointers, so that package fmt prints addresses.
 type sealed struct{ bytes *[sha256.Size]byte }
 
 const (
@@ -43,8 +43,8 @@ func (s Salt) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText, with optional white space around it. Its errors never
-// quote the input.
+// UnmarshalText decodes the output of MarshalText, with optional white space around it. Errors never quote
+// the input.
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
 	if !ok {
@@ -59,17 +59,16 @@ func (s *Salt) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails, so that a salt is not written to a log or results file by accident.
+// MarshalJSON always fails, to keep the salt out of logs and results.
 func (s Salt) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("manifest: a Salt is secret and has no JSON form; use MarshalText on purpose")
 }
 
-// Format writes a fixed text for every verb.
 func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Every MAC input starts with one of these numbers, so that inputs of different methods are never equal.
+// Every MAC input starts with one of these numbers, so inputs of different methods are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
@@ -168,7 +167,6 @@ func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	return silo, nil
 }
 
-// checkName refuses names that cannot be printed on one line.
 func checkName(what, name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("manifest: the name of the %s has %d bytes, want 1 to %d", what, len(name), maxName)

@@ -28,22 +28,23 @@ type Job struct {
 	Features        string // one of features.Names(); "" means the default for the kind of data
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
-	// If each silo trains one part, Silo is the name of the silo that owns the rows of Private. It requires
-	// Parts > 1 and a unit for each row. If Silo is "", Private holds the rows of all teachers.
+	// Silo is the name of the silo that owns the rows of Private, if each silo trains one part. It requires
+	// Parts > 1 and a unit for each row. The value "" means that Private holds the rows of all teachers.
 	Silo string
 	Out  string // path of the votes
-	// PartsFolder is the folder for votes files of parts, with mode 0700. "" means Out with suffix ".parts".
+	// PartsFolder is the folder for votes files of parts, with mode 0700. By default it is Out with suffix
+	// ".parts".
 	PartsFolder string
-	// Secrets is the folder for key, salt and unfinished work, with mode 0700. "" means Out with suffix
-	// ".private".
+	// Secrets is the folder for key, salt and unfinished work, with mode 0700. By default it is Out with
+	// suffix ".private".
 	Secrets string
-	// Key makes a seeded run, whose outputs are not releasable. If Key is zero, a random key is used.
+	// Key makes a seeded run, whose outputs must not be released. The zero Key means a random key.
 	Key     rng.Key
 	Command string // command line that repeats the job, for the manifest
 	Workers int    // 0 means GOMAXPROCS
 
 	Progress func(stage string, done, total int)
-	// Say receives messages for the user, which are public.
+	// Say receives public messages for the user.
 	Say func(text string)
 	// Decided is called after all choices that depend on public rows, and before private rows are read.
 	Decided func(*Result)
@@ -113,7 +114,6 @@ func refuse(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix}
 }
 
-// broken returns the error for a file that fails a check. Its field Check is set.
 func broken(path, what, why, fix string) error {
 	return &fault.Error{File: path, What: what, Why: why, Fix: fix, Check: true}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// These are the names of learners.
 const (
 	Forest      = "forest"        // half random forest, half extremely randomised trees
 	ExtraTrees  = "extra-trees"   // extremely randomised trees
@@ -38,7 +37,8 @@ func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether golearn provides the learner. Such learners are slow for thousands of features.
+// OfGolearn reports whether golearn provides the learner. Learners of golearn are slow for thousands of
+// features.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
@@ -48,22 +48,22 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// These are the kernel width per column and the ridge penalty of teachers, for columns with standard
-// deviation 1. Both were chosen on the development split of MNIST, where halving or doubling them changes the
-// accuracy little.
+// The kernel width per column and the ridge penalty of teachers, for columns with standard deviation 1. Both
+// were chosen on the development split of MNIST. If either is halved or doubled there, the accuracy changes
+// little.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
 )
 
-// These are the budget of each DP-SGD teacher.
+// The budget of each DP-SGD teacher.
 const (
 	teacherEpsilon = 8
 	teacherDelta   = 1e-5
 )
 
-// NewLearner returns the learner with this name for rows of this many columns. The argument image is the
-// shape of a row, or zero if rows are not images.
+// NewLearner returns the learner with this name for rows of this many columns. image is the shape of a row,
+// or zero if rows are not images.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {
@@ -110,10 +110,9 @@ func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 	return teachers.DPSGD{Config: cfg, Epsilon: teacherEpsilon, Delta: teacherDelta}, nil
 }
 
-// mixedForest averages a random forest and extremely randomised trees. The random forest is better by 9
-// points of accuracy on a table of log-normal columns. Extremely randomised trees are better by 3 points on
-// letter, whose columns have no long tails. On these two tables the average is at most 1.5 points worse than
-// the better one. On Adult the average is better than both.
+// mixedForest averages a random forest and extremely randomised trees. On two tables, the worse of the two
+// loses 9 points of accuracy (log-normal columns) or 3 points (letter) to the better one, and the average
+// loses at most 1.5 points. On Adult the average is better than both.
 type mixedForest struct{ Best, Random trees.Forest }
 
 func (mixedForest) Reproducible() bool { return true }
@@ -153,13 +152,13 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 // are equally good. On optdigits, 100 teachers are better than 50 and 150.
 const defaultTeachers = 100
 
-// TeachersFor returns the number of teachers for a public number of private units. It is about 2 sqrt(n), and
-// at least 200 if each teacher still has 20 units. For equal noise, the number of answers grows with the
-// square of the number of teachers. So many weak teachers are better as long as most agree.
+// TeachersFor returns the number of teachers for a public number n of private units. It is about 2 sqrt(n),
+// and at least 200 if each teacher still has 20 units. Many weak teachers are better as long as most agree:
+// at equal noise, the number of answers grows with the square of the number of teachers.
 //
-// On development splits at epsilon 2, with equal numbers of answers, 200 teachers give more right answers
-// than 100 teachers: 87 % instead of 85 % on optdigits, 60 % instead of 53 % on letter. On MNIST, 500
-// teachers give four times as many answers as 250 teachers, and 95 % of them are right instead of 96 %.
+// On development splits at epsilon 2, the fraction of right answers grows from 100 to 200 teachers, at equal
+// numbers of answers: from 85 to 87 % on optdigits, and from 53 to 60 % on letter. On MNIST, 500 teachers
+// give four times as many answers as 250 teachers, and 95 % of them are right instead of 96 %.
 func TeachersFor(units int) int {
 	root := 10 * int(math.Ceil(2*math.Sqrt(float64(units))/10))
 	return min(units, max(2, root, min(200, units/20)))
@@ -184,9 +183,9 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 	return features.For(kind, image)
 }
 
-// DefaultLearner returns the default learner, and the reason as text. On development splits of letter,
-// optdigits, abalone, Adult and Diabetes, kernel ridge is better than forests and boosters by a point or two.
-// But on tables with long tails or rare classes it is ten points worse, so the default for tables is Forest.
+// DefaultLearner returns the default learner, and the reason as text. For tables it is Forest. On development
+// splits of letter, optdigits, abalone, Adult and Diabetes, kernel ridge is better than Forest by a point or
+// two. But on tables with long tails or rare classes it is ten points worse.
 func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
 	case table:

@@ -24,8 +24,8 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders of parts
 	Out   string   // path of the votes
-	// Secrets is the folder with the job's salt, if the folder is on this machine. Merge stores keyed hashes
-	// there that identify the votes. "" means Out with suffix ".private".
+	// Secrets is the folder with the job's salt, if it is on this machine. By default it is Out with suffix
+	// ".private". Merge stores keyed hashes there that identify the votes.
 	Secrets string
 }
 
@@ -33,9 +33,9 @@ type Merging struct {
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
 // Merge joins the votes of all parts, and writes the votes and the manifest like [Run] on one machine. It
-// refuses missing or repeated parts, and parts with different settings, rows, keys or versions. It checks by
-// hashes that no two silos have a common unit, and stores the hashes beside the votes. A refused Merge writes
-// nothing. Repeating Merge changes nothing.
+// refuses missing or repeated parts, and parts with different settings, rows, keys or versions. For silos, it
+// checks by hashes that no two of them have a common unit, and stores the hashes beside the votes. A refused
+// Merge writes nothing. A repeated Merge changes nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {
@@ -76,7 +76,8 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
-// findParts returns files in names, part files of folders in names, and files that match patterns.
+// findParts returns the files in names, the part files in folders in names, and the files that match
+// patterns.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found := []string{name}
@@ -170,7 +171,6 @@ func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix,
 	return byPart, matrix, nil
 }
 
-// fill copies the votes of a part into the matrix of all votes. It then frees p.cells.
 func (p *partFile) fill(matrix *votes.Matrix) error {
 	for k, teacher := range teachersOf(p.Part, p.Parts, p.Teachers) {
 		for q := range p.Queries {
@@ -184,7 +184,6 @@ func (p *partFile) fill(matrix *votes.Matrix) error {
 	return nil
 }
 
-// readSaltOf returns the salt in folder dir, or the zero salt. It refuses the salt of another job.
 func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	path := filepath.Join(dir, "salt")
 	text, err := durable.ReadSecret(path)
@@ -202,7 +201,6 @@ func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 	return salt, err
 }
 
-// disjointSilos returns the manifest of all silos. It refuses silos with a common unit.
 func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	named := map[string]string{}
 	var silos []manifest.Silo

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// partHead describes the votes of some of the teachers. Their file has little-endian integers:
+// partHead describes the votes of some of the teachers. The file of a part is as secret as the votes:
 //
 //	magic "pate part 1\n"                                        12 bytes
 //	length of the head                                            4 bytes
@@ -31,7 +31,7 @@ import (
 //	hashes of the units of a silo, ascending                16 bytes each
 //	SHA-256 of all the above                                     32 bytes
 //
-// The file is as secret as the votes.
+// Integers are little-endian.
 type partHead struct {
 	Part       int               `json:"part"` // from 0; teachers t with t mod Parts = Part
 	Parts      int               `json:"parts"`
@@ -71,7 +71,6 @@ func teachersOf(part, parts, teachers int) (mine []int) {
 	return mine
 }
 
-// keyID identifies a key without revealing it.
 func keyID(key rng.Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream().Uint64()) }
 
 func (t *task) partHead() partHead {
@@ -86,7 +85,6 @@ func (h partHead) manifest() manifest.Head {
 		ClassNames: h.ClassNames, Queries: h.Queries, Relation: relation, Training: &h.Training}
 }
 
-// partName returns the start of the part's file name, which a hash of the content completes.
 func (h partHead) partName() string {
 	return fmt.Sprintf("part-%0*d-of-%d-", len(fmt.Sprint(h.Parts)), h.Part+1, h.Parts)
 }
@@ -160,7 +158,6 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 	return durable.WriteBytes(path, 0o600, b)
 }
 
-// unitHashes returns the distinct keyed hashes of the private units in ascending order.
 func (t *task) unitHashes() (hashes []manifest.Hash) {
 	seen := make(map[string]bool)
 	for _, unit := range t.private.Units {
@@ -237,8 +234,8 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns a difference between parts of one job, or "". It compares rows, keys and programs only if
-// merging is set and the parts are not from silos.
+// differs returns the first difference between parts of one job, or "". It compares rows, keys and programs
+// if merging is set and the parts are not from silos.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

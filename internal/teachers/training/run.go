@@ -40,7 +40,7 @@ type Result struct {
 	Votes    string               `json:"votes"`
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
-	// Part is set if only some teachers were trained. The file Out is then written later, by [Merge].
+	// Part is set if only some teachers were trained. [Merge] writes the file Out later.
 	Part string `json:"part,omitempty"`
 	// PartFile is the path of the votes of this part.
 	PartFile string `json:"part_file,omitempty"`
@@ -49,7 +49,6 @@ type Result struct {
 	Pool   dataset.Pool    `json:"-"`
 }
 
-// relation is the name of adding or removing one unit, which changes one teacher's votes.
 const relation = "add_remove"
 
 type task struct {
@@ -66,8 +65,9 @@ type task struct {
 	secrets *secrets
 }
 
-// Run trains the teachers and saves their votes and a manifest. It resumes a stopped job and recognises a
-// complete job. Errors about input are a [*fault.Error]. If an error wraps ctx.Err(), finished work is saved.
+// Run trains the teachers and saves their votes and a manifest. It resumes a stopped job, and leaves a
+// complete job unchanged. Errors about input are a [*fault.Error]. If an error wraps ctx.Err(), finished work
+// is saved.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {
@@ -104,7 +104,6 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	return t.result, t.train(ctx)
 }
 
-// readPublic reads the public rows and makes all decisions that depend on them.
 func (t *task) readPublic(ctx context.Context) error {
 	t.Progress("public rows", 0, 1)
 	schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
@@ -154,7 +153,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// features computes the features of rows. If the features are the columns themselves, it returns set.X.
+// features returns the features of rows. If features are the columns themselves, it returns set.X.
 func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
 	if _, raw := t.extract.(features.Raw); raw {
 		return set.X, nil
@@ -180,7 +179,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses an existing votes file if there is no secrets folder, because another job wrote the file.
+// vacant refuses an existing votes file without a secrets folder, because another job wrote this file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err
@@ -225,12 +224,11 @@ func (t *task) complete() (bool, error) {
 	return true, t.secrets.finish() // needed if a run stopped just before this call
 }
 
-// fingerprint hashes what determines a teacher but is not an argument of package teachers.
 func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes the votes. It accepts a file with the same votes. For other votes it returns exists.
+// keepVotes writes the votes. If the file exists, it must have the same votes. Otherwise the error is exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {

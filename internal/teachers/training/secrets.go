@@ -28,7 +28,6 @@ type secrets struct {
 	unlock func()
 }
 
-// openSecrets opens or creates the folder. Only one process may use it for the same part.
 func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 	if err := durable.PrivateFolder(j.Secrets); err != nil {
 		return nil, err
@@ -85,8 +84,8 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made holds hashes of the private rows and of their votes, to detect changes. It is in the secrets folder,
-// because two public manifests with this data would reveal whether the rows have changed.
+// made holds hashes of the private rows and of their votes, to detect changes. It is kept in the secrets
+// folder, because two public manifests with these hashes would reveal whether the rows have changed.
 type made struct {
 	Data  string `json:"data"`  // keyed hash of the private rows; "" for silos
 	Votes string `json:"votes"` // SHA-256 of the votes
@@ -101,7 +100,7 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns the record about the votes file out. The record is empty if the folder has none.
+// made returns the record of the votes file out, or an empty record.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +123,7 @@ func (s *secrets) keepMade(out string, m made) error {
 	return durable.WriteBytes(s.madePath(out), 0o600, text)
 }
 
-// finish removes the separate votes of each teacher after all votes are saved.
+// finish removes the files with the votes of single teachers, after all votes are saved.
 func (s *secrets) finish() error {
 	if err := os.RemoveAll(s.single()); err != nil {
 		return fmt.Errorf("training: %w", err)
