@@ -137,7 +137,6 @@ func gaussianAhead(x float64, rivals int) float64 {
 	return total * step / math.Sqrt(2*math.Pi)
 }
 
-// gumbelAhead is for the exponential mechanism.
 func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }

@@ -55,7 +55,6 @@ func (m *ConfidentGNMax) Event() accountant.Event {
 	}}
 }
 
-// Start implements [Mechanism].
 func (m *ConfidentGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m, r, key, m.cfg.Queries, m.cfg.Answers)
 }
@@ -131,7 +130,6 @@ func (m *ConfidentGNMax) Law(h Histogram) (Law, error) {
 	return m.lawOf(h.counts(), slices.Max(h.counts()))
 }
 
-// ContinuousLaw returns the output distribution for continuous Gaussian noise, as in the paper.
 func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err

@@ -163,8 +163,6 @@ func (p Parameter) inUnit() string {
 	return ", in " + p.Unit
 }
 
-// chosenNames returns the names of the parameters that a plan chooses. Two alternatives are one entry, "a or
-// b".
 func (d Description) chosenNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -182,7 +180,6 @@ func (d Description) chosenNames() []string {
 	return names
 }
 
-// ParameterNames returns the names of the parameters.
 func (d Description) ParameterNames() []string {
 	var names []string
 	for _, p := range d.Parameters {
@@ -191,7 +188,6 @@ func (d Description) ParameterNames() []string {
 	return names
 }
 
-// making adapts the constructor one to [Description].New. After an error it returns a nil interface.
 func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism, error) {
 	return func(s Setting) (Mechanism, error) {
 		m, err := one(s)
@@ -202,7 +198,6 @@ func making[M Mechanism](one func(Setting) (M, error)) func(Setting) (Mechanism,
 	}
 }
 
-// continuous returns a function for [NamedLaw].Law, which makes the mechanism and calls its ContinuousLaw.
 func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(Setting) (M, error)) func(Setting, Histogram) (Law, error) {
 	return func(s Setting, h Histogram) (Law, error) {
 		m, err := one(s)
@@ -259,7 +254,6 @@ func (s Setting) Equal(other Setting) bool {
 	return s.Mechanism == other.Mechanism && s.Queries == other.Queries && maps.Equal(s.Values, other.Values)
 }
 
-// MostNoise returns the largest noise in s.
 func (d Description) MostNoise(s Setting) float64 {
 	most := 0.0
 	for _, p := range d.Noise() {
@@ -268,7 +262,6 @@ func (d Description) MostNoise(s Setting) float64 {
 	return most
 }
 
-// Noise returns the parameters of kind "noise".
 func (d Description) Noise() []Parameter {
 	var out []Parameter
 	for _, p := range d.Parameters {

@@ -33,7 +33,6 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// manyTurns is the rule of Exponential.
 type manyTurns struct{ turns }
 
 // draw gives turns to uniformly random classes until every class had a turn, so at least one turn is accepted

@@ -22,7 +22,6 @@ type GNMax struct {
 	counts *rng.DiscreteGaussian
 }
 
-// NewGNMax returns the mechanism for cfg.
 func NewGNMax(cfg GNMaxConfig) (*GNMax, error) {
 	counts, err := sampler("Sigma", cfg.Sigma)
 	if err = cmp.Or(err, checkCap("Queries", cfg.Queries, maxQueries)); err != nil {

@@ -110,14 +110,10 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("aggregate: a Histogram is private and has no JSON form; Reveal is the way around")
 }
 
-// Format writes redacted text for every verb.
 func (h Histogram) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// String returns redacted text.
 func (h Histogram) String() string { return redacted }
 
-// GoString returns redacted text.
 func (h Histogram) GoString() string { return redacted }
 
-// LogValue returns redacted text.
 func (h Histogram) LogValue() slog.Value { return slog.StringValue(redacted) }

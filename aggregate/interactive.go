@@ -58,7 +58,6 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 // integers after rounding.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
-// Start implements [Mechanism].
 func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	s, err := start(m, prediction{mechanism: m}, r, key, m.cfg.Queries, m.cfg.Answers)
 	if err != nil {

@@ -23,7 +23,6 @@ func errLawTooWide(points float64) error {
 	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, but the limit is %d", points, maxLawPoints)
 }
 
-// logSum is a sum of terms that are given as logarithms.
 type logSum struct {
 	top float64 // largest term
 	sum float64 // sum of exp(term - top)
@@ -58,7 +57,6 @@ func logsOf(sums []logSum) []float64 {
 	return logs
 }
 
-// always returns the Law of a mechanism that never declines, with the log probabilities from labels.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -79,7 +77,6 @@ type integerNoise interface {
 	cdf(reach int64) latticeCDF
 }
 
-// latticeCDF is log F(m) = log P[Z <= m] for |m| <= reach.
 type latticeCDF struct {
 	reach int64
 	logs  []float64

@@ -21,7 +21,6 @@ type LNMax struct {
 	counts *rng.DiscreteLaplace
 }
 
-// NewLNMax returns the mechanism for cfg.
 func NewLNMax(cfg LNMaxConfig) (*LNMax, error) {
 	counts, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {

@@ -55,7 +55,6 @@ type rule interface {
 	decide(counts, noise []int64) Answer
 }
 
-// single is a mechanism that always answers. Its parameters are one noise and a cap on queries.
 type single struct {
 	rule
 	cost    accountant.Event // of one query, with exactly the sampled noise

@@ -33,7 +33,6 @@ func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
-// oneTurn is the rule of PermuteAndFlip.
 type oneTurn struct{ turns }
 
 func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {

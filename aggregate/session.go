@@ -45,7 +45,6 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	return &session{rule: rule, key: key, queries: queries, answers: answers}, nil
 }
 
-// Releasable implements [Session].
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
 // question is the rule for a query. The noise may depend on its public values.
@@ -66,7 +65,6 @@ func (s *session) question(query uint64, h Histogram) (question, error) {
 	return q, err
 }
 
-// Ask implements [Session].
 func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	q, err := s.question(query, h)
 	if err != nil {
@@ -131,7 +129,6 @@ type answerPages struct {
 	n      int
 }
 
-// page holds encoded answers; 0 means no answer.
 type page [1 << pageBits]int32
 
 const pageBits = 6
@@ -175,7 +172,6 @@ func (g *answerPages) add(query uint64, a Answer) {
 	g.n++
 }
 
-// noises holds the noise of consecutive queries and the random streams of one goroutine.
 type noises struct {
 	values  []int64
 	ends    []int
@@ -183,7 +179,6 @@ type noises struct {
 	ids     []uint64 // identifiers of the query drawn last
 }
 
-// spare returns an empty noises. The caller must put it back into s.room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {
@@ -207,7 +202,6 @@ func (n *noises) of(i int) []int64 {
 	return n.values[start:n.ends[i]]
 }
 
-// fewQueries is the least number of queries per goroutine.
 const fewQueries = 64
 
 // AskBatch implements [Session]. It draws the noise, which is nearly all of the work, on all cores. Then it

@@ -109,8 +109,6 @@ const (
 	kernelRidgeRows   = 3000 // largest number of labels for a kernel ridge, since time grows with its cube
 )
 
-// fitKernelRidge trains a kernel ridge. The square of its width is the mean squared distance of two labelled
-// rows. If there are more than kernelRidgeRows labels, it uses a random subset of them.
 func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, present, err := released(labels, x.Rows, classes)
 	if err != nil {
@@ -132,7 +130,6 @@ func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd 
 	return (&model{ridge: r}).of(classes, present), nil
 }
 
-// meanSquaredDistance returns the mean squared distance of two rows of x, or 1 if it is near 0 or infinite.
 func meanSquaredDistance(x Matrix) float64 {
 	sum := 0.
 	for j := range x.Cols {
@@ -218,7 +215,6 @@ func (m *projectedModel) Scores(dst, x Matrix) error {
 	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
 }
 
-// answer checks the queries x, projects them, and calls of with the projections.
 func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err

@@ -153,7 +153,6 @@ func (c Candidate) fit(ctx context.Context, x Matrix, labels []int, classes int,
 	return m, nil
 }
 
-// heldBack holds what each candidate predicts for the rows with held-out labels.
 type heldBack struct {
 	labels []int
 	scores []Matrix // for each candidate, probabilities: labels x classes
@@ -302,7 +301,6 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 // weighSteps is the number of steps of weigh. More steps would overfit the weights to few labels.
 const weighSteps = 200
 
-// weigh returns weights that make the held-out labels more probable, by expectation maximisation.
 func weigh(scores []Matrix, labels, kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
 	of, next := make([]float64, len(kept)), make([]float64, len(kept))

@@ -54,8 +54,6 @@ func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes 
 	return m.of(classes, present), nil
 }
 
-// fitNoisy trains a kernel ridge on rows in random order. It holds out the first rows to choose the ridge
-// parameter, with half of the landmarks.
 func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
 	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
 	n := int(denoiseHeldBack * float64(z.Rows))

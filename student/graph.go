@@ -28,14 +28,12 @@ const localScale = 7
 // are chosen among the stored rows. On MNIST this is as good as a search among all rows.
 const candidates = 4
 
-// neighbours holds the nearest rows of each row, by ascending distance.
 type neighbours struct {
 	k    int // number of nearest rows per row
 	near []int32
 	dist []float32 // squared distances
 }
 
-// findNeighbours returns the nearest rows of every row. It compares all pairs of rows.
 func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	n := z.Rows
 	k = min(k, n-1)
@@ -84,14 +82,12 @@ func (f neighbours) width(k int) float64 {
 	return width
 }
 
-// ranking holds the nearest rows seen until now, by ascending distance and then by row.
 type ranking struct {
 	near []int32
 	dist []float32
 	have int
 }
 
-// limit returns the largest distance that a row may have to enter the ranking.
 func (r *ranking) limit() float32 {
 	if r.have == 0 || r.have < len(r.dist) {
 		return float32(math.Inf(1))

@@ -145,7 +145,6 @@ func (l *Learner) ofRows(fit fitFunc) fitFunc {
 	}
 }
 
-// Learn trains the student of a pool by [NewLearner] and [Learner.Fit].
 func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerConfig, rnd *rand.Rand) (*Choice, error) {
 	var err error
 	if c.Labelled, err = check(x, labels, classes); err != nil {
@@ -189,10 +188,8 @@ type Matrix = teachers.Matrix
 // Unlabelled marks a pool row without a released label.
 const Unlabelled = -1
 
-// ErrNoLabels reports that no label was released.
 var ErrNoLabels = errors.New("student: no labels were released")
 
-// released checks labels. It returns the labelled rows and the classes that occur, both ascending.
 func released(labels []int, rows, classes int) (labelled, present []int, err error) {
 	if classes < 2 || classes > votes.MaxClasses {
 		return nil, nil, fmt.Errorf("student: %d classes, want 2 to %d", classes, votes.MaxClasses)

@@ -51,7 +51,6 @@ func (m *model) scores(x Matrix) (Matrix, error) {
 	return m.ridge.scores(ctx, z)
 }
 
-// harden returns the column with the largest value of each row, or Unlabelled for a row of zeros.
 func harden(soft Matrix) []int {
 	out := make([]int, soft.Rows)
 	for i := range out {
@@ -75,7 +74,6 @@ type member interface {
 	teachers.Scorer
 }
 
-// Predict implements teachers.Classifier. It returns the class with the largest mean probability.
 func (m *mixture) Predict(dst []int, x Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err
@@ -90,7 +88,6 @@ func (m *mixture) Predict(dst []int, x Matrix) error {
 	return nil
 }
 
-// Scores implements teachers.Scorer. The scores are mean probabilities.
 func (m *mixture) Scores(dst, x Matrix) error {
 	if err := checkScores(dst, x, m.classes); err != nil {
 		return err

@@ -178,7 +178,6 @@ func orthonormal(m Matrix) Matrix {
 	return out
 }
 
-// eigen returns the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
 func eigen(m Matrix) ([]float64, blas64.General, error) {
 	n := m.Rows
 	a := blas64.Symmetric{N: n, Stride: n, Uplo: blas.Upper, Data: make([]float64, n*n)}

@@ -34,7 +34,6 @@ type ridge struct {
 	mean      []float32
 }
 
-// fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are below classes.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
 	s := newRidgeSums(dense.Pick(z, landmarks), hard, width, classes)
 	if err := s.add(ctx, z, hard); err != nil {
@@ -144,7 +143,6 @@ func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
 	return fitted, nil
 }
 
-// forTiles splits n indices into tiles and calls do for each tile, on one goroutine per processor.
 func forTiles(n int, do func(low, high int)) {
 	const tile = 256
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })

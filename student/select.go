@@ -93,7 +93,6 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 	}
 }
 
-// seedCentres draws rows with probability proportional to the squared distance from the nearest centre.
 func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *rand.Rand) (Matrix, error) {
 	centres := dense.New(m, z.Cols)
 	far, dots := make([]float64, z.Rows), dense.New(z.Rows, 1)
@@ -164,7 +163,6 @@ func representatives(cluster []int, dist []float32, m int) []int {
 	return out
 }
 
-// clusters is the state of k-means with Lloyd's algorithm.
 type clusters struct {
 	z       Matrix
 	centres Matrix
@@ -199,7 +197,6 @@ func (k *clusters) assign(ctx context.Context) error {
 	})
 }
 
-// centroids holds centres in the form that products with rows need.
 type centroids struct {
 	places []int     // indices among all centres; nil means all centres
 	norms  []float32 // squared norms
@@ -245,7 +242,6 @@ func (w *assignment) nearest(k *clusters, rows []int, c centroids) {
 	}
 }
 
-// move sets every centre with rows to their mean. It reports whether a centre moved.
 func (k *clusters) move() bool {
 	cols := k.z.Cols
 	sums, counts := make([]float64, k.centres.Rows*cols), make([]float64, k.centres.Rows)

@@ -73,7 +73,6 @@ type dpsgdModel struct {
 	features, classes int
 }
 
-// Predict writes the class with the largest logit. See [Classifier].
 func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.features); err != nil || x.Rows == 0 {
 		return err
@@ -81,7 +80,6 @@ func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	return m.model.Predict(context.Background(), dst, x)
 }
 
-// Scores writes the logits. See [Scorer].
 func (m *dpsgdModel) Scores(dst, x Matrix) error {
 	if err := checkScores("teachers", dst, x, m.classes, m.features); err != nil || x.Rows == 0 {
 		return err

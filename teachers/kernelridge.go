@@ -88,7 +88,6 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	return m, nil
 }
 
-// kernelModel scores a class by the regression value Σ aᵢ K(x, xᵢ), which is roughly in [-1, 1].
 type kernelModel struct {
 	ScoreModel
 	rbf  dense.RBF
@@ -99,7 +98,6 @@ type kernelModel struct {
 
 const gramRows = 64
 
-// gram returns K + lambda·1 in float64, with the exact diagonal 1 + lambda.
 func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
 	n := m.x.Rows
 	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
@@ -123,7 +121,6 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 	return out, nil
 }
 
-// similarities reuses memory for kernel values, because an ensemble scores thousands of blocks.
 var similarities = sync.Pool{New: func() any { return new([]float32) }}
 
 func (m *kernelModel) score(dst, x Matrix) error {

@@ -54,7 +54,6 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	return m, nil
 }
 
-// softmaxLoss computes loss and gradient by float32 products and float64 sums. Parameters are W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int

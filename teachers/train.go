@@ -222,7 +222,6 @@ func (e *ensemble) finished() {
 	}
 }
 
-// share copies the records of teacher t, in the order of the private data.
 func (e *ensemble) share(t int) Dataset {
 	data := Dataset{
 		X:       dense.New(len(e.members[t]), e.private.X.Cols),

@@ -17,7 +17,6 @@ const (
 	panelRows = 496
 )
 
-// panel holds consecutive public rows, packed for matrix products.
 type panel struct {
 	packed  kernel.Packed[float32]
 	first   int // index of the first row among all questions
@@ -130,7 +129,6 @@ func (n *nearest) floor(norm, largest float64) float32 {
 	return below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
 }
 
-// block is the memory of one goroutine for distances between units and a panel.
 type block struct {
 	products []float32 // of rows
 	distance []float32 // of units

@@ -60,7 +60,6 @@ func (m *KNearest) Event() accountant.Event {
 	}
 }
 
-// questionsAtOnce is the number of questions per pass over private rows.
 const questionsAtOnce = 32
 
 // Release returns the label of every question. It fails if r was used before, or charges another event than

@@ -1,6 +1,5 @@
 package neighbours
 
-// near is a candidate (a unit or a question) with its distance and the class of its row.
 type near struct {
 	distance float32
 	label    int32
@@ -36,7 +35,6 @@ func (n *nearest) offer(place near) {
 	}
 }
 
-// first returns the k nearest candidates, unordered, or all candidates if fewer were offered.
 func (n *nearest) first() []near {
 	n.cut()
 	return n.kept

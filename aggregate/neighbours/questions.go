@@ -121,7 +121,6 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 	return out, ctx.Err()
 }
 
-// ballot has the counts and the memory of one goroutine.
 type ballot struct {
 	classes int
 	counts  []int64

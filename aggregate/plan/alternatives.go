@@ -135,7 +135,6 @@ func (c cases) thinned(limit int) cases {
 	return t
 }
 
-// accurate scales the noise of s to the goal's budget. While the accuracy is too low, it tries fewer queries.
 func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)

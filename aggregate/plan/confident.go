@@ -73,7 +73,6 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]ag
 	return pick(best, rows/5), nil
 }
 
-// confidentSetting is a setting of Confident-GNMax in few bytes, for a large search.
 type confidentSetting struct {
 	threshold, sigma1, sigma2 float64
 	queries, answers          int

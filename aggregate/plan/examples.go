@@ -245,7 +245,6 @@ type Agreement struct {
 // UsualAccuracy is the accuracy of a teacher that a plan assumes if none is declared.
 const UsualAccuracy = 0.88
 
-// leastCalibration is the least number of labelled queries for a useful estimate of agreement.
 const leastCalibration = 30
 
 var errFewExamples = errors.New("plan: at least 30 labelled queries with two votes each are needed")

@@ -102,12 +102,10 @@ type NoPlanError struct {
 	Teachers int
 }
 
-// Error implements error.
 func (e *NoPlanError) Error() string {
 	return fmt.Sprintf("%v: epsilon %g at delta %g, accuracy %g", ErrNoPlan, e.Goal.Epsilon, e.Goal.Delta, e.Goal.MinAccuracy)
 }
 
-// Unwrap returns [ErrNoPlan].
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels, from public values alone. The plurality counts as
@@ -145,7 +143,6 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 // LeastPerClass is the least number of labels per class from which a student usually learns.
 const LeastPerClass = 3
 
-// Remedy sets the fields Epsilon and Teachers of an error, using Possible.
 func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	var err error
 	if none.Epsilon, err = p.leastEpsilon(ctx, none.Goal, none.Best); err != nil {
@@ -155,7 +152,6 @@ func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
 	return err
 }
 
-// enough reports whether a plan has MinLabels correct labels or asks all queries.
 func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
@@ -387,7 +383,6 @@ func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int6
 	return n, nil
 }
 
-// steady returns the plan of Goal.Steady, or false if its accuracy or its number of labels is too low.
 func (p Public) steady(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, bool, error) {
 	n, err := MaxCount(ctx, p.Teachers, accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta})
 	if err != nil || n == 0 {

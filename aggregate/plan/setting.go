@@ -234,7 +234,6 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 	return g, err == nil && g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1), err
 }
 
-// unspent is the fraction of the goal's epsilon that a plan may leave unspent.
 const unspent = 1e-4
 
 // within scales the noise of s until s uses up the goal's budget, except for the fraction unspent. Log
@@ -271,7 +270,6 @@ func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alte
 	return out, err
 }
 
-// scaled multiplies the noise of s by factor and rounds the product upwards, to six significant digits.
 func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggregate.Setting {
 	for _, p := range d.Noise() {
 		s = s.With(p.Name, min(max(number.Up(s.Values[p.Name]*factor, 6), p.Min), p.Max))
@@ -279,7 +277,6 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 	return s
 }
 
-// calibrated returns the setting with the least noise. The mechanism must have a single noise.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
 	d := known(mechanism)

@@ -147,7 +147,6 @@ func decodeTally(b []byte) (tally, error) {
 	return t, nil
 }
 
-// reader reads numbers. It sets bad after a missing or too large number.
 type reader struct {
 	b   []byte
 	bad bool

@@ -59,7 +59,6 @@ func (p Poll) block(query, each int64) int64 {
 
 func (p Poll) blocks() int64 { return (p.Queries-1)/p.blockQueries() + 1 }
 
-// rows returns the number of queries of a block. The last block may be smaller.
 func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }

@@ -271,7 +271,6 @@ func (f *mergeFn) CreateAccumulator() tally { return newTally(f.Poll) }
 
 func (f *mergeFn) MergeAccumulators(a, b tally) tally { return merged(a, b) }
 
-// reportFn reduces the tally of a block to the fields that the checks need.
 func reportFn(_ int64, t tally) tally {
 	s := *t.s
 	for row := range len(s.voted) / s.poll.words() {

@@ -69,7 +69,6 @@ func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	return beam.ParDo(s, &writeFn{Poll: c.poll, To: to}, shards, beam.SideInput{Input: c.report})
 }
 
-// textFn formats the counts of a block like votes.Source.WriteCounts.
 type textFn struct {
 	Poll   Poll
 	Shards int64

@@ -51,7 +51,6 @@ type bernoulliModel struct {
 	features, pooled int
 }
 
-// Predict writes the most probable class. See [teachers.Classifier].
 func (m *bernoulliModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err

@@ -91,7 +91,6 @@ func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, 
 	return out, nil
 }
 
-// Predict writes the most frequent class among the neighbours. golearn breaks ties at random.
 func (m *knnModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err

@@ -112,7 +112,6 @@ func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	return h.Sum64()
 }
 
-// remaining returns the sum, over all examples, of the class entropy of the part with the example, in nats.
 func remaining(parts map[string]map[string]int) float64 {
 	var entropy float64
 	for _, value := range slices.Sorted(maps.Keys(parts)) {
@@ -128,7 +127,6 @@ func remaining(parts map[string]map[string]int) float64 {
 	return entropy
 }
 
-// forest holds copies of golearn's trees in a compact form. Goroutines may read it concurrently.
 type forest struct {
 	BaggedID3
 	features, pooled, classes int
@@ -171,7 +169,6 @@ func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	return at, nil
 }
 
-// commonest returns the most frequent class, or the lowest of several. In golearn the choice is random.
 func commonest(examples map[string]int) (int, error) {
 	best, most := 0, 0
 	for name, n := range examples {
@@ -191,7 +188,6 @@ func (f *forest) leaf(class int) int {
 	return len(f.nodes) - 1
 }
 
-// Predict writes the class that most trees predict, or the lowest of several such classes.
 func (f *forest) Predict(dst []int, x teachers.Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, f.features); err != nil {
 		return err

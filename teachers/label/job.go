@@ -58,7 +58,6 @@ func (j *job) run(ctx context.Context) run.Run {
 	}
 }
 
-// plan returns the recorded run with the same inputs, or a new run with noise that fits the budget.
 func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	if err := j.fits(); err != nil {
 		return p, err
@@ -137,7 +136,6 @@ func (j *job) fits() error {
 	return nil
 }
 
-// sealed adds an explanation to the error of a ledger of mode Reserved that accepts no further charge.
 func sealed(err error) error {
 	if errors.Is(err, ledger.ErrSealed) {
 		return &fault.Error{What: "the ledger allows no further charge",

@@ -121,7 +121,6 @@ func (j *job) check() error {
 	return err
 }
 
-// checkPlaces refuses a Config that is invalid for every mechanism.
 func (c Config) checkPlaces() error {
 	switch {
 	case c.Ledger == "":
@@ -213,13 +212,11 @@ func Describe(name string) string {
 	return fmt.Sprintf("%s queries %d:%d of %s", what, id.Queries[0], id.Queries[1], id.Pool)
 }
 
-// recorded is a run of labels in a ledger.
 type recorded struct {
 	*run.Recorded
 	id identity
 }
 
-// recordedRuns returns the recorded runs of labels, and the recorded pilots (see the package comment).
 func recordedRuns(before *run.Before) (labels, pilots []recorded, err error) {
 	for i := range before.Recorded {
 		r := recorded{Recorded: &before.Recorded[i]}
@@ -300,7 +297,6 @@ func (id identity) differences(asked identity) []string {
 	return out
 }
 
-// isLedger reports whether path is the ledger or one of the files beside the ledger.
 func isLedger(path, ledger string) bool {
 	rest, ok := strings.CutPrefix(path, ledger)
 	return ok && (rest == "" || strings.HasPrefix(rest, ".pilot-") || ledger+rest == run.IDFile(ledger) || ledger+rest == run.HeadFile(ledger))

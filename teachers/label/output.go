@@ -107,7 +107,6 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// end writes the labels of the forms that need the number of labels first.
 func (w *labelWriter) end() error {
 	switch w.form {
 	case NPY:
@@ -182,7 +181,6 @@ func (c *collected) add(query uint64, label int, answered bool) {
 	c.declined = append(c.declined, !answered)
 }
 
-// writeNPY writes rows of query and class. A declined query has class -1.
 func (c *collected) writeNPY(w io.Writer, numbers []int) error {
 	if err := npy.WriteHeader(w, npy.Header{Type: "<i8", Shape: []int{len(c.queries), 2}}); err != nil {
 		return err

@@ -81,7 +81,6 @@ func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng
 	return nil
 }
 
-// meanLargest is the mean over queries of the largest counts, rounded down.
 type meanLargest struct{ largest, queries int64 }
 
 func (m *meanLargest) add(counts []int) {
@@ -90,7 +89,6 @@ func (m *meanLargest) add(counts []int) {
 
 func (m meanLargest) mean() int64 { return m.largest / m.queries }
 
-// pilotFile is the file of a pilot, beside the ledger.
 type pilotFile struct {
 	Schema     string   `json:"schema"`
 	Meaning    string   `json:"meaning"`
@@ -99,7 +97,6 @@ type pilotFile struct {
 	Releasable bool     `json:"releasable"`
 }
 
-// errPlanned stops a pilot because the labels already have a run in the ledger.
 var errPlanned = errors.New("label: the labels are planned already")
 
 // piloted releases the pilot, or reads the file of the recorded pilot. If the ledger has a run of the labels
@@ -230,5 +227,4 @@ func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage)
 	return id, p, err
 }
 
-// alwaysAgree is the accuracy of teachers who practically always agree.
 const alwaysAgree = 0.999

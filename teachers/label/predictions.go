@@ -32,7 +32,6 @@ type predictionReader struct {
 // maxPredictionLine is the length in bytes of the longest line: about 60 bytes per class at the class limit.
 const maxPredictionLine = 1 << 21
 
-// checkPredictions reads and checks a predictions file before any charge, and returns the hash of the file.
 func checkPredictions(path string, classes, queries int) (string, error) {
 	r, err := openPredictions(path, classes)
 	if err != nil {

@@ -131,7 +131,6 @@ type Planning struct {
 	Pilot func(p Pilot, released bool) error
 }
 
-// planned returns c with mechanism, noise and queries of a recorded run or of a new plan.
 func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded) (Config, error) {
 	first, _ := c.Votes.Range()
 	var s aggregate.Setting

@@ -35,7 +35,6 @@ func (c Config) setting() (setting, error) {
 	return setting{d, d.Complete(s)}, nil
 }
 
-// mayFail reports whether the mechanism's guarantee has a failure probability.
 func (c Config) mayFail() bool {
 	s, err := c.setting()
 	return err == nil && s.d.Fails

@@ -178,7 +178,6 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 	dst[b.class[i]].slope--
 }
 
-// minCurve keeps steps finite when a probability rounds to 0 or 1.
 const minCurve = 1e-12
 
 // gradientGrower grows regression trees from a histogram: the sums of slopes and curvatures in each bin. The
@@ -308,7 +307,6 @@ func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gra
 	return err
 }
 
-// gradientSplit is a split between two bins, below and above. Bins between these two have no rows.
 type gradientSplit struct {
 	column       int // index in binned; -1 for none
 	below, above int
@@ -316,7 +314,6 @@ type gradientSplit struct {
 	gain         float64
 }
 
-// best returns the split with the largest decrease of the loss, or the first of several such splits.
 func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	best := gradientSplit{column: -1}
 	none := whole.strength(g.l.L2)

@@ -180,7 +180,6 @@ func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *r
 	return g.grow(ctx, rows[middle:], varying, rnd)
 }
 
-// split sends bins 0 to below to the left child. No value in these bins exceeds the threshold, at.
 type split struct {
 	column  int // index in binned; -1 for none
 	below   int
@@ -264,7 +263,6 @@ func (g *giniGrower) order(rows []int32, c *binnedColumn) {
 	}
 }
 
-// halves describes both sides of a split: the sum of class weights and the sum of their squares.
 type halves struct {
 	leftSquares, rightSquares int64
 	leftWeight, rightWeight   int64
@@ -289,7 +287,6 @@ func (g *giniGrower) quality(h halves) float64 {
 	return float64(h.leftSquares)/float64(h.leftWeight) + float64(h.rightSquares)/float64(h.rightWeight)
 }
 
-// scan tries all thresholds of a column, for rows ordered by bin. It stores the best split in found.
 func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	ordered := g.ordered[:n]
 	for i := 0; ; {

@@ -69,7 +69,6 @@ func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*Co
 	return c, nil
 }
 
-// Queries returns the number of queries in all files together.
 func (c *CountsFiles) Queries() int {
 	if c.add {
 		return c.sources[0].Total()
@@ -100,7 +99,6 @@ func (c *CountsFiles) Write(ctx context.Context, w io.Writer, asNPY bool) error 
 	})
 }
 
-// eachSum yields the sum of the files' counts for each query. It reuses one slice.
 func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool) {
 	next := make([]func() ([]int, error, bool), len(c.sources))
 	for i, s := range c.sources {

@@ -37,7 +37,6 @@ const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxCSVCell is the largest size of a cell in bytes, also in the header.
 const maxCSVCell = 4096
 
 func (t csvText) cursor(in *input, line int) cursor {
@@ -144,7 +143,6 @@ func (l csvLine) indexed(in *input, sep byte) error {
 				beside(in.name, ".csv")))+"; or rename the column")
 }
 
-// oddFirst refuses a first row with another width than the next two rows.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
@@ -195,7 +193,6 @@ func blanksApart(line []byte) bool {
 	return true
 }
 
-// csvSeparator guesses the separator from the first line, which may be incomplete.
 func csvSeparator(head []byte) byte {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
 	for _, c := range []byte(",;\t") {

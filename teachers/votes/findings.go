@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Level is the severity of a finding.
 type Level string
 
 const (
@@ -18,14 +17,12 @@ const (
 	LevelFail Level = "fail" // votes are invalid, or the costs from package aggregate may be wrong
 )
 
-// Finding is the result of one check as text.
 type Finding struct {
 	Check  string `json:"check"` // "range", "duplicates", ...
 	Level  Level  `json:"level"`
 	Detail string `json:"detail"`
 }
 
-// Findings returns one finding for each check.
 func (r *Report) Findings() []Finding {
 	out := []Finding{
 		r.shape(),
@@ -145,7 +142,6 @@ func (r *Report) duplicates() Finding {
 	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice changes two votes)"}
 }
 
-// maxListed is the largest number of teachers or groups that a finding lists.
 const maxListed = 8
 
 func (r *Report) list(teachers []int) string {

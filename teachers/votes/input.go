@@ -124,7 +124,6 @@ func changed(path string, err error) error {
 		Fix: "run the command again when nothing writes to the file", Err: err}
 }
 
-// reader reads parts of inputs. It keeps the last input open and reuses one buffer.
 type reader struct {
 	input *input
 	file  openInput
@@ -240,7 +239,6 @@ func temporary() (f *os.File, named bool, err error) {
 	return f, named, nil
 }
 
-// Close removes the votes.
 func (s *Spool) Close() error {
 	err := s.file.Close()
 	if s.named {
@@ -258,7 +256,6 @@ func (s *Spool) input() *input {
 	}}
 }
 
-// spooled reads a spool as an input file. Closing the input file leaves the spool open.
 type spooled struct{ io.ReaderAt }
 
 func (spooled) Close() error { return nil }

@@ -36,7 +36,6 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 	return whole, nil
 }
 
-// fileLayout returns the shape of an array or of CSV text. line returns a cursor at line i.
 func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (head npy.Header, line func(i int) cursor, err error) {
 	isNPY, err := sniff(r, in)
 	if err != nil {
@@ -60,7 +59,6 @@ func fileLayout(ctx context.Context, r *reader, in *input, opt Options, offsets 
 	}, err
 }
 
-// matrixLayout returns the layout of one matrix. A line of the file is a query, or a teacher if transposed.
 func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layout, error) {
 	head, line, err := fileLayout(ctx, r, in, opt, opt.Transpose)
 	if err != nil {

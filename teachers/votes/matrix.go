@@ -179,7 +179,6 @@ func (v Matrix) writeCells(w io.Writer) (err error) {
 	return err
 }
 
-// String returns only the shape, like Format and LogValue.
 func (v Matrix) String() string {
 	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
 }
@@ -227,7 +226,6 @@ func newHash(kind string, shape ...int) hash.Hash {
 	return h
 }
 
-// appendCells appends cells in the little-endian form of files and hashes.
 func appendCells[C cell](buf []byte, cells []C) []byte {
 	switch cells := any(cells).(type) {
 	case []byte:
@@ -264,7 +262,6 @@ func countWide(dst []int, votes []int16) {
 // would wait for each other. Between calls of count all class entries are 0.
 type tally [4][256]uint32
 
-// count counts one-byte votes per class into dst. Abstentions do not count.
 func (t *tally) count(dst []int, votes []byte) {
 	for ; len(votes) >= 8; votes = votes[8:] {
 		v := binary.LittleEndian.Uint64(votes)

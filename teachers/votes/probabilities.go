@@ -31,7 +31,6 @@ func share(v float64) int {
 	return int(math.Float64bits(v))
 }
 
-// shares reads class probabilities from one file with one teacher or all teachers.
 type shares struct {
 	in      *input
 	source  *Source // one row for each teacher and query
@@ -101,7 +100,6 @@ func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, op
 	return p, p.checkClasses(p.source.shape.cols)
 }
 
-// cube finds the probabilities in an array of 3 dimensions. The last dimension is the class.
 func (p *shares) cube(head npy.Header, cur cursor) error {
 	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
 	if err := p.checkClasses(classes); err != nil {
@@ -130,7 +128,6 @@ func (p *shares) checkClasses(n int) error {
 		"give the right number of classes; give --index-column if column 1 names the rows, or --transpose if each row is a class")
 }
 
-// headerOrder refuses a CSV header in which the class names have another order.
 func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	if first.csv.form.headers == 0 {
 		return nil
@@ -149,7 +146,6 @@ func headerOrder(r *reader, in *input, first cursor, opt Options) error {
 	return opt.checkOrder(in, columns)
 }
 
-// checkOrder refuses column names that are the class names in another order.
 func (o Options) checkOrder(in *input, columns []string) error {
 	class := make(map[string]int, o.Classes)
 	for i, name := range o.classNames(o.Classes) {
@@ -217,7 +213,6 @@ func largest(cells []int64) (class int, wrong string) {
 	return class, ""
 }
 
-// error returns the error for invalid probabilities. It quotes no probability.
 func (p *shares) error(row int, wrong string) *fault.Error {
 	query, teacher := row, p.teacher
 	if len(p.shape) == 2 {

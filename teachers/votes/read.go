@@ -28,7 +28,6 @@ type layout struct {
 	columns bool
 }
 
-// cursor is a position in a file from which consecutive cells are read.
 type cursor struct {
 	in     *input
 	offset int64
@@ -39,7 +38,6 @@ type cursor struct {
 // tileCells bounds the cells in memory while a file is read column by column. A cell has at most four bytes.
 const tileCells = 1 << 24
 
-// eachRow calls visit for each row in order, and reuses one slice. It returns an error for invalid cells.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error { return rowsOf(s, first, cells, bad, visit) })
 }
@@ -140,7 +138,6 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 	return nil
 }
 
-// eachTile is eachBlock for a file that is stored column by column. It reads blocks of all columns.
 func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.dom
 	cursors := slices.Clone(s.shape.cursors)

@@ -133,10 +133,8 @@ func beside(name, ext string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + "-fixed" + ext
 }
 
-// ownerNotice is the end of an error that shows a vote.
 const ownerNotice = "; this message may reveal private votes: show it to the data owner alone"
 
-// survey counts cells by kind, to suggest a fix. It is as private as the votes.
 type survey struct {
 	whole, missing, shares, nan, text, other int64 // cells
 	least, most                              int   // least and largest whole number

@@ -254,7 +254,6 @@ func (s *Source) Counts() bool { return s.opt.Counts }
 // [Matrix.Hash]. It is secret, because it has no key.
 func (s *Source) Hash() [32]byte { return s.hash }
 
-// String returns only the shape, like Format and LogValue.
 func (s *Source) String() string {
 	return fmt.Sprintf("votes on %d of %d queries, %d classes (redacted)", s.Queries(), s.Total(), s.classes)
 }
@@ -285,7 +284,6 @@ func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 
 var errStopped = errors.New("stopped")
 
-// eachCount yields the counts of the chosen queries in ascending order. It reuses one slice.
 func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	return func(yield func([]int, error) bool) {
 		counts := make([]int, s.classes)

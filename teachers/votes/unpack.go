@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// maxUnpacked bounds the total size of the unpacked files of one source.
 const maxUnpacked = 4 << 30
 
 // packing is a format from which votes must be unpacked. Its values are names of [unpack.Format].
@@ -45,7 +44,6 @@ type store struct {
 
 var errFull = errors.New("full")
 
-// Write appends to the file. It creates the file if necessary.
 func (s *store) Write(p []byte) (int, error) {
 	if s.file == nil {
 		f, named, err := temporary()
@@ -64,7 +62,6 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs unpacks compressed files and Parquet, and converts class probabilities to votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var r reader
 	defer r.close()
@@ -171,7 +168,6 @@ func (w watched) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// withoutIndexColumn returns a copy of a CSV file without column 1.
 func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options) (*input, error) {
 	var r reader
 	isNPY, err := sniff(&r, in)

@@ -135,7 +135,6 @@ func (f *flags) run(ctx context.Context) error {
 	return nil
 }
 
-// lines returns the format of the votes, and sets the number of classes from the class names.
 func (f *flags) lines() (poll.Lines, error) {
 	l := poll.Lines{Form: poll.CSV, FirstClass: f.firstClass}
 	if strings.HasSuffix(strings.TrimSuffix(f.votes, ".gz"), ".jsonl") {

@@ -48,7 +48,7 @@
 // # Caveats
 //
 // An epsilon from data-dependent costs is no guarantee. It measures how well these votes hide a record, and
-// neighbouring votes may hide the record less. Whoever publishes this epsilon, stops a run at it or chooses
+// neighbouring votes may hide the record less. A run that publishes this epsilon, stops at it or chooses
 // sigma from it reveals votes ([Number]). If a run stops at a data-dependent cost, the number of answers can
 // distinguish two neighbours with certainty.
 //

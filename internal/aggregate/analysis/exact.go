@@ -102,7 +102,6 @@ type instance struct {
 	terms     []float64 // scratch
 }
 
-// column holds log F and log f of the noise on one count at every node. density includes the weight.
 type column struct{ cdf, density []float64 }
 
 func (e *instance) cover(t tally) {
@@ -219,8 +218,6 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences holds the largest Rényi divergences over all neighbours h' of a query's histogram h, at each
-// order. forward is D_a(M(h)||M(h')), and reverse is D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {
@@ -272,8 +269,6 @@ type outcome struct {
 	times   float64
 }
 
-// outcomes lists the outputs with their log probabilities under both distributions. It merges consecutive
-// outputs with equal probabilities, such as classes with equal counts.
 func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	dst = dst[:0]
 	for i, q := range logQ {

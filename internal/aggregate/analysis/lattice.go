@@ -50,10 +50,8 @@ type IntegerNoiseError struct {
 	Err    error   // not nil if noise of this Scale cannot be drawn
 }
 
-// Unwrap returns Err.
 func (e *IntegerNoiseError) Unwrap() error { return e.Err }
 
-// Error implements error.
 func (e *IntegerNoiseError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("analysis: integer noise: %v", e.Err)
@@ -84,7 +82,6 @@ func (e *lattice) reachOf(counts []int) int {
 	return slices.Max(counts) - slices.Min(counts) + e.margin() + 3
 }
 
-// cover implements [laws]. It skips a histogram for which visit returns an error.
 func (e *lattice) cover(t tally) {
 	if e.check(t) == nil {
 		e.least = max(e.least, e.reachOf(t))

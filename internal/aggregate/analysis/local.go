@@ -19,7 +19,6 @@ type ConditionError struct {
 	Classes   int
 }
 
-// Error implements error.
 func (e *ConditionError) Error() string {
 	return fmt.Sprintf("analysis: no published smooth sensitivity at sigma %g, order %g, %d classes: %s", e.Sigma, e.Order, e.Classes, e.Condition)
 }
@@ -128,7 +127,6 @@ func (l *localCost) refuse(condition string) error {
 	return &ConditionError{condition, l.sigma, l.order, int(l.others) + 1}
 }
 
-// published returns an error unless the conditions of the published theorem hold.
 func (l *localCost) published() error {
 	if l.unknown == "" {
 		return nil
@@ -153,7 +151,6 @@ func (l *localCost) cost(logQ float64) float64 {
 
 func (l *localCost) logTail(z float64) float64 { return math.Log(l.others) + mathx.LogNormalCDF(-z) }
 
-// lower returns a lower bound of q after one vote has moved. The method upper returns an upper bound.
 func (l *localCost) lower(logQ float64) float64 { return l.shifted(logQ, math.Sqrt2/l.sigma) }
 func (l *localCost) upper(logQ float64) float64 { return l.shifted(logQ, -math.Sqrt2/l.sigma) }
 

@@ -22,7 +22,6 @@ type Mechanism struct {
 	Threshold, Sigma1 float64 // in votes; Sigma1 is the standard deviation of the test's noise
 }
 
-// published lists the mechanisms with a published data-dependent cost.
 var published = []string{"gnmax", "confident", "lnmax"}
 
 // Published reports whether the named mechanism of package mechanisms has a published data-dependent cost.
@@ -94,7 +93,6 @@ func (m Mechanism) laws(integer bool) (laws, error) {
 	return e, nil
 }
 
-// query is the cost of one query at each order, split into the threshold test and the argmax.
 type query struct {
 	answer              float64 // probability of an answer
 	test, testWorst     spent   // of the threshold test; nil without a test
@@ -220,10 +218,8 @@ func gnmaxRDP(logQ, sigma, a float64) float64 {
 	return worst
 }
 
-// gnmaxWorst bounds the divergence of order a of one GNMax query on any votes.
 func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 
-// thresholdWorst bounds the divergence of order a of one threshold test on any votes.
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
 // flipBound returns Theorem 6 of Papernot et al. 2018 at the orders of their Proposition 10: mu1 = mu2 + 1

@@ -182,14 +182,12 @@ func (s *Sanitizer) worstCase(order float64) (float64, error) {
 	return float64(s.cfg.Queries) * each, nil
 }
 
-// Config returns the configuration with defaults filled in.
 func (s *Sanitizer) Config() SanitizerConfig { return s.cfg }
 
 func (s *Sanitizer) event() accountant.GNSS {
 	return accountant.GNSS{Beta: s.cfg.Beta, Sigma: s.cfg.Sigma, Margin: s.cfg.Margin}
 }
 
-// Event returns the event of the release.
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
 // Released is a sanitised cost. It is the only result of this package that may be public.

@@ -77,7 +77,6 @@ type Realised struct {
 	Costs
 }
 
-// maxTallies bounds the number of different histograms.
 const maxTallies = 1 << 22
 
 // group is a set of equal queries. With continuous noise, queries are equal if their counts are, up to the
@@ -159,7 +158,6 @@ func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogr
 	return r, nil
 }
 
-// collect reads all votes and groups equal queries in order of first appearance.
 func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o Options) ([]group, int, error) {
 	index := map[string]int{}
 	var groups []group
@@ -224,7 +222,6 @@ func countTeachers(groups []group, given int) (int, error) {
 	return max(most, given), nil
 }
 
-// pair holds costs that ignore the votes (worst) and costs that use the votes (data).
 type pair struct{ worst, data spent }
 
 func newPair(n int) pair { return pair{make(spent, n), make(spent, n)} }
@@ -279,7 +276,6 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 	return s, err
 }
 
-// spent is a divergence at each order, summed over queries.
 type spent []float64
 
 func (s spent) add(other spent, times float64) {
@@ -315,7 +311,6 @@ func DefaultOrders() []float64 {
 	return orders
 }
 
-// blockGroups is the number of groups that inOrder computes before it calls take.
 const blockGroups = 256
 
 // inOrder computes a result for every group on all cores and passes the results to take in the order of the

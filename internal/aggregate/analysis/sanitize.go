@@ -73,7 +73,6 @@ func sanitize(ctx context.Context, r *Report, groups []group, weights []float64,
 	return s, err
 }
 
-// sensitivity bounds the change of the data-dependent cost of all queries by one moved vote, at one order.
 type sensitivity struct {
 	mechanism Mechanism
 	argmax    *localCost
@@ -210,18 +209,14 @@ type Number struct{ value float64 }
 // Reveal returns the number. No decision that others can observe may depend on it.
 func (n Number) Reveal() float64 { return n.value }
 
-// String returns the number with the mark "(private)".
 func (n Number) String() string { return strconv.FormatFloat(n.value, 'g', 6, 64) + " (private)" }
 
-// Format writes String for every verb.
 func (n Number) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, n.String()) }
 
-// LogValue marks the number as private.
 func (n Number) LogValue() slog.Value {
 	return slog.GroupValue(slog.Bool("private", true), slog.Float64("value", n.value))
 }
 
-// MarshalJSON marks the number as private. An infinite number becomes null.
 func (n Number) MarshalJSON() ([]byte, error) {
 	mark := struct {
 		Private bool     `json:"private"`

@@ -37,7 +37,6 @@ func Names(wanted func(aggregate.Description) bool) []string {
 	return names
 }
 
-// Find returns the mechanism with the given name.
 func Find(name string) (aggregate.Description, error) {
 	for _, d := range All() {
 		if d.Name == name {

@@ -30,7 +30,6 @@ type Plan struct {
 	Drawn     bool    `json:"drawn,omitempty"`                // questions are drawn, so units may be near none of some
 }
 
-// Note describes which units vote.
 func (p Plan) Note() string {
 	switch {
 	case p.Sampled > 0:
@@ -50,7 +49,6 @@ func (p Plan) Futile() bool {
 	return 2*p.Near > p.Questions && p.Questions > 1
 }
 
-// Event returns the event of the plan.
 func (p Plan) Event() (accountant.Event, error) {
 	if p.Sampled > 0 {
 		return eventOf(p.sampled())

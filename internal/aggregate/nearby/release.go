@@ -19,7 +19,6 @@ type Labels struct {
 	Counts neighbours.Counts // noisy votes; zero if not released
 }
 
-// Release draws the labels under a reservation of the plan's event.
 func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix) (l Labels, err error) {
 	if p.Sampled > 0 {
 		m, err := p.sampled()

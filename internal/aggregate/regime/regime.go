@@ -50,7 +50,6 @@ type Advice struct {
 	Methods []Method
 }
 
-// Winner returns the method with the smallest needed gap.
 func (a Advice) Winner() Method { return a.Methods[0] }
 
 // StabilityLoses reports whether every stability method needs a larger gap than the best noisy argmax.
@@ -151,8 +150,6 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of a noisy argmax whose output distribution at gap g depends only on
-// g/noise. event returns the event of all queries.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -237,8 +234,6 @@ func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
-// stableMethod returns the performance of a mechanism of package stable, for the distance at which the
-// release probability is success.
 func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig, name string,
 	noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -313,7 +308,6 @@ func (r Regime) least(ctx context.Context, account accountant.AutoConfig) aggreg
 	}
 }
 
-// mstab returns the performance of MStab. delta is the probability of a release at distance 0.
 func (r Regime) mstab(ctx context.Context, account accountant.AutoConfig, name string, noise stability.Noise, delta float64) (Method, error) {
 	t := stable.Task{Mechanism: stable.MStab, Queries: r.Queries, Noise: noise, Delta: delta, Success: r.Success}
 	cfg, err := stable.Fit(t, r.least(ctx, account))

@@ -50,7 +50,6 @@ type Mechanism struct {
 
 var _ aggregate.Mechanism = (*Mechanism)(nil)
 
-// New returns the mechanism for cfg.
 func New(cfg Config) (*Mechanism, error) {
 	var uses []string
 	m, err := &Mechanism{}, error(nil)
@@ -120,7 +119,6 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 	return c, nil
 }
 
-// Event returns the event of a whole run in the worst case.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
 // LawAt returns the exact log probabilities of a release and of a refusal for a first query at this distance.
@@ -131,10 +129,8 @@ func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	return m.svt.LawAt(distance)
 }
 
-// Law returns the exact distribution of the first answer on h.
 func (m *Mechanism) Law(h aggregate.Histogram) (aggregate.Law, error) { return lawOf(h, m.LawAt) }
 
-// lawOf returns the output distribution on h. The function at returns the log probabilities at a distance.
 func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused float64)) (aggregate.Law, error) {
 	winner, distance, err := plurality(h)
 	if err != nil {
@@ -148,7 +144,6 @@ func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused flo
 	return law, nil
 }
 
-// plurality returns the winner and its distance to instability, in moved votes.
 func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	if winner, distance, err = stability.Plurality(h.Reveal(), stability.VoteMoves, stability.LowestIndex); err != nil {
 		return 0, 0, fmt.Errorf("stable: %w", err)

@@ -8,7 +8,6 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Descriptions lists the mechanisms of this package.
 func Descriptions() []aggregate.Description {
 	all := []aggregate.Description{
 		{

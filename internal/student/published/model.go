@@ -42,7 +42,6 @@ type Card struct {
 	Labels    Provenance `json:"labels"`
 }
 
-// SchemaModel identifies the JSON form of a model.
 const SchemaModel = "pate.student-model/1"
 
 // HeldBack describes cross-validation: Right of Labels held-out labels were predicted correctly. Released
@@ -187,7 +186,6 @@ func (c Card) String() string {
 	return "mean of " + strings.Join(c.Kind, ", ")
 }
 
-// Private is a model that package dpsgd trained on private rows with charged noise.
 type Private struct {
 	Schema     *dataset.Schema // schema of the rows, made from public rows
 	Kind       string          // kind of model, for people
@@ -282,7 +280,6 @@ type document struct {
 	Model plain.Model `json:"model"`
 }
 
-// Export writes the model as JSON, with its provenance.
 func (m *Model) Export(w io.Writer) error {
 	text, err := json.Marshal(document{m.Card, m.model})
 	if err != nil {
@@ -304,7 +301,6 @@ func (m *Model) Save(path string, mode os.FileMode) error {
 	return nil
 }
 
-// MarshalBinary returns the contents of the model's file.
 func (m *Model) MarshalBinary() ([]byte, error) {
 	b := bytes.NewBufferString(magic)
 	if err := m.Export(b); err != nil {

@@ -35,7 +35,6 @@ type Overlap struct {
 	Units int64
 }
 
-// MaxOverlaps is the largest number of pairs in a report.
 const MaxOverlaps = 1000
 
 // passUnits is the largest number of units in memory, at 24 bytes each. Check passes over the files as often
@@ -90,7 +89,6 @@ func check(ctx context.Context, paths []string, room int, open opener) (*Report,
 	return r, r.compare(ctx, paths, room, open)
 }
 
-// join adds the values of another manifest's head. It returns an error if two values differ.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:

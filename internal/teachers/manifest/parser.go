@@ -33,7 +33,6 @@ func (p *parser) fail(err error) {
 	}
 }
 
-// next returns the next byte other than white space, or 0 after an error.
 func (p *parser) next() byte {
 	for p.err == nil {
 		c, err := p.r.ReadByte()

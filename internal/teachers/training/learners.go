@@ -43,7 +43,6 @@ func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
 
-// OnTrees reports whether a learner grows trees.
 func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
@@ -175,7 +174,6 @@ func (j Job) teachers() (n int, reason string) {
 	return defaultTeachers, "the default, because the number of private units is private; --size declares a public number"
 }
 
-// DefaultFeatures returns the default features for a kind and shape of rows and a learner.
 func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) string {
 	if image.Rows > 0 && OfGolearn(learner) && image.Planes() == 1 {
 		return features.NameDeskewed

@@ -29,7 +29,6 @@ type Merging struct {
 	Secrets string
 }
 
-// SilosBeside returns the path of the file with the unit hashes of all silos.
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
 // Merge joins the votes of all parts, and writes the votes and the manifest like [Run] on one machine. It
@@ -76,8 +75,6 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	return r, s.finish()
 }
 
-// findParts returns the files in names, the part files in folders in names, and the files that match
-// patterns.
 func findParts(names []string) (paths []string, err error) {
 	for _, name := range names {
 		found := []string{name}
@@ -230,7 +227,6 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keepMerged writes votes, silos and manifest. An existing file must have the same content.
 func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []byte) error {
 	type file struct {
 		path  string

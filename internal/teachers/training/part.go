@@ -123,7 +123,6 @@ func (t *task) partThere() (bool, error) {
 	return true, nil
 }
 
-// keepPart writes the votes of this part to a file, whose name contains a hash of the content.
 func (t *task) keepPart(matrix *votes.Matrix) error {
 	head := t.partHead()
 	var units []manifest.Hash

@@ -153,7 +153,6 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// features returns the features of rows. If features are the columns themselves, it returns set.X.
 func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
 	if _, raw := t.extract.(features.Raw); raw {
 		return set.X, nil

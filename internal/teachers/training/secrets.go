@@ -123,7 +123,6 @@ func (s *secrets) keepMade(out string, m made) error {
 	return durable.WriteBytes(s.madePath(out), 0o600, text)
 }
 
-// finish removes the files with the votes of single teachers, after all votes are saved.
 func (s *secrets) finish() error {
 	if err := os.RemoveAll(s.single()); err != nil {
 		return fmt.Errorf("training: %w", err)
