@@ -14,7 +14,7 @@ import (
 //
 // A record shifts the outputs of its K steps, each by a vector. The vector may depend on earlier outputs, and
 // its norm is at most one sensitivity. The noisy vector is post-processing of one noisy number with shift 0
-// or 1. So a pair (P, Q) dominates the event: P is the mean of N(1_S, sigma^2 I) over all sets S of K steps,
+// or 1. So a pair (P, Q) dominates the event. P is the mean of N(1_S, sigma^2 I) over all sets S of K steps,
 // and Q is N(0, sigma^2 I). Some mechanism attains this pair. The accountants use the pair for K = 1 (Chua et
 // al. 2024, balls and bins; Feldman, Shenfeld 2025; Dong et al. 2025). A random set of K steps is one random
 // step in each of K random blocks of the steps. So, by convexity, K > 1 costs at most as much as K such

@@ -188,9 +188,9 @@ func (GNSS) row() row {
 
 // curve returns the divergence of the worst two normal distributions that smooth sensitivity allows. The
 // standard deviation of the second distribution is smaller by the factor e^-Beta. The function values differ
-// by the smaller S. The margins are proportional to S. In units of S, the variance of the mixture is c = 1 -
-// a(1-e^{-2 Beta}), and the shift is d = e^-Beta + Margin Sigma (1-e^-Beta). At order a the divergence is
-// infinite for c <= 0, and otherwise
+// by the smaller S. The margins are proportional to S. In units of S, let c = 1 - a(1-e^{-2 Beta}) be the
+// variance of the mixture. Let d = e^-Beta + Margin Sigma (1-e^-Beta) be the shift. At order a the divergence
+// is infinite for c <= 0, and otherwise
 //
 //	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
 //
@@ -214,10 +214,10 @@ func (e GNSS) curve() curve {
 	}
 }
 
-// MStab is one propose-test-release of a stable answer. It releases the answer if and only if the distance to
-// instability plus Laplace noise of scale 1/Epsilon exceeds Threshold (Dwork, Lei 2009; Smith, Thakurta
-// 2013). This event is for continuous noise. If the noise is discrete Laplace and the threshold is an
-// integer, then charge WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2} instead.
+// MStab is one propose-test-release of a stable answer. It adds Laplace noise of scale 1/Epsilon to the
+// distance to instability, and releases the answer if the sum exceeds Threshold (Dwork, Lei 2009; Smith,
+// Thakurta 2013). This event is for continuous noise. If the noise is discrete Laplace and the threshold is
+// an integer, then charge WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2} instead.
 type MStab struct {
 	Epsilon   float64 `json:"epsilon" in:">0"`    // of the distance, which has sensitivity 1, > 0
 	Threshold float64 `json:"threshold" in:">=0"` // >= 0

@@ -35,10 +35,10 @@ type MSvecConfig struct {
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. (The least delta at this epsilon is 1-(1-p)^Q.) The
-// literature charges m p for m queries, by a union bound over queries. But late in a stretch rho is probably
-// low, so the probability of a release exceeds p. So the union bound must be over stretches. This step is
-// new, and was checked like [StableSVT] (see docs/claims.md).
+// So Q p is charged, for any number of queries. The least delta at this epsilon is 1-(1-p)^Q. The literature
+// charges m p for m queries, by a union bound over queries. But late in a stretch rho is probably low, so the
+// probability of a release exceeds p. So the union bound must be over stretches. This step is new, and was
+// checked like [StableSVT] (see docs/claims.md).
 //
 // Lecture notes have more errors. Lambda is multiplied by epsilon instead of divided, so a run at a nominal
 // epsilon of 1/4 costs 3.0. The formula contains log(1/delta), although another part of the charge uses half

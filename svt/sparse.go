@@ -39,9 +39,9 @@ type SparseVectorConfig struct {
 // Li 2017, section 4.2).
 //
 // A distance to instability is not a monotone query. Round a real query of sensitivity s to a multiple of a
-// unit u: in units, the sensitivity is then floor(s/u) + 1. Tests refute the errors of the literature: no
-// query noise, no stop, noise that does not grow with c, noise multiplied by epsilon, the release of the
-// noisy value.
+// unit u: in units, the sensitivity is then floor(s/u) + 1. Tests refute the errors of the literature. Their
+// variants have no query noise, no stop, noise that does not grow with c, or noise multiplied by epsilon, or
+// they release the noisy value.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig

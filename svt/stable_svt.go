@@ -17,8 +17,8 @@ type StableSVTConfig struct {
 }
 
 // StableSVT releases any number of stable answers and stops after Failures refusals. All noise is integer and
-// never negative: rho, drawn once with P[rho = k] ~ e^(-k/B1), and nu, drawn for each query with P[nu = k] ~
-// e^(-k/B2). The rule
+// never negative. The noise rho is drawn once, with P[rho = k] ~ e^(-k/B1). The noise nu is drawn for each
+// query, with P[nu = k] ~ e^(-k/B2). The rule
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
 //

@@ -22,8 +22,8 @@
 // Config.Accountant selects privacy loss distributions, 13 to 19 % more answers fit the same epsilon.
 //
 // In mode [Filter] costs may depend on earlier answers. Several programs may use the ledger, one after the
-// other. The orders are fixed when the ledger is made, and share delta. (If each order had the whole delta,
-// the true delta could be twice as large.) Privacy loss distributions cannot be used.
+// other. The orders are fixed when the ledger is made, and share delta. If each order had the whole delta,
+// the true delta could be twice as large. Privacy loss distributions cannot be used.
 //
 // Every cost is an event, which is a worst case over all data. A cost that depends on the data cannot be an
 // entry, because the time of the last entry would reveal information.

@@ -183,9 +183,9 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 }
 
 // gridLaw composes windows on a grid of losses. The step h is 1/4096 of the total spread. A mass m at loss l
-// + x, between the grid points l and l + h, is split: the right point gets m (1 - e^-x)/(1 - e^-h), the left
-// point the rest. This keeps the total masses under both distributions, and no hockey-stick divergence gets
-// smaller.
+// + x is split between the grid points l and l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the
+// left point gets the rest. This keeps the total masses under both distributions, and no hockey-stick
+// divergence gets smaller.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {

@@ -112,10 +112,10 @@ type stage struct {
 const ratioPerStage = 32
 
 // plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a loss
-// by h^2/6 on average, and merging lowers the variance by h^2/12. So C steps on a grid of step h separate
-// upper and lower epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of many
-// steps may use coarser grids. So a long composition starts on fine grids with short windows (evolving
-// discretisation; Ghazi et al. 2022).
+// by h^2/6 on average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate upper
+// and lower epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of many steps may
+// use coarser grids. So a long composition starts on fine grids with short windows (evolving discretisation;
+// Ghazi et al. 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0

@@ -176,9 +176,8 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue bounds the probability of at least Right correct guesses under the assumption that claim is true for
-// add/remove of one record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) the
-// bound is
+// PValue bounds the probability of at least Right correct guesses if claim is true for add/remove of one
+// record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) the bound is
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //

@@ -265,9 +265,9 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 // logMean returns log(mean(X_i) + extra X)/T, rounded up by its arithmetic error.
 //
 // Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
-// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53, and each
-// step of power doubles this error and adds two roundings. So the relative error of X_i is below 4 T 2^-53.
-// After division by T, this is less than 4.5e-16 of the cost.
+// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each step
+// of power doubles this error and adds two roundings. So the relative error of X_i is below 4 T 2^-53. After
+// division by T, this is less than 4.5e-16 of the cost.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	short := s.mean()
 	if short == 0 && extra == 0 {
