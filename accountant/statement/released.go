@@ -1,17 +1,12 @@
 package statement
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/pate-go/pate/accountant/ledger"
 )
@@ -107,84 +102,4 @@ func spanOf(entries []int64) string {
 		i = j + 1
 	}
 	return strings.Join(parts, ", ")
-}
-
-const (
-	aboutSchema = "pate.about/1" // JSON schema of About
-	maxAbout    = 1 << 16        // largest file in bytes
-	maxField    = 500            // largest field in letters
-)
-
-// About describes the data and their purpose. Its contents cannot be verified. Every field may be empty.
-type About struct {
-	DataSet    string `json:"data_set,omitempty"`
-	Controller string `json:"controller,omitempty"` // the body that decides about the data
-	Purpose    string `json:"purpose,omitempty"`
-	Contact    string `json:"contact,omitempty"`
-	Date       string `json:"date,omitempty"` // date of the statement, YYYY-MM-DD
-}
-
-// ParseAbout reads an About from JSON:
-//
-//	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
-//	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
-//
-// The schema is optional. Unknown fields, fields of more than 500 letters and an invalid date are errors.
-// Characters that control a terminal or the order of letters are replaced.
-func ParseAbout(text []byte) (About, error) {
-	var in struct {
-		Schema *string `json:"schema"`
-		About
-	}
-	switch {
-	case len(text) > maxAbout:
-		return About{}, fmt.Errorf("statement: the file is longer than %d bytes", maxAbout)
-	case !utf8.Valid(text):
-		return About{}, errors.New("statement: the file is not text in UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil {
-		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			return About{}, fmt.Errorf("statement: unknown field %s; the fields are data_set, controller, purpose, contact and date", Plain(name))
-		}
-		var kind *json.UnmarshalTypeError
-		if errors.As(err, &kind) && kind.Field == "" {
-			return About{}, errors.New("statement: not a JSON object")
-		} else if errors.As(err, &kind) {
-			return About{}, fmt.Errorf("statement: the field %s is not a string", kind.Field)
-		}
-		return About{}, fmt.Errorf("statement: the file is not JSON: %w", err)
-	}
-	if _, end := d.Token(); end != io.EOF {
-		return About{}, errors.New("statement: there is text after the object")
-	}
-	if in.Schema != nil && *in.Schema != aboutSchema {
-		return About{}, fmt.Errorf("statement: the schema is %q, but this version reads %q", Plain(*in.Schema), aboutSchema)
-	}
-	a := in.About
-	for _, f := range a.fields() {
-		*f.value = Plain(strings.TrimSpace(*f.value))
-		if utf8.RuneCountInString(*f.value) > maxField {
-			return About{}, fmt.Errorf("statement: %s has more than %d letters", f.name, maxField)
-		}
-	}
-	if a.Date != "" {
-		if _, err := time.Parse(time.DateOnly, a.Date); err != nil {
-			return About{}, fmt.Errorf("statement: date %q is not a day such as 2026-03-01", a.Date)
-		}
-	}
-	return a, nil
-}
-
-type aboutField struct {
-	name, title string
-	value       *string
-}
-
-func (a *About) fields() []aboutField {
-	return []aboutField{
-		{"data_set", "Data set", &a.DataSet}, {"controller", "Controller", &a.Controller}, {"purpose", "Purpose", &a.Purpose},
-		{"contact", "Contact", &a.Contact}, {"date", "Date", &a.Date},
-	}
 }

@@ -81,8 +81,8 @@ func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 		require.Greater(t, at, order, title)
 		order = at
 	}
-	require.Contains(t, text, "2 reservations, each with its worst case over all data, before it ran; 1 led to")
-	const known = "covered as a group of two is, at twice ε and (1 + e^ε) times δ"
+	require.Contains(t, text, "2 reservations, each with its worst case over all data, before its mechanism ran. 1 of them led")
+	const known = "a group of two: twice ε, and (1 + e^ε) times δ"
 	require.Contains(t, text, known, "where the number of records is known")
 	s.Relation = accountant.ReplaceOne
 	require.NotContains(t, markdown(t, s), known)
@@ -105,15 +105,15 @@ func TestWhatIsSaidOfEachLedger(t *testing.T) {
 		says       []string
 	}{
 		"nothing yet": {config, func(*ledger.Ledger) {}, 0, true, []string{"ε = 0 at", "Nothing has been charged", "0 reservations"}},
-		"not sealed":  {config, charge(t, false, votes), 0.7, true, []string{"More may follow, up to ε = 2", "1 reservation,"}},
-		"sealed":      {config, charge(t, true, votes), 0.7, true, []string{"All charges were fixed before", "at the best order over the whole"}},
-		"filter":      {filter, charge(t, true, votes), 2, true, []string{"that budget as a whole", "as a filter at order 10.2"}},
+		"not sealed":  {config, charge(t, false, votes), 0.7, true, []string{"More charges are possible, up to ε = 2", "1 reservation,"}},
+		"sealed":      {config, charge(t, true, votes), 0.7, true, []string{"All charges were fixed before", "at the best order"}},
+		"filter":      {filter, charge(t, true, votes), 2, true, []string{"The guarantee is the whole budget", "as a filter at order 10.2"}},
 		"pure":        {pure, charge(t, true, votes), 2, true, []string{"as a filter at order 8, 32, infinity", "δ split among"}},
 		"seeded":      {seeded, charge(t, true, votes), 0.7, false, []string{"**NOT FOR RELEASE", "from a seed"}},
 		"waived":      {waived, charge(t, true, votes), 0.7, false, []string{"**NOT FOR RELEASE: refusals were waived for run.jsonl (calibration, duplicates)", "noise came from a secret key"}},
-		"both":        {both, charge(t, true, votes), 0.7, false, []string{"refusals were waived", "Randomness: the ledger does not say"}},
-		"unknown":     {unknown, charge(t, true, votes), 0.7, nil, []string{"**The ledger does not say", "Release nothing"}},
-		"replace":     {replace, charge(t, true, votes), 0.7, true, []string{"the data of one patient are replaced", "which of two values one patient has"}},
+		"both":        {both, charge(t, true, votes), 0.7, false, []string{"refusals were waived", "Randomness: the ledger does not record"}},
+		"unknown":     {unknown, charge(t, true, votes), 0.7, nil, []string{"**The ledger does not record", "Release nothing"}},
+		"replace":     {replace, charge(t, true, votes), 0.7, true, []string{"differ only in the data of one patient", "which of two values one patient has"}},
 	} {
 		s := state(t, c.cfg, c.use)
 		require.InDelta(t, c.epsilon, float64(*s.Claims[0].Epsilon), 0.1, name)

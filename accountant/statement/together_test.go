@@ -55,7 +55,7 @@ func TestLedgersTogether(t *testing.T) {
 	page := b.String()
 	require.Contains(t, page, "| all together | 15 | "+up(s.epsilon())+" | 4e-05 |")
 	require.Contains(t, page, "| labels.jsonl | 3 | 3 | 1e-05 |")
-	require.Contains(t, page, "composed as Rényi divergences come to less")
+	require.Contains(t, page, "divergences is smaller, so it is the total")
 	require.Equal(t, 4, strings.Count(page, "\npate ledger verify "))
 	require.Contains(t, page, "at most "+percent(Right(s.epsilon(), 4e-5)))
 
@@ -90,7 +90,7 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	require.False(t, *s.Release)
 	text, alarm := s.verdict()
 	require.True(t, alarm)
-	require.Equal(t, "NOT FOR RELEASE: refusals were waived for b (duplicates), so the numbers below may not be true.", text)
+	require.Equal(t, "NOT FOR RELEASE: refusals were waived for b (duplicates), so the numbers below may be wrong.", text)
 	unknown := reserved("patient")
 	unknown.Noise = ""
 	s = testkit.Must(New(Options{}, source("a", file), source("b", ledgerFile(t, unknown, e))))
@@ -163,12 +163,13 @@ func TestAbout(t *testing.T) {
 		`{"owner":"x"}`:                "unknown field \"owner\"",
 		`{"date":"1.3.2026"}`:          "is not a day",
 		`{"purpose":3}`:                "purpose",
+		`{"access":"open"}`:            "not one of non-interactive",
 		`{} {}`:                        "text after the object",
 		`{"schema":"pate.about/2"}`:    "this version reads",
 		`{"purpose":"` + "\xff" + `"}`: "UTF-8",
-		`{"contact":"` + strings.Repeat("x", 501) + `"}`: "more than 500",
-		strings.Repeat(" ", 1<<17):                       "longer than",
-		"":                                               "EOF",
+		`{"contact":"` + strings.Repeat("x", 2001) + `"}`: "more than 2000",
+		strings.Repeat(" ", 1<<17):                        "longer than",
+		"":                                                "EOF",
 	} {
 		require.ErrorContains(t, testkit.Err(ParseAbout([]byte(text))), why, "%.40q", text)
 	}

@@ -171,17 +171,16 @@ func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
-		return "The ledger does not say where the noise came from. Release nothing before that is known.", true
+		return "The ledger does not record where the noise came from. Release nothing before the origin is established.", true
 	case !*s.Release:
 		text := "NOT FOR RELEASE:"
 		for _, l := range s.each() {
 			if len(l.Waived) > 0 {
-				text += fmt.Sprintf(" refusals were waived for %s (%s), so the numbers below may not be "+
-					"true.", l.Ledger, strings.Join(l.Waived, ", "))
+				text += fmt.Sprintf(" refusals were waived for %s (%s), so the numbers below may be wrong.", l.Ledger, strings.Join(l.Waived, ", "))
 			}
 		}
 		if s.seeded() {
-			text += " the noise was drawn from a seed. Whoever knows the seed can take it off again, and the numbers below protect nobody."
+			text += " the noise was drawn from a seed. Whoever has the seed can remove the noise, so the numbers below protect nobody."
 		}
 		return text, true
 	}
@@ -189,7 +188,8 @@ func (s *Statement) verdict() (text string, alarm bool) {
 	if len(s.Of) > 0 {
 		this = "these ledgers"
 	}
-	text = "What was committed to " + this + " may be released under the guarantee below. What else was computed from the private data may not."
+	text = "Outcomes that were committed to " + this + " may be released under the guarantee below. " +
+		"Nothing else that was computed from the private data may be released."
 	if s.Warning != "" {
 		return text + " But " + s.Warning + ".", true
 	}
@@ -337,12 +337,11 @@ func OfSeal(s ledger.Summary) string {
 
 func notCharged(c ledger.Config) []string {
 	return []string{
-		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were " +
-			"tuned or planned on these data without a charge above",
-		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on " +
-			"private rows. They are secrets, and must have steered nothing",
-		"the number of " + c.Unit + "s, the list of classes, public rows and their labels, which are taken to be public",
-		"what other ledgers charged for the same people: budgets of two ledgers add up, and neither knows of the other",
+		"any choice of a mechanism, noise, threshold, model or setting that was made on these data without a charge above",
+		"numbers computed from the votes or the data themselves, such as a data-dependent ε, vote gaps, or the accuracy on " +
+			"private rows: they are secret, and no decision may depend on them",
+		"the number of " + c.Unit + "s, the ranges of columns, the list of classes, public rows and their labels, which are taken to be public",
+		"the charges of other ledgers for the same people: the budgets of two ledgers add up, and a ledger has no record of the other",
 	}
 }
 

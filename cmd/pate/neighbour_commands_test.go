@@ -117,7 +117,7 @@ func onVotes() []leaving {
 		known += fmt.Sprintln(q % 3)
 	}
 	predictions := strings.Repeat("0.98,0.01,0.01\n0.01,0.98,0.01\n0.01,0.01,0.98\n", 7)[:len("0.98,0.01,0.01\n")*20]
-	files := map[string][]byte{"right.csv": []byte(known), "predictions.csv": []byte(predictions), "public.csv": twentyPublic()}
+	files := map[string][]byte{"right.csv": []byte(known), "predictions.csv": []byte(predictions), "public.csv": twentyPublic(), "about.json": []byte(`{"date": "2026-03-01"}`)}
 	secrets := []string{"l.jsonl.*"}
 	var rows []leaving
 	add := func(name, flags, out string, inputs []neighbour) {
@@ -163,7 +163,7 @@ func onVotes() []leaving {
 		leaving{name: "student", steps: lines("label v.csv --header no --classes 3 --teachers 60 --mechanism gnmax --sigma 1 --epsilon 5000 --out labels.csv"+ledger,
 			"student public.csv --header yes --labels labels.csv --ledger l.jsonl --class-names a,b,c --out student.model --export student.json --format json",
 			"predict student.model public.csv --public-rows --out predicted.csv --format json",
-			"ledger statement l.jsonl --out statement.html"), inputs: ballots(), files: files, private: secrets, charged: []string{"labels.csv"}})
+			"ledger statement l.jsonl --out statement.html", "ledger statement l.jsonl --about about.json --out entry.yaml"), inputs: ballots(), files: files, private: secrets, charged: []string{"labels.csv"}})
 	slices.SortFunc(rows, func(a, b leaving) int { return strings.Compare(a.name, b.name) })
 	return rows
 }

@@ -75,6 +75,9 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 		return err
 	}
 	g.Logf("pate: wrote %s", f.out)
+	if missing := s.MissingForTier3(); filepath.Ext(f.out) == ".yaml" && len(missing) > 0 {
+		g.Logf("pate: the entry has tier 2; for tier 3 add to --about: %s", strings.Join(missing, ", "))
+	}
 	return nil
 }
 
@@ -103,7 +106,7 @@ func (f *statementFlags) options() (statement.Options, error) {
 		return opt, wrong
 	}
 	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),
-		"the file must be a JSON object; its fields data_set, controller, purpose, contact and date are strings",
+		"the file must be a JSON object whose fields are strings",
 		`for example {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
 }
 
@@ -114,10 +117,12 @@ func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, i
 		return (*statement.Statement).WriteMarkdown, nil
 	case ending == ".html":
 		return (*statement.Statement).WriteHTML, nil
+	case ending == ".yaml":
+		return (*statement.Statement).WriteRegistry, nil
 	case out == "" && format == table.JSON, ending == ".json":
 		return (*statement.Statement).WriteJSON, nil
 	case out == "":
 		return nil, errors.New("the --format of a statement must be table (Markdown), md or json; for HTML give an --out that ends in .html")
 	}
-	return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
+	return nil, fmt.Errorf("--out %s: must end in .md, .html, .json or .yaml", out)
 }
