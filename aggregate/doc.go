@@ -25,9 +25,9 @@
 //	                  accepted with probability exp((n_j - max)/Scale)
 //
 // A session draws all noise of a query before it reads the votes. If two noisy counts are equal, the class
-// with the lower index wins. The noise depends only on the key, the ledger entry, the mechanism's parameters,
-// the query number and a rounded prediction. So a repeated query gets the same answer, also in another
-// session with the same charge.
+// with the lower index wins. The noise depends on nothing but the key, the ledger entry, the mechanism's
+// parameters, the query number and, for InteractiveGNMax, the rounded prediction. So a repeated query gets
+// the same answer, also in a session that repeats an interrupted one.
 //
 // A Law method returns the exact log probability of every answer on known votes, for planning, teaching and
 // tests.

@@ -61,12 +61,10 @@ type single struct {
 	queries int
 }
 
-// Event implements [Mechanism].
 func (m *single) Event() accountant.Event {
 	return accountant.Repeated{Event: m.cost, Count: int64(m.queries)}
 }
 
-// Start implements [Mechanism].
 func (m *single) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
 	return start(m, m.rule, r, key, m.queries, m.queries)
 }

@@ -46,7 +46,6 @@ func TableCandidates(pool *Pool) []Candidate {
 // if there are many columns.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
-// imageCandidates is ImageCandidates. If z has rows, cross-validation uses z as the projected rows.
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
 	out := []Candidate{
 		{Name: labelSpreading, Fit: p.fit, Try: p.rough().fit},
@@ -162,7 +161,6 @@ func (p *Pool) rough() *Pool {
 	return &rough
 }
 
-// projectFrom is the least ratio of columns to components for which candidates learn from projections.
 const projectFrom = 4
 
 // Projected returns the number of columns from which candidates learn, for rows with the given number of

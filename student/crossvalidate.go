@@ -62,7 +62,6 @@ type Choice struct {
 	kept int // index of the first kept candidate
 }
 
-// RightOfKept returns how many held-out labels Model predicted correctly, or 0 without a comparison.
 func (c *Choice) RightOfKept() int {
 	if len(c.Right) > 0 && len(c.Kept) == 1 {
 		return c.Right[c.kept]
@@ -159,7 +158,6 @@ type heldBack struct {
 	right  [][]bool // for each candidate, whether each prediction is correct
 }
 
-// holdBack trains every candidate once per fold, without the labels of this fold.
 func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelled []int, classes, folds int, rnd *rand.Rand) (*heldBack, error) {
 	n := len(labelled)
 	order := make([]int, n) // pool rows; fold f begins at index f·n/folds

@@ -8,10 +8,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// denoiseFrom is the least number of image labels for fitDenoised.
 const denoiseFrom = MaxSpread / 2
 
-// denoiseHeldBack is the fraction of labels that are held out to select the ridge parameter.
 const denoiseHeldBack = .2
 
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }

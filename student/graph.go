@@ -157,7 +157,6 @@ type end struct {
 	weight float32
 }
 
-// join builds the graph. Two rows are connected if at least one is among the k neighbours of the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
 	ends := make([][]end, n) // every edge is stored at both ends

@@ -20,7 +20,6 @@ type model struct {
 // absent is the score of classes without a released label. It is below every score of the ridge regression.
 const absent = -1e6
 
-// of completes m for a number of classes and returns m. Output i of the ridge belongs to class present[i].
 func (m *model) of(classes int, present []int) *model {
 	m.ScoreModel = teachers.ScoreModel{Name: "student", Features: m.ridge.landmarks.Cols, Classes: classes,
 		Present: present, Absent: absent, Rows: math.MaxInt,

@@ -46,7 +46,6 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return fitted[0], nil
 }
 
-// ridgeSums holds sums over training rows, from which solve computes a ridge for any lambda.
 type ridgeSums struct {
 	ridge               // without coefficients
 	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
@@ -148,7 +147,6 @@ func forTiles(n int, do func(low, high int)) {
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
 }
 
-// inner returns the kernel between landmarks, on and above the diagonal.
 func (r *ridge) inner() Matrix {
 	m := r.landmarks.Rows
 	k := dense.New(m, m)

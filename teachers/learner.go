@@ -183,7 +183,6 @@ type ScoreModel struct {
 	Score func(dst, x Matrix) error
 }
 
-// Predict writes the class with the largest score.
 func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.Features); err != nil {
 		return err

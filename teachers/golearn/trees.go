@@ -100,7 +100,6 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return &trees.DecisionTreeRule{SplitAttr: best}
 }
 
-// fingerprint hashes the features and the class counts of a node, as a random seed. Collisions are harmless.
 func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
 	h := fnv.New64a()
 	for _, a := range candidates {
@@ -140,7 +139,6 @@ type node struct {
 	class           int
 }
 
-// add copies a tree and returns the index of its root. A branch without examples predicts its parent's class.
 func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	class, err := commonest(from.ClassDist)
 	if err != nil {

@@ -117,8 +117,6 @@ func (w *labelWriter) end() error {
 	return w.flush() // for no queries, this writes the heading
 }
 
-// countLabels counts the labels of a file in any form, and passes every label to each. For other content the
-// counts are 0, and the caller finds that the file's hash differs from the hash in the ledger.
 func countLabels(f io.Reader, each func(query, label string)) (c counts, err error) {
 	text, err := ReadCSV(f)
 	if err != nil {

@@ -194,7 +194,6 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
 
-// sniff reports whether the content of a file is NPY or text. It refuses other content.
 func sniff(r *reader, in *input) (isNPY bool, err error) {
 	head, err := r.at(in, 0, 4096)
 	if err != nil {

@@ -190,8 +190,6 @@ func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
 	})
 }
 
-// largest returns the class with the largest probability, the lowest in a tie. For invalid cells it returns
-// the fault.
 func largest(cells []int64) (class int, wrong string) {
 	sum := 0.0
 	for k, v := range cells {

@@ -19,7 +19,6 @@ import (
 
 const maxUnpacked = 4 << 30
 
-// packing is a format from which votes must be unpacked. Its values are names of [unpack.Format].
 type packing string
 
 const (
@@ -236,7 +235,6 @@ func copyLine(w *bufio.Writer, r *bufio.Reader) error {
 	}
 }
 
-// writeParquet converts Parquet to CSV with a header. A panic of the Parquet reader becomes an error.
 func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
 		if recover() != nil { // the panic value may quote the file, so it is dropped

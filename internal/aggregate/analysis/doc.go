@@ -2,8 +2,9 @@
 // queries on the actual votes with the worst-case cost on any votes.
 //
 // If nearly all teachers agree, noise and one changed vote hardly affect the answer. On such votes the Rényi
-// divergence is far below the worst case, which a ledger charges. [Analyze] adds up published bounds on this
-// divergence over the queries, and its exact values. It also estimates the cost of publishing the sums:
+// divergence is far below the worst case, which a ledger charges. [Analyze] computes two sums over the
+// queries: of published bounds on this divergence, and of its exact values. It also estimates the cost of
+// publishing the sums:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
@@ -42,8 +43,8 @@
 // tested, not proven.
 //
 // Noise is continuous, as in the papers. With Options.IntegerNoise, the exact divergences are those of the
-// integer noise and the tie rule of package aggregate. At a sigma below 3 votes, they can exceed the
-// published bounds even in the direction D_a(M(h)||M(h')).
+// integer noise and the tie rule of package aggregate. At a sigma below 3 votes, these divergences can exceed
+// the published bounds even in the direction D_a(M(h)||M(h')).
 //
 // # Caveats
 //

@@ -16,12 +16,12 @@
 //	add/remove    Repeated{DiscreteGaussian{Sigma, 1}, columns}
 //	replace-one   Repeated{DiscreteGaussian{Sigma, sqrt 2}, columns}
 //
-// Edges are chosen one after the other by the exponential mechanism. The score of an edge is the L1 distance
-// of its exact table to the product of the two noisy columns, scaled to the noisy number of units. Given the
-// noisy columns, this product is a constant. So a score changes by at most s = 1 if a unit is added or
-// removed, and by at most s = 2 if a unit is replaced. Scores of two edges may change in different
-// directions, so the log-ratios of a choice lie in an interval of length 2s/Scale, the epsilon of one
-// ExponentialMechanism. Then a table is released for each edge, with noise on each count. A unit is in at
+// The edges of a [Tree] are chosen one after the other by the exponential mechanism. The score of an edge is
+// the L1 distance of its exact table to the product of the two noisy columns, scaled to the noisy number of
+// units. Given the noisy columns, this product is a constant. So a score changes by at most s = 1 if a unit
+// is added or removed, and by at most s = 2 if a unit is replaced. Scores of two edges may change in
+// different directions, so the log-ratios of a choice lie in an interval of length 2s/Scale, the epsilon of
+// one ExponentialMechanism. Then a table is released for each edge, with noise on each count. A unit is in at
 // most one cell of each table. With d columns, the edges and tables together cost, in addition to the
 // columns,
 //
@@ -32,7 +32,7 @@
 //
 // # Caveats
 //
-// Bins must be declared before any row is read, because edges of bins or categories from private rows would
+// Bins must be declared before any row is read, because limits of bins and categories from private rows would
 // be another release. The number of units is public only under replace-one. Functions of the counts have no
 // extra cost. Use drawn rows as questions only: a tree keeps few relations between columns, so the rows are
 // no synthetic table.

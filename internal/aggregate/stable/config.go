@@ -85,7 +85,6 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab returns an MStab with the threshold of cfg. Its Delta is the tail probability at this threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -196,7 +195,6 @@ type session struct {
 	test       func(query uint64, winner int, distance int64) (value int, released bool, err error)
 }
 
-// Ask releases the plurality of the votes, or refuses.
 func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer, error) {
 	none := aggregate.Answer{Label: aggregate.NoLabel}
 	winner, distance, err := plurality(votes)

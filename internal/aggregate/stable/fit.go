@@ -147,7 +147,6 @@ func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	return f(max(noise, leastNoise))
 }
 
-// mstab returns an MStab config. Package stability computes the threshold from Delta/Queries.
 func (t Task) mstab(sigma, scale float64) (Config, error) {
 	c, err := mstabConfig(sigma, scale, t.Queries)
 	if err != nil {

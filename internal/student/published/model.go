@@ -178,7 +178,6 @@ func (m *Model) restoreFeatures() (columns int, err error) {
 	return m.made.Columns(m.Rows.Image, m.Rows.Features), nil
 }
 
-// String returns the kinds of students that the model averages.
 func (c Card) String() string {
 	if len(c.Kind) == 1 {
 		return c.Kind[0]

@@ -116,8 +116,6 @@ type entry struct {
 	silo int32
 }
 
-// compare finds units that occur in more than one silo. Each pass reads all files and compares the hashes in
-// one part of the range of hashes.
 func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))

@@ -59,7 +59,6 @@ func (p *parser) expect(want byte) {
 	}
 }
 
-// list reads a list between the brackets open and end. It calls element for each element.
 func (p *parser) list(open, end byte, element func()) {
 	p.expect(open)
 	if c := p.next(); c == end {

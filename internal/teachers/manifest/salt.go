@@ -35,7 +35,6 @@ func NewSalt() (Salt, error) {
 	return Salt{&sealed{&secret}}, nil
 }
 
-// MarshalText encodes the salt with the secret, for a file with mode 0600.
 func (s Salt) MarshalText() ([]byte, error) {
 	if s.sealed == nil {
 		return nil, errors.New("manifest: zero Salt has no text form")
@@ -94,7 +93,6 @@ func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }
 
-// Data returns the HMAC of a hash of private rows under the salt, in hexadecimal.
 func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }

@@ -50,7 +50,6 @@ type Job struct {
 	Decided func(*Result)
 }
 
-// Count returns the number of teachers, which depends only on public values.
 func (j Job) Count() int {
 	n, _ := j.teachers()
 	return n
