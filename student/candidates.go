@@ -89,8 +89,8 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 	return Candidate{Name: name, Fit: fit}
 }
 
-// Supervised trains learner on the rows of x that have a released label. labels has a class or [Unlabelled]
-// for each row of x. Without labels the error is [ErrNoLabels].
+// Supervised trains learner on the rows of x that have a released label. The slice labels has a class or
+// [Unlabelled] for each row of x. Without labels the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	data, err := labelledPart(x, labels, classes)
 	if err != nil {

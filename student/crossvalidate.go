@@ -88,8 +88,8 @@ const (
 	firstLead  = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains those that it keeps. x and labels are as for [Supervised]. The
-// result depends on rnd, but not on the number of processors.
+// Fit compares the candidates and trains those that it keeps. The arguments x and labels are as for
+// [Supervised]. The result depends on rnd, but not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {
@@ -248,8 +248,8 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 }
 
 // keep stores the results in choice. It returns the kept candidates with their powers (see temper) and
-// weights. The mean replaces a favourite if it is right on more labels, by at least lead (a fraction of all
-// labels) and by more than errors standard errors (see ahead).
+// weights. The mean replaces a favourite if it is right on more labels, by at least a fraction lead of all
+// labels, and by more standard errors than the argument errors (see ahead).
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -319,8 +319,8 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b by more than errors standard errors. The standard error
-// is √n if exactly one of a and b is right on n labels.
+// ahead reports whether a is right more often than b, by more standard errors than the argument errors. If
+// exactly one of a and b is right on n labels, the standard error is √n.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

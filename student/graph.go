@@ -137,7 +137,7 @@ func (f neighbours) graph(k int) *graph {
 }
 
 // nearest sets near and dist to the rows closest to row self and their squared distances, in ascending order.
-// dots holds the products of row self with all rows.
+// The slice dots holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
 	own, limit := norms[self], r.limit()

@@ -87,9 +87,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 	return chosen, err
 }
 
-// Fit trains the student on released labels. labels has a class or [Unlabelled] for each pool row. Fit uses
-// [CrossValidation]. With at least MaxSpread/2 labels of images, it instead trains a ridge on the predictions
-// of another ridge. Equal labels and random streams give equal students.
+// Fit trains the student on released labels. The slice labels has a class or [Unlabelled] for each pool row.
+// Fit uses [CrossValidation]. With at least MaxSpread/2 labels of images, it instead trains a ridge on the
+// predictions of another ridge. Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
@@ -273,7 +273,8 @@ func checkMatrix(m Matrix) error {
 }
 
 // forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. All
-// calls on one goroutine share a scratch. do may write to its rows and its scratch, and to nothing else.
+// calls on one goroutine share a scratch. The function do may write to its rows and its scratch, and to
+// nothing else.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

@@ -92,9 +92,10 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread propagates released labels along the neighbour graph. labels has a class or [Unlabelled] for each
-// pool row. The result has one row per pool row and one column per class. A row is zero if no label is within
-// 36 steps. All other rows are non-negative and sum to 1. Without labels the error is [ErrNoLabels].
+// Spread propagates released labels along the neighbour graph. The slice labels has a class or [Unlabelled]
+// for each pool row. The result has one row per pool row and one column per class. A row is zero if no label
+// is within 36 steps. All other rows are non-negative and sum to 1. Without labels the error is
+// [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -106,9 +107,9 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 	return p.graph.spread(ctx, labels, all, classes)
 }
 
-// Fit trains the semi-supervised student. labels has a class or [Unlabelled] for each pool row. Without
-// labels the error is [ErrNoLabels]. The student is a teachers.Scorer. It never predicts a class without a
-// released label.
+// Fit trains the semi-supervised student. The slice labels has a class or [Unlabelled] for each pool row.
+// Without labels the error is [ErrNoLabels]. The student is a teachers.Scorer. It never predicts a class
+// without a released label.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

@@ -197,8 +197,8 @@ const shrink = 1
 
 // withinClass returns the linear map that shrinks directions in which rows of one class differ. The map is
 // (W/mean + shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of W's eigenvalues
-// (regularised discriminant analysis, Friedman 1989). answers holds the classes of the rows, and Unlabelled
-// rows are skipped.
+// (regularised discriminant analysis, Friedman 1989). The slice answers holds the classes of the rows.
+// Unlabelled rows are skipped.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	centred := dense.New(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)

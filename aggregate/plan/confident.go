@@ -89,7 +89,7 @@ type candidate struct {
 }
 
 // pick returns the best setting of all rows, and the best setting of each row whose index is a multiple of
-// every.
+// the argument every.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -161,7 +161,7 @@ func byLargest(largest []int64) []largestGroup {
 }
 
 // right returns the expected number of correct answers, interpolated between sigmas, or 0 for a sigma outside
-// the table. pass holds the probability of an answer in each group.
+// the table. The slice pass holds the probability of an answer in each group.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

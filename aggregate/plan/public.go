@@ -156,8 +156,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns the plan with the most correct labels in the first world among plans that have the least noise
-// within the budget and meet the accuracy goal in all worlds.
+// best compares plans that have the least noise within the budget and meet the accuracy goal in all worlds.
+// It returns the plan with the most correct labels in the first world.
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {

@@ -46,7 +46,7 @@ func (a Alternative) Accuracy() float64 {
 // maxPlannedNoise is the largest noise in a plan, in votes. It bounds the size of the plan's tables.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the privacy cost of s at delta, computed by the accountant by, and the expected labels.
+// Evaluate returns the privacy cost of s at delta, computed by the given accountant, and the expected labels.
 // The expectation is over queries that are drawn independently from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)

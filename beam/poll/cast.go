@@ -12,8 +12,8 @@ import (
 
 // Teacher trains one teacher on the teacher's own partition of the private data. It returns a class or
 // votes.Abstention for every query of the poll. A Teacher runs on a worker and is repeated if the worker is
-// lost, so equal settings and teachers must give equal votes, as with teachers.TrainPart. settings holds, for
-// example, paths. It is part of the pipeline and must not contain keys.
+// lost, so equal settings and teachers must give equal votes, as with teachers.TrainPart. The string
+// settings, such as a path, is part of the pipeline and must not contain keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
 // CastVotes trains each teacher of a poll as a separate element and returns a collection of [Vote]. The

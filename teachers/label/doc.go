@@ -19,7 +19,8 @@
 //
 // A query is identified by the name of its pool, a set of public records, and by its index. A ledger allows
 // each query in one run. A later run is refused if it shares an index with an earlier run of the same pool or
-// the same votes, unless it repeats that run with the same votes, queries, mechanism, noise, caps and key.
+// the same votes. The exception is a run that repeats the earlier run: with the same votes, queries,
+// mechanism, noise, caps and key.
 //
 // Votes are compared by a hash whose key is a secret beside the ledger ([release.IDFile]). Ledgers are shown
 // to others, who could confirm a guess of a single vote by a hash without a key.

@@ -245,7 +245,8 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run with the identity asked, or nil. It refuses another run that shares a query.
+// find returns the recorded run with the identity that the caller asked for, or nil. It refuses another run
+// that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -273,7 +274,8 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how asked differs from id. A parameter that is missing in asked does not count.
+// differences lists how the identity asked differs from id. A parameter that is missing in asked does not
+// count.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

@@ -266,8 +266,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the subtree for these rows. histogram holds their sums per bin and is overwritten. whole is their
-// total.
+// node adds the subtree for these rows. The argument histogram holds their sums per bin and is overwritten.
+// The argument whole is their total.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {

@@ -35,7 +35,7 @@ func walk(nodes []node, root int32, x []float32) *node {
 }
 
 // part moves the rows whose bin is at most below to the front, and returns their number. Both parts keep
-// their order. spare must be at least as long as rows.
+// their order. The buffer spare must be at least as long as rows.
 func part(rows, spare []int32, bin []uint8, below uint8) int {
 	middle, others := 0, spare[:0]
 	for _, r := range rows {

@@ -57,8 +57,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock calls visit for blocks of rows in order. bad is the number of invalid cells, which hold a code
-// below s.dom.low. An error of visit stops the iteration.
+// eachBlock calls visit for blocks of rows in order. The argument bad is the number of invalid cells, which
+// hold a code below s.dom.low. An error of visit stops the iteration.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil

@@ -193,8 +193,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for the histograms that differ from t by one moved vote, once for all those that are
-// equal up to the order of classes. f must not store counts.
+// neighbours calls f for the histograms that differ from t by one moved vote. Histograms that are equal up to
+// the order of classes share one call. f must not store counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {

@@ -313,7 +313,7 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes a result for every group on all cores and passes the results to take in the order of the
+// inOrder computes a result for every group on all cores. It calls take with the results in the order of the
 // groups, so a sum in take has the same bits on any number of cores. It calls worker once per core. The
 // result of a group must not depend on other groups. inOrder returns the first error in the order of the
 // groups.

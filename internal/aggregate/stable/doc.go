@@ -11,9 +11,9 @@
 //
 // # Guarantee
 //
-// Neighbours differ in one record, which moves at most one vote on each query, always a vote of the same
-// teacher (see packages stability and svt). The worst case, [Mechanism.Event], is charged before anything is
-// drawn.
+// Neighbours differ in one record. This record moves at most one vote on each query. All moved votes are
+// votes of one teacher (see packages stability and svt). The worst case, [Mechanism.Event], is charged before
+// anything is drawn.
 //
 // # Caveats
 //

@@ -218,9 +218,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the provenance of a labels file with this hash: the entry that committed the file to the
-// ledger at path, and the guarantee of the whole ledger. It verifies the whole ledger against the stored
-// head. If the ledger did not commit the file, the error is a [*fault.Error].
+// Charged returns the provenance of a labels file with this hash. It contains the entry that committed the
+// file to the ledger at path, and the guarantee of the whole ledger. It verifies the whole ledger against the
+// stored head. If the ledger did not commit the file, the error is a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
