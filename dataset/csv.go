@@ -283,6 +283,6 @@ func findColumn(path string, names, public []string, want, role string) (int, er
 }
 
 func tableName(path string) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".zst")
+	name := plainName(filepath.Base(path))
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }

@@ -209,6 +209,28 @@ func (e *Encoder) needed() []string {
 	return names
 }
 
+// SquaredNorm returns the expected squared length of an encoded row, if a feature has mean square 1, as the
+// feature of a numeric column has. The features of a text together have a fixed length.
+func (e *Encoder) SquaredNorm() int {
+	sum := e.dim
+	for _, c := range e.columns {
+		if c.text != nil {
+			sum += texts.Length*texts.Length - c.width
+		}
+	}
+	return sum
+}
+
+// texts returns the name of the column of texts, or "".
+func (e *Encoder) texts() string {
+	for _, c := range e.columns {
+		if c.text != nil {
+			return c.name
+		}
+	}
+	return ""
+}
+
 func (e *Encoder) Dim() int { return e.dim }
 
 // Columns returns the names of the fitted columns.

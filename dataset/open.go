@@ -136,7 +136,7 @@ func Open(where string, opt Options) (Data, error) {
 			return Data{}, opt.mark(err)
 		}
 		return Data{Name: in.Name, Kind: opt.Kind, numbers: in, Ranges: opt.Ranges}, nil
-	case missing == nil && !info.IsDir():
+	case missing == nil && (!info.IsDir() || opt.CSV.Text != ""):
 		if opt.Kind != "" && opt.Kind != Columns {
 			return Data{}, wrong(where, "--kind does not apply", "the file is a table, and --kind is for a folder of images", "")
 		}

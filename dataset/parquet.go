@@ -11,7 +11,8 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// ReadTable reads a table from a CSV or Parquet file. An invalid file is an [*fault.Error].
+// ReadTable reads a table from a CSV or Parquet file, from a file of JSON lines (.jsonl), or from a folder of
+// texts. An invalid file is an [*fault.Error].
 //
 // CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. An
 // empty cell, "?", "NA", and "nan", "n/a" or "null" in any case are missing values. A missing unit is an
@@ -27,11 +28,21 @@ import (
 // as floats if one row lacks a value, and this row must not rename other rows. Row groups, compression and
 // encoding have no effect, and metadata is not read. A column of an unsupported type, such as timestamps, is
 // an error unless it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
+//
+// JSON lines have an object on each line, all with the same keys, which are the columns in the order of their
+// names. Cells and memory are as for CSV. A folder has a file of at most 1 MiB for each text, and the columns
+// label and text. The label is the name of the file's folder.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return readTextFolder(path, opt)
+	}
 	return withFile(path, func(f *os.File) (*Table, error) {
 		head := make([]byte, len(parquet.Magic))
 		if _, err := f.ReadAt(head, 0); err == nil && string(head) == parquet.Magic {
 			return readParquet(f, path, opt)
+		}
+		if strings.HasSuffix(plainName(path), ".jsonl") {
+			return readJSONLines(f, path, opt)
 		}
 		return readCSV(f, path, opt)
 	})

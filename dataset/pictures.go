@@ -21,7 +21,7 @@ import (
 const (
 	maxPixels = 1 << 26 // of one image before it is resized
 	maxSide   = 256     // of a resized image
-	maxImages = 1 << 22
+	maxFiles  = 1 << 22
 )
 
 type pictureFile struct {
@@ -40,7 +40,9 @@ func isPicture(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
-func listPictures(dir string) ([]pictureFile, error) {
+// listFiles returns the wanted files of a folder and of the folders in it, sorted by name. Names that begin
+// with a dot are left out.
+func listFiles(dir, what string, wanted func(name string) bool) ([]pictureFile, error) {
 	var files []pictureFile
 	top, err := os.ReadDir(dir)
 	if err != nil {
@@ -55,20 +57,19 @@ func listPictures(dir string) ([]pictureFile, error) {
 				return nil, failed(dir, "has a folder that cannot be read", err)
 			}
 			for _, b := range below {
-				if !b.IsDir() && isPicture(b.Name()) && !strings.HasPrefix(b.Name(), ".") {
+				if !b.IsDir() && wanted(b.Name()) && !strings.HasPrefix(b.Name(), ".") {
 					files = append(files, pictureFile{name: e.Name() + "/" + b.Name(), class: e.Name()})
 				}
 			}
-		case isPicture(e.Name()):
+		case wanted(e.Name()):
 			files = append(files, pictureFile{name: e.Name()})
 		}
 	}
 	if len(files) == 0 {
-		return nil, wrong(dir, "holds no images", "a folder of images has PNG, JPEG or GIF files, or a folder of them for each class",
-			"check that the right folder is given")
+		return nil, wrong(dir, "holds no "+what, "the files are in the folder, or in a folder for each class", "check that the right folder is given")
 	}
-	if len(files) > maxImages {
-		return nil, wrong(dir, fmt.Sprintf("holds more than %d images", maxImages), "", "")
+	if len(files) > maxFiles {
+		return nil, wrong(dir, fmt.Sprintf("holds more than %d %s", maxFiles, what), "", "")
 	}
 	slices.SortFunc(files, func(a, b pictureFile) int { return strings.Compare(a.name, b.name) })
 	return files, nil

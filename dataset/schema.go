@@ -344,7 +344,7 @@ func (s *Schema) fits(t *Table) error {
 func (s *Schema) ReadNew(src Source) (Pool, error) {
 	reading := s.reading
 	if s.Encoder != nil {
-		reading.CSV.needed = s.Encoder.needed()
+		reading.CSV.needed, reading.CSV.Text = s.Encoder.needed(), s.Encoder.texts()
 	}
 	in, err := reading.open(src, true)
 	if err != nil {

@@ -75,12 +75,14 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 		return nil, &fault.Error{File: src.Path, What: "cannot be read", Err: err,
 			Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
 	}
-	if info.IsDir() {
+	if info.IsDir() && (r.CSV.Text == "" || isPictureFolder(src.Path)) {
 		return r.openFolder(src, optional)
 	}
-	head, err := firstBytes(src.Path)
-	if err != nil {
-		return nil, err
+	var head []byte
+	if !info.IsDir() {
+		if head, err = firstBytes(src.Path); err != nil {
+			return nil, err
+		}
 	}
 	if src.Embeddings != "" && magicOf(head) != "" {
 		return nil, wrong(src.Path, "is no table, and embeddings are given beside it", "a table gives label and unit of each embedding",
@@ -314,9 +316,9 @@ func (r Reading) openFolder(src Source, optional bool) (*Table, error) {
 	if !isPictureFolder(src.Path) {
 		return nil, &fault.Error{File: src.Path, What: "is a folder without images",
 			Why: "a folder holds PNG, JPEG or GIF files, or a folder of them for each class",
-			Fix: "of idx files name one: DIR/train-images-idx3-ubyte", Err: fs.ErrNotExist}
+			Fix: "of idx files name one: DIR/train-images-idx3-ubyte; a folder of texts needs --text text", Err: fs.ErrNotExist}
 	}
-	files, err := listPictures(src.Path)
+	files, err := listFiles(src.Path, "images", isPicture)
 	if err != nil {
 		return nil, err
 	}

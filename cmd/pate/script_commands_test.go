@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -9,6 +10,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/binary"
+	"encoding/csv"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -24,6 +26,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -201,6 +204,17 @@ func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
 		text = publicPeople()
 	case "letters":
 		text = letters(numbers[0], len(args) > 3, args[min(4, len(args)):]...)
+		if strings.HasSuffix(args[1], ".jsonl") {
+			rows := testkit.Must(csv.NewReader(bytes.NewReader(text)).ReadAll())
+			text = nil
+			for _, row := range rows[1:] {
+				object := map[string]string{}
+				for i, cell := range row {
+					object[rows[0][i]] = cell
+				}
+				text = append(append(text, testkit.Must(json.Marshal(object))...), '\n')
+			}
+		}
 	case "clear":
 		text = clearPublic()
 	case "blobs":

@@ -34,6 +34,7 @@ type Shape struct {
 	Kind    dataset.Kind
 	Records int // number of private units
 	Columns int
+	Norm    int // expected squared length of a table row; 0 stands for Columns
 	Classes int
 	Image   dataset.Shape // zero if rows are not images
 	// Directions and Distance describe public rows of a table (see [Shape.Seen]), and are otherwise 0.
@@ -42,9 +43,13 @@ type Shape struct {
 
 // ShapeOf returns the shape of a task.
 func ShapeOf(t dataset.Task) Shape {
-	return Shape{
+	s := Shape{
 		Kind: t.Kind, Records: t.Private.UnitCount(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image,
 	}
+	if t.Encoder != nil {
+		s.Norm = t.Encoder.SquaredNorm()
+	}
+	return s
 }
 
 // Validate returns an error for the first setting that does not suit a task of this shape.
@@ -231,8 +236,8 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 		Optimizer:           optim.Config{Momentum: 0.9},
 	}
 	if table := s.Image.Rows == 0; table || r.Features == features.NamePixels {
-		if norm := s.Columns; table && r.Model == Linear {
-			if columns > norm { // cosines add the squared norm of the columns
+		if norm := cmp.Or(s.Norm, s.Columns); table && r.Model == Linear {
+			if columns > s.Columns { // cosines add the squared norm of the columns
 				norm *= 2
 			}
 			c.LearningRate = tableRate(c, s.Records, norm, epsilon)

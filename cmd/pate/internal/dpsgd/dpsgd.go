@@ -56,7 +56,7 @@ func New(g *shell.Globals) *cobra.Command {
 		"learning-rate": &training.learningRate, "schedule": &training.schedule, "warmup": &training.warmup,
 		"momentum": &training.momentum, "weight-decay": &training.weightDecay, "ema": &training.ema, "augment": &training.views,
 	})
-	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "npy", "parquet"))
+	shell.CompleteArgs(cmd, shell.Files("csv", "jsonl", "tsv", "gz", "npy", "parquet"))
 	return cmd
 }
 

@@ -44,7 +44,7 @@ func New(g *shell.Globals) *cobra.Command {
 	d.AddReading(cmd.Flags())
 	shell.Declare(cmd.Flags(), "predict", shell.To{"out": &f.out, "labels": &d.Labels, "probability": &f.probability,
 		"public-rows": &f.public, "scored": &f.scored, "label": &d.Label, "unit": &d.Unit, "units": &d.Units, "split": &d.Split})
-	shell.CompleteArgs(cmd, shell.Files("model", "csv", "npy", "parquet"))
+	shell.CompleteArgs(cmd, shell.Files("model", "csv", "jsonl", "npy", "parquet"))
 	return cmd
 }
 

@@ -305,5 +305,5 @@ func commas(flag, text string) ([]string, error) {
 // Complete sets the values that shells complete for the command's flags and argument.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "private", nil)
-	CompleteArgs(cmd, Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
+	CompleteArgs(cmd, Files("csv", "jsonl", "tsv", "gz", "zst", "parquet", "npy"))
 }

@@ -33,7 +33,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.data.AddReading(cmd.Flags())
 	shell.Declare(cmd.Flags(), "student", shell.To{"labels": &f.labels, "out": &f.out, "ledger": &f.ledger, "export": &f.export,
 		"label-column": &f.data.Label, "unit": &f.data.Unit, "kind": &f.data.Kind})
-	shell.CompleteArgs(cmd, shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy"))
+	shell.CompleteArgs(cmd, shell.Files("csv", "jsonl", "tsv", "gz", "zst", "parquet", "npy"))
 	return cmd
 }
 
