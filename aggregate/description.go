@@ -34,7 +34,7 @@ type Description struct {
 	// error is at most 1e-2. Chances is nil if an answer depends on more than the votes of its query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
 	// Ahead returns the probability that a class wins under continuous noise if each of its rivals has a
-	// count lower by x noise scales. Ahead is nil if the mechanism has several noise parameters.
+	// count lower by x noise scales. Ahead is nil if the mechanism may decline to answer.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws lists output distributions by name. If Laws is nil, there is one, Mechanism.Law, with the name

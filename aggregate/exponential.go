@@ -121,6 +121,7 @@ func firstAccepted(counts, turns []int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
+// twiceOver returns 2/scale, rounded up.
 func twiceOver(scale float64) float64 {
 	eps := 2 / scale
 	if math.FMA(eps, scale, -2) < 0 {

@@ -16,8 +16,8 @@ const maxCount = 1 << 40
 // Histogram holds the number of votes for each class on one query. The counts are private: printing and
 // logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
 type Histogram struct {
-	// Package fmt calls no methods of unexported fields. It prints an address because sealed has two
-	// pointers.
+	// Package fmt calls no methods of unexported fields. It prints an address, because the counts are behind
+	// two pointers.
 	sealed *sealed
 }
 

@@ -73,7 +73,7 @@ type integerNoise interface {
 	// reach returns a distance d. The largest noisy count is in [lowest count - d, largest count + d], except
 	// with negligible probability.
 	reach(classes int) float64
-	// cdf returns the cumulative distribution for |m| <= reach.
+	// cdf returns log P[Z <= m] for |m| <= reach.
 	cdf(reach int64) latticeCDF
 }
 

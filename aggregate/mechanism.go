@@ -27,8 +27,8 @@ type Session interface {
 	// number returns the stored answer without a new charge. Once a cap is used up, the error matches
 	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
-	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a cap is used up, it returns
-	// the error and the earlier answers. It returns no answers if a histogram or prediction is invalid.
+	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
+	// error and the earlier answers. If a histogram or prediction is invalid, it may return no answers.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
 	// Releasable reports whether the key is secret. The answers of another key must not be released.
 	Releasable() bool
