@@ -75,7 +75,7 @@ func below(x float64) float32 {
 	return f
 }
 
-// offerRow offers a unit with one row to all questions of a panel. products holds the products of this row
+// offerRow offers all questions of a panel to a unit with one row. products holds the products of this row
 // with the questions. A distance is computed only if the product does not exclude the question.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)

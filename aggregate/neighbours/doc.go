@@ -4,8 +4,8 @@
 // the units for each question. The K nearest units of the sample vote, and the noisy argmax is released.
 //
 // With [NearestQuestions], each unit votes at its nearest questions. The number of these questions is Votes.
-// The count of every question and class is released with noise. With one vote per record, this is the
-// nearest-neighbour histogram of Lin et al. 2024 (Private Evolution).
+// The count of every question and class is released with noise. Lin et al. 2024 (Private Evolution,
+// nearest-neighbour histogram) rank synthetic images by such counts, with one vote per record.
 //
 //	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
 //	m, err := neighbours.NewNearestQuestions(config)
@@ -22,8 +22,10 @@
 //
 // # Guarantee
 //
-// Neighbours differ by one added or removed unit. The number of units and the questions are public and fixed
-// before the first answer. Rows.Units holds the unit of each row.
+// Neighbours differ by one added or removed unit, so the number of units is private. No noise and no event
+// depends on it. The questions and the parameters of a mechanism are public and fixed before the first
+// answer. Choose parameters from a declared number of units, not from the true number. Rows.Units holds the
+// unit of each row.
 //
 // For KNearest, let S be the sample without unit u. Adding u inserts one element into the ordered list of S.
 // At most one element is then no longer among the first K. So the counts h(S) change by v(S), which is 0 or
@@ -40,7 +42,7 @@
 // the noisy counts dominates (P, Q). The pair for two changed counts dominates the pair for one changed
 // count. A pair that dominates (P, Q) also dominates after sampling (Zhu, Dong, Wang 2022, Theorem 11). So
 // the event of a question is PoissonSampled{q, GNMax{Sigma}}. The events of the questions compose because
-// each question has its own sample.
+// each question has its own sample. One sample for all questions would cost more.
 //
 // For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Adding a unit raises
 // Votes counts by one, each at a different question. The counts have independent noise. So the release costs
