@@ -53,9 +53,9 @@ var ErrNoPlan = errors.New("plan: no setting meets the goal")
 // Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
 // answers. For Confident-GNMax it also returns the best settings at thresholds of 20, 40, 60, 80 and 100 % of
 // the votes. Noise is rounded upwards, to the six significant digits that commands print. If no setting meets
-// the goal, the error is [ErrNoPlan]. For speed, the search uses Rényi accounting, with an epsilon at which
-// GNMax needs the same noise as under the goal's accountant. In the returned settings, the noise is what the
-// goal's accountant requires.
+// the goal, the error matches [ErrNoPlan]. For speed, the search uses Rényi accounting, with an epsilon at
+// which GNMax needs the same noise as under the goal's accountant. In the returned settings, the noise is
+// what the goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

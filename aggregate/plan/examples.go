@@ -257,7 +257,7 @@ var errFewExamples = errors.New("plan: at least 30 labelled queries with two vot
 // Let w_i be the number of wrong votes on query i, w_ij of them for class j. Two wrong votes on a query agree
 // with probability A = sum w_ij (w_ij-1) / sum w_i (w_i-1). In a [Simulation] with m+1 classes and confusion
 // c, A = c^2 + (1-c^2)/m. Correlation and confusion are rounded to two digits, and the accuracy is rounded
-// down. The result is as private as the examples.
+// down. Despite the rounding, the result is as private as the examples.
 func Calibrate(examples []Example) (Agreement, error) {
 	c, err := newCases(examples)
 	if err != nil {

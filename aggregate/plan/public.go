@@ -30,7 +30,8 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is the second correlation that a plan must cover if no correlation is declared.
+// smallCorrelation is the second correlation that a plan must cover if an accuracy or a share is declared,
+// but no correlation.
 const smallCorrelation = 0.1
 
 type world struct {
