@@ -4,7 +4,7 @@
 // If nearly all teachers agree, noise and one changed vote hardly affect the answer. On such votes the Rényi
 // divergence is far below the worst case, which a ledger charges. [Analyze] computes two sums over the
 // queries: of published bounds on this divergence, and of its exact values. It also estimates the cost of
-// publishing the sums:
+// publishing the first sum:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})

@@ -218,6 +218,7 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
+// divergences holds the largest D_a(M(h)||M(h')) (forward) and D_a(M(h')||M(h)) (reverse) over neighbours h'.
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {

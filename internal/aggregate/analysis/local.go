@@ -61,8 +61,9 @@ const maxCells = 1 << 20
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
 // newLocalCost finds q0 and tests two conditions on a grid of quantiles. (C5): the cost grows with q. Every
-// bound requires C5. (C6): the change by one moved vote grows with q. Only the published theorem requires C6.
-// The grid ends where the cost is 1e-13 of the largest cost. The test is evidence, not proof.
+// bound requires C5. (C6): the growth of the cost over one moved vote grows with q. Only the published
+// theorem requires C6. The grid ends where the cost is 1e-13 of the largest cost. The test is evidence, not
+// proof.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0

@@ -60,8 +60,8 @@ const (
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
 // The result is rounded up to the grid. cost is the bound on the divergence at Order, summed as if every
-// query were answered, as in [Report].All. S is the smooth sensitivity of cost. This is the release of
-// Papernot et al. 2018, appendix B, with Margin 0.
+// query were answered, as in [Report].All. S is the smooth sensitivity of cost. In Papernot et al. 2018,
+// appendix B, Margin is 0.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity

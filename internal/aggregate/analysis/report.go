@@ -46,8 +46,9 @@ type Epsilon struct {
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs holds epsilons by published Rényi bounds. Independent does not depend on the votes. DataDependent
-// does and is one-sided: it bounds D_a(M(D)||M(D')) only for the true data D.
+// Costs holds epsilons by published Rényi bounds. Independent uses bounds that are valid on any votes.
+// DataDependent uses bounds for the true votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true
+// data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
 	// Claim is the epsilon that a ledger of mode "reserved" proves for the same numbers of queries and
@@ -62,8 +63,8 @@ type Costs struct {
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
-// Confident-GNMax. It is NOT a bound: a run with more answers than expected costs more. [Report].All is a
-// bound.
+// Confident-GNMax. It is NOT a bound: a run with more answers than expected costs more, and one query can
+// cost several times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs
