@@ -28,7 +28,8 @@
 //	edges     Repeated{ExponentialMechanism{2s/Scale}, d-1}
 //	tables    Repeated{DiscreteGaussian{Sigma, sqrt s}, d-1}
 //
-// The choice of edges and the groups of bins depend on the columns through released counts alone.
+// The second stage depends on the first through released numbers alone: noisy columns determine the groups of
+// bins and the products in the scores, and released edges determine the tables.
 //
 // # Caveats
 //
