@@ -9,7 +9,7 @@
 //	m, err := d.New(s)
 //
 // To add a mechanism, write it with its description in package aggregate or stable, and add the description
-// to the Descriptions of that package.
+// to the Descriptions of that package. Tests require an output distribution, an event and an audit.
 package mechanisms
 
 import (

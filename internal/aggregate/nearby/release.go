@@ -42,7 +42,7 @@ func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, p
 }
 
 // fewestVotes is the least noisy count of a label at a drawn question, in standard deviations of the noise.
-// Some drawn rows are unlike all private rows, so that noise would choose the label. The number was chosen on
+// Some drawn rows are unlike all private rows, so noise would choose the label. The number was chosen on
 // abalone, satellite and waveform.
 const fewestVotes = 2
 

@@ -62,8 +62,8 @@ func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime
 // the worst case, in which all classes except the winner are tied. For a stability method, every release is
 // right. Noise is continuous for noisy argmax and integer for stable-svt.
 //
-// The gap of noisy argmax grows like the square root of the number of queries. Stability methods need a
-// distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy
+// The gap that noisy argmax needs grows like the square root of the number of queries. Stability methods need
+// a distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy
 // argmax is better if queries are few, because noise is then small. It is also better if many queries are
 // unstable, because each refusal counts against Unstable.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
@@ -150,6 +150,7 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
+// The distribution of d at gap g must depend only on g/noise. event must return the event of all queries.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -162,6 +163,7 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
+// leastAbove returns the least x >= 0 for which enough(x) is true. enough must be true for all larger x, too.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -210,6 +212,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
+// claims returns the configuration of an account for votes. Votes cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
