@@ -58,7 +58,7 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 }
 
 // Project projects the rows of x on the pool's leading principal directions. x must have the columns of the
-// pool. No bit of a result row depends on other rows of x.
+// pool. A row of the result depends on the same row of x and on the public pool, and on nothing else.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)

@@ -19,8 +19,9 @@
 //
 // A query is identified by the name of its pool, a set of public records, and by its index. A ledger allows
 // each query in one run. A later run is refused if it shares an index with an earlier run of the same pool or
-// the same votes. The exception is a run that repeats the earlier run: with the same votes, queries,
-// mechanism, noise, caps and key.
+// the same votes. The refusal does not depend on the labels, the key, the output names or the teachers. The
+// exception is a run that repeats the earlier run: with the same votes, queries, mechanism, noise, caps and
+// key.
 //
 // Votes are compared by a hash whose key is a secret beside the ledger ([release.IDFile]). Ledgers are shown
 // to others, who could confirm a guess of a single vote by a hash without a key.
@@ -28,14 +29,14 @@
 // # Pilot
 //
 // With [Planning].Pilot a run first releases a pilot: the mean over queries of the largest vote count,
-// rounded down, plus discrete Gaussian noise. One teacher changes each largest count by at most 1, and so the
-// rounded mean by at most 1. The pilot is charged with sensitivity 1. It takes 2 to 6 % of the remaining
-// budget, and less with more teachers. The ledger commits to the hash of the pilot's file,
-// LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels, or the
-// refusal to plan, is a function of the pilot and of public values. A refusal leaves the rest of the budget.
-// The cost of the labels depends on the pilot, so the ledger must have mode Filter, whose guarantee covers
-// costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before the
-// first release, so the accuracy must be declared.
+// rounded down, plus discrete Gaussian noise. If one teacher is added, removed or changed, each largest count
+// changes by at most 1, and so does the rounded mean. So the pilot is charged with sensitivity 1. It takes 2
+// to 6 % of the remaining budget, and less with more teachers. The ledger commits to the hash of the pilot's
+// file, LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels,
+// or the refusal to plan, is a function of the pilot and of public values. A refusal leaves the rest of the
+// budget. The cost of the labels depends on the pilot, so the ledger must have mode Filter, whose guarantee
+// covers costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before
+// the first release, so the accuracy must be declared.
 //
 // The plan must meet its goal at the pilot's lower bound on the mean, for any distribution of counts with
 // this mean (package plan). A pilot does not show that a majority votes for a wrong class. The pilot's mean
@@ -49,7 +50,7 @@
 // lacks noise, the noise is chosen from public values: the remaining budget, the number of queries and the
 // caps. Without a pilot, the caller declares in [Planning] how accurate the teachers are. This accuracy must
 // come from public data: if it was measured with private teachers, on any rows, it is private, and the plan
-// reveals it. A measured accuracy and votes that fail [votes.Source.Check] must be recorded in
+// reveals it. Such a measurement, or votes that fail [votes.Source.Check], must be recorded in
 // Account.Waived. Then nothing from the run may be released.
 //
 // # Caveats

@@ -343,5 +343,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// A split replaces the best split if its gain exceeds the best gain by minGain, because gains are rounded.
+// A split replaces the best split only if its gain is larger by more than minGain, because gains are rounded.
 const minGain = 1e-9

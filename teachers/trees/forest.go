@@ -99,8 +99,8 @@ func (m *forest) meanShares(scores, x []float32) {
 	}
 }
 
-// giniGrower grows classification trees. Impurities are exact sums of squared integers, so the best split
-// does not depend on the order of rows.
+// giniGrower grows classification trees. Impurities are computed from exact sums of squared integers, so the
+// best split does not depend on the order of rows.
 type giniGrower struct {
 	out     *forest
 	data    *binned

@@ -9,7 +9,7 @@
 // # Guarantee
 //
 // All votes of a [Source] are classes or abstentions. A file that changes between two reads is refused. Each
-// teacher has one vote per query.
+// teacher has one vote per query. Package manifest checks that no person is in two silos.
 //
 // # Caveats
 //

@@ -35,7 +35,8 @@ type cursor struct {
 	csv    csvPosition
 }
 
-// tileCells bounds the cells in memory while a file is read column by column. A cell has at most four bytes.
+// tileCells bounds the cells in memory while a file is read column by column. A vote or count has at most
+// four bytes. Probabilities have eight bytes, and a smaller bound.
 const tileCells = 1 << 24
 
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {

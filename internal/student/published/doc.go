@@ -1,5 +1,5 @@
-// Package published trains, writes and reads the file of a student that may be published. The student learns
-// from released labels and public rows. With its file, programs can predict new rows.
+// Package published trains a student that may be published, and writes and reads its file. The student learns
+// from released labels and public rows. The file contains everything that a prediction of new rows needs.
 //
 //	schema, pool, err := dataset.ReadPublic(source, reading)
 //	labels, err := published.ReadLabels(file, pool.Len(), classes)

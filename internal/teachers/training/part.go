@@ -234,7 +234,7 @@ func decodePart(b []byte) (*partFile, error) {
 }
 
 // differs returns the first difference between parts of one job, or "". It compares rows, keys and programs
-// if merging is set and the parts are not from silos.
+// only if merging is set and the parts are not from silos.
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {
