@@ -261,9 +261,10 @@ func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilo
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
 
-// curve returns the curve of pure DP with Epsilon1 + Epsilon2. If Answers is 1, another curve is also valid:
-// the Laplace curve of the threshold noise plus the pure epsilon of the query noise. Its proof compares the
-// runs on two neighbours with a run whose threshold is shifted (as in Zhu, Wang 2020).
+// curve returns the curve of pure DP with Epsilon1 + Epsilon2. If Answers is 1, another curve is also valid,
+// and the result is the smaller curve. The other curve is the Laplace curve of the threshold noise plus the
+// pure epsilon of the query noise. Its proof compares the runs on two neighbours with a run whose threshold
+// is shifted (as in Zhu, Wang 2020).
 func (e AboveThreshold) curve() curve {
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {

@@ -56,8 +56,8 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the header of teacher t's file: magic, fingerprint, sizes and t. Files of other runs have other
-// headers.
+// head returns the header of teacher t's file: magic, fingerprint, sizes and t. A file of another run has
+// another header.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {

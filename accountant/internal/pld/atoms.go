@@ -280,8 +280,8 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep. All outcomes below the first have a mass of at most
-// e^below together, and all outcomes above the last at most e^above.
+// window returns the first and the last outcome to keep. Under P, or under Q if underQ is set, all outcomes
+// below the first have a mass of at most e^below together, and all outcomes above the last at most e^above.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
