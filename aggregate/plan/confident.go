@@ -16,8 +16,8 @@ import (
 //	Q/(2 sigma1^2) + A/sigma2^2 = rho.
 //
 // The search is a grid over the threshold, Q and the fraction of rho for tests. A is the expected number of
-// answers plus a few standard deviations. The result is the best setting, and the best setting at each of the
-// thresholds of 20, 40, ... % of the votes.
+// answers plus -1 to 3 standard deviations. The result is the best setting, and the best setting at each of
+// the thresholds of 20, 40, ... % of the votes.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {
