@@ -24,9 +24,9 @@ const (
 	fewestGroups = 2
 )
 
-// layout merges bins until a group holds at least a share of the total, if possible. The noisy total is the
-// mean of the columns' totals, weighted by their precision. Ordered bins are joined with the next ones. Other
-// bins below half of this share are joined to one group.
+// layout merges bins. Ordered bins are joined with the next ones until their group, or the next bin alone,
+// holds at least a share of the total. Other bins below half of this share are joined to one group. The noisy
+// total is the mean of the columns' totals, weighted by their precision.
 func (t *Tree) layout(columns [][]int64) layout {
 	l := layout{}
 	weight := 0.0

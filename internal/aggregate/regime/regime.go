@@ -173,8 +173,8 @@ func leastAbove(enough func(x float64) bool) float64 {
 }
 
 // StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than noisy
-// argmax, with an error of at most 20 %. It returns 0 if this number is above 2^40. r.Unstable limits the
-// unstable queries.
+// argmax, or 0 if it is above 2^40. The search starts at r.Unstable queries and has steps of 20 %, rounded
+// up. At most r.Unstable queries may be unstable.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
