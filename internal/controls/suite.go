@@ -54,7 +54,7 @@ func Default() []Target {
 
 // Broken returns the positive controls.
 func Broken() []Target {
-	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees())
+	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees(), brokenTexts())
 }
 
 // Names returns the distinct names of targets in order.

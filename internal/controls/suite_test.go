@@ -100,6 +100,7 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 		byLaw("edge", "", pure(accountant.ExponentialMechanism{Epsilon: 2}), onePair(treeEdge(12, 12), treeEdge(13, 12))),
 		byLaw("tables", "", profile(accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, Count: 2}, accountant.AddRemove),
 			onePair(twoTables(1), twoTables(0))),
+		byLaw("public words", "", oneVote, onePair(wordsAndVote([]string{"a rash", "a rash"}, 1), wordsAndVote([]string{"a rash", "a rash"}, 0))),
 		canaries("dpsgd-again", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier),
 	}
 	for _, r := range testkit.Must(Run(context.Background(), right, testOptions())) {
