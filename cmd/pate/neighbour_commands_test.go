@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 
 // commands is the table: what is typed, on which private inputs, and what may leave.
 func commands() []leaving {
-	return slices.Concat(onPairs(), onTables(), onMatrices(), onVotes(), predicting())
+	return slices.Concat(onPairs(), onTexts(), onTables(), onMatrices(), onVotes(), predicting())
 }
 
 // lines splits command lines into words.
@@ -48,6 +49,35 @@ func onPairs() []leaving {
 	for i := range rows {
 		rows[i].files = map[string][]byte{"public.csv": clearPublic(), "ranges.csv": []byte(declared), "wide.csv": []byte(strings.Replace(declared, "-8.0..16.0", "-1.0..100000.0", 1)), "labelled.csv": labelledPublic()}
 		rows[i].inputs = tables("private.csv", false, true)
+	}
+	return rows
+}
+
+// onTexts are commands on texts in a table and in JSON lines.
+func onTexts() (rows []leaving) {
+	const reading = " --public public.csv --text note --label kind --unit who --class-names a,b,c --other-labels other --size 150 --epsilon 8 --out out --format json"
+	var found [2][]neighbour
+	odd := oddTexts()
+	for _, name := range append([]string{"ordinary"}, slices.Sorted(maps.Keys(odd))...) {
+		table := letters(150, true, odd[name]...)
+		found[0] = append(found[0], neighbour{name: name, files: map[string][]byte{"private.csv": table}})
+		found[1] = append(found[1], neighbour{name: name, files: map[string][]byte{"private.jsonl": jsonLines(table)}})
+	}
+	whole := string(jsonLines(letters(150, true)))
+	for first, refused := range map[string]bool{
+		`{"who":"someone","note":"fever","kind":"a"}`: false, `{"note":"fever","kind":"a"}`: true, `{"note":["fever"],"kind":"a","who":"someone"}`: true,
+		`{"note":"fever","kind":"a","who":"someone"`: true} {
+		found[1] = append(found[1], neighbour{name: first, files: map[string][]byte{"private.jsonl": []byte(first + "\n" + whole)}, refused: refused})
+	}
+	for i, file := range []string{"private.csv", "private.jsonl"} {
+		for _, method := range []string{"nearest", "dpsgd"} {
+			row := leaving{name: "publish " + method + ", " + file, steps: lines("publish " + file + " --method " + method + reading),
+				files: map[string][]byte{"public.csv": letters(24, false)}, inputs: found[i]}
+			if method == "nearest" {
+				row.charged = []string{"out/public/labels.csv"}
+			}
+			rows = append(rows, row)
+		}
 	}
 	return rows
 }

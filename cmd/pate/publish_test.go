@@ -245,12 +245,17 @@ func TestPublishNearestMovesTheVotesOfOneUnit(t *testing.T) {
 
 func TestPublishTextsMovesTheVotesOfOneAuthor(t *testing.T) {
 	t.Parallel()
-	one := ",someone,a"
 	oneUnitVotes(t, publishingTexts, 7, letters(150, true), func(rows ...string) []byte { return letters(150, true, rows...) },
-		map[string][]string{"ordinary": {"fever and cough" + one}, "new words": {"fever quxquux zzyzx" + one}, "empty": {one}, "no word": {"?!" + one},
-			"very long": {strings.Repeat("cough rash ", 40_000) + one}, "one word of 60,000 letters": {strings.Repeat("x", 60_000) + one},
-			"no UTF-8": {"fever \xff\xfe" + one}, "new class": {"fever,someone,z"},
-			"400 texts of one author": slices.Repeat([]string{"fever and knee quxquux zzyzx" + one, "rash since quxquux" + one}, 200)})
+		oddTexts())
+}
+
+// oddTexts are rows of one more author.
+func oddTexts() map[string][]string {
+	const one = ",someone,a"
+	return map[string][]string{"ordinary": {"fever and cough" + one}, "new words": {"fever quxquux zzyzx" + one}, "empty": {one}, "no word": {"?!" + one},
+		"very long": {strings.Repeat("cough rash ", 40_000) + one}, "one word of 60,000 letters": {strings.Repeat("x", 60_000) + one},
+		"no UTF-8": {"fever \xff\xfe" + one}, "new class": {"fever,someone,z"},
+		"400 texts of one author": slices.Repeat([]string{"fever and knee quxquux zzyzx" + one, "rash since quxquux" + one}, 200)}
 }
 
 func oneUnitVotes(t *testing.T, command func(private, public, out string, more ...string) []string, votes int, table []byte,

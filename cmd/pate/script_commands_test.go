@@ -205,15 +205,7 @@ func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
 	case "letters":
 		text = letters(numbers[0], len(args) > 3, args[min(4, len(args)):]...)
 		if strings.HasSuffix(args[1], ".jsonl") {
-			rows := testkit.Must(csv.NewReader(bytes.NewReader(text)).ReadAll())
-			text = nil
-			for _, row := range rows[1:] {
-				object := map[string]string{}
-				for i, cell := range row {
-					object[rows[0][i]] = cell
-				}
-				text = append(append(text, testkit.Must(json.Marshal(object))...), '\n')
-			}
+			text = jsonLines(text)
 		}
 	case "clear":
 		text = clearPublic()
@@ -296,4 +288,17 @@ func scriptSigners(ts *testscript.TestScript, neg bool, args []string) {
 		der, err := x509.MarshalPKIXPublicKey(key)
 		write(name, "PUBLIC KEY", der, err)
 	}
+}
+
+// jsonLines returns a table as JSON lines.
+func jsonLines(table []byte) (text []byte) {
+	rows := testkit.Must(csv.NewReader(bytes.NewReader(table)).ReadAll())
+	for _, row := range rows[1:] {
+		object := map[string]string{}
+		for i, cell := range row {
+			object[rows[0][i]] = cell
+		}
+		text = append(append(text, testkit.Must(json.Marshal(object))...), '\n')
+	}
+	return text
 }
