@@ -62,7 +62,7 @@ func (c point) planPool(ctx context.Context) (*marginals.Pool, error) {
 		return nil, nil
 	}
 	p, err := marginals.ForPool(ctx, marginals.PoolConfig{Bins: c.Task.Ranges.Bins(), Ordered: c.Task.Ranges.Ordered(),
-		Relation: relation, Tree: c.Pool == PoolTree}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta})
+		Relation: relation, Tree: c.Pool == PoolTree, Describe: c.Task.Ranges.Describe}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta})
 	return p, wrapped(err)
 }
 
@@ -125,8 +125,7 @@ func (c point) openCharged(ctx context.Context, method string, seed int, counts 
 	if err != nil {
 		return nil, err
 	}
-	all := []accountant.Event{c.pool.Event(), e}
-	bound := fmt.Appendf(nil, "%s on %s %v, %+v, epsilon %v", method, c.Pool, c.Task.Ranges.Bins(), all, c.epsilon)
+	bound := fmt.Appendf(nil, "%s on %s %v, %+v, epsilon %v", method, c.Pool, c.pool, e, c.epsilon)
 	return c.open(ctx, method, seed, bound, e, counts)
 }
 
@@ -157,7 +156,7 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		if !c.wants(method) {
 			continue
 		}
-		stages, released := c.pool.Stages(func() [][]int { return cells }, c.Task.Ranges.Describe)
+		stages, released := c.pool.Stages(func() [][]int { return cells })
 		for i := range stages {
 			stages[i].Key = func(rng.Key) rng.Key { return key }
 		}

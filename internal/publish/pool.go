@@ -90,7 +90,7 @@ func (j *job) count(ctx context.Context, private dataset.Set) (err error) {
 		return nil
 	}
 	d.plan, err = marginals.ForPool(ctx, marginals.PoolConfig{Bins: d.ranges.Bins(), Ordered: d.ranges.Ordered(),
-		Relation: accountant.AddRemove, Tree: j.Pool == PoolTree}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
+		Relation: accountant.AddRemove, Tree: j.Pool == PoolTree, Describe: d.ranges.Describe}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
 	return err
 }
 
@@ -128,10 +128,10 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.Event, last run.Stage) (err error) {
 	d, file, hash := j.drawn, j.ledger(), j.drawn.private.Hash()
 	events := append(d.plan.Events(), []accountant.Event{labels})
-	if file.New.Run, err = run.ID(j.key, "publish", hash[:], fmt.Sprintf("%+v %+v %+v", choices, d.ranges.Bins(), events)); err != nil {
+	if file.New.Run, err = run.ID(j.key, "publish", hash[:], fmt.Sprintf("%+v %v %+v", choices, d.plan, labels)); err != nil {
 		return err
 	}
-	stages, counts := d.plan.Stages(func() [][]int { return d.ranges.Cells(d.private.OnePerUnit().X) }, d.ranges.Describe)
+	stages, counts := d.plan.Stages(func() [][]int { return d.ranges.Cells(d.private.OnePerUnit().X) })
 	for i := range stages {
 		stages[i].Out, stages[i].Mode = j.made(stages[i].Name+".csv"), 0o600
 	}

@@ -12,6 +12,31 @@ type Counts struct {
 	layout            // of the columns, for the pairs
 }
 
+// Bins with counts below fewestOfBin standard deviations of the noise are empty, if all of them have at most
+// mostTrimmed of a column. Otherwise noise in wide bins without units would stretch the scale of numbers.
+const (
+	fewestOfBin = 2
+	mostTrimmed = 0.02
+)
+
+// trim empties small bins of the released columns.
+func (c *Counts) trim(sigma float64) {
+	for _, column := range c.Columns {
+		all, small := 0.0, 0.0
+		for _, n := range column {
+			all += math.Max(0, float64(n))
+			if float64(n) < fewestOfBin*sigma {
+				small += math.Max(0, float64(n))
+			}
+		}
+		for b, n := range column {
+			if small <= mostTrimmed*all && float64(n) < fewestOfBin*sigma {
+				column[b] = 0
+			}
+		}
+	}
+}
+
 // Weights returns a relative weight for each bin. A negative noisy count has weight 0.
 func (c *Counts) Weights() [][]float64 {
 	if c == nil {

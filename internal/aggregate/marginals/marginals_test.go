@@ -244,6 +244,9 @@ func TestOfShare(t *testing.T) {
 		require.ErrorContains(t, testkit.Err(ofShare(t.Context(), cfg, budget, share)), "share")
 	}
 	require.Equal(t, [][]float64{{0, 3}, {0}}, (&Counts{Columns: [][]int64{{-2, 3}, {0}}}).Weights())
+	c := &Counts{Columns: [][]int64{{999, 19, -5, 20}, {500, 19, -5, 20}, {19, 19}}}
+	c.trim(10)
+	require.Equal(t, [][]int64{{999, 0, 0, 20}, {500, 19, -5, 20}, {19, 19}}, c.Columns, "small bins are empty, unless they are much of a column")
 }
 
 // Counts are read as they were written; a file with other bins is refused.

@@ -15,16 +15,18 @@ import (
 // PoolShare is the fraction of a budget for the counts of a pool. Counts need little budget.
 const PoolShare = 0.1
 
-// These are the parts of PoolShare if there is a tree.
+// These are the parts of PoolShare if there is a tree. They were chosen on digits, flchain, gss, satellite
+// and waveform.
 const (
-	partOfColumns = 0.1
+	partOfColumns = 0.3
 	partOfEdges   = 0.2
-	partOfTables  = 0.7
+	partOfTables  = 0.5
 )
 
 // Pool plans the counts from which the rows of a pool are drawn: noisy columns and, for a tree, pairs of
 // columns.
 type Pool struct {
+	PoolConfig
 	columns *Marginals
 	tree    *Tree // nil if columns are drawn independently
 }
@@ -34,12 +36,13 @@ type PoolConfig struct {
 	Bins, Ordered []int // see [TreeConfig]
 	Relation      accountant.Relation
 	Tree          bool
+	Describe      Describe
 }
 
 // ForPool returns the plan that uses its share of a budget.
 func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *Pool, err error) {
 	columns := Config{Bins: cfg.Bins, Relation: cfg.Relation}
-	p = &Pool{}
+	p = &Pool{PoolConfig: cfg}
 	if !cfg.Tree {
 		p.columns, err = ofShare(ctx, columns, budget, PoolShare)
 		return p, err
@@ -100,13 +103,23 @@ func (p *Pool) Event() accountant.Event {
 	return accountant.Composed{Events: append([]accountant.Event{p.columns.Event()}, p.tree.Events()...)}
 }
 
+// String identifies the pool: its columns, the edges of their bins and its events.
+func (p *Pool) String() string {
+	text := fmt.Sprintf("%+v", p.Events())
+	for j := range p.Bins {
+		name, bins := p.Describe(j)
+		text += fmt.Sprintf(" %q %q", name, bins)
+	}
+	return text
+}
+
 // Describe returns the name of a column and of its bins.
 type Describe func(column int) (name string, bins []string)
 
 // Stages returns the stages that release the counts. The caller sets their paths. The function cells returns
 // the private cells. Counts are complete after the last stage.
-func (p *Pool) Stages(cells func() [][]int, describe Describe) ([]run.Stage, *Counts) {
-	c := &Counts{}
+func (p *Pool) Stages(cells func() [][]int) ([]run.Stage, *Counts) {
+	c, describe := &Counts{}, p.Describe
 	key := func(key rng.Key) rng.Key { return key.Derive("marginals") }
 	stages := []run.Stage{{
 		Name: "marginals", Key: key,
@@ -114,10 +127,15 @@ func (p *Pool) Stages(cells func() [][]int, describe Describe) ([]run.Stage, *Co
 			if c.Columns, err = p.columns.Release(r[0], key, cells()); err != nil {
 				return err
 			}
-			return Write(out, c.Columns, describe)
+			if err := Write(out, c.Columns, describe); err != nil {
+				return err
+			}
+			c.trim(p.columns.noise.Sigma())
+			return nil
 		},
 		Read: func(file io.Reader) (err error) {
 			c.Columns, err = Read(file, p.columns.cfg.Bins)
+			c.trim(p.columns.noise.Sigma())
 			return err
 		},
 	}}

@@ -250,11 +250,13 @@ func TestTablesHaveTheNoiseThatIsCharged(t *testing.T) {
 	require.InDelta(t, 0, products/n, 4.9*sigma*sigma/math.Sqrt(n))
 }
 
-// The parts of a tree take their shares of the budget, and a pool takes its share.
+// The parts of a tree take their shares of the budget, and a pool takes its share. Edges of bins identify it.
 func TestForPool(t *testing.T) {
 	budget := accountant.Target{Epsilon: 2, Delta: 1e-5}
 	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
-		cfg := PoolConfig{Bins: slices.Repeat([]int{32}, 9), Relation: relation, Tree: true}
+		name := "narrow"
+		cfg := PoolConfig{Bins: slices.Repeat([]int{32}, 9), Relation: relation, Tree: true,
+			Describe: func(int) (string, []string) { return "weight", []string{name} }}
 		p := testkit.Must(ForPool(t.Context(), cfg, budget))
 		whole := testkit.Must(ofShare(t.Context(), Config{Bins: cfg.Bins, Relation: relation}, budget, 1)).Event()
 		parts := slices.Concat(p.Events()...)
@@ -262,6 +264,9 @@ func TestForPool(t *testing.T) {
 			require.InEpsilon(t, part*PoolShare, divergence(t, relation, 8, parts[i])/divergence(t, relation, 8, whole), 0.02)
 		}
 		require.Equal(t, accountant.Composed{Events: parts}, p.Event())
+		narrow := p.String()
+		name = "wide"
+		require.NotEqual(t, narrow, p.String())
 		cfg.Tree = false
 		require.Len(t, testkit.Must(ForPool(t.Context(), cfg, budget)).Events(), 1)
 	}
