@@ -2,9 +2,7 @@ package dataset
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -72,23 +70,12 @@ func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	return s, nil
 }
 
-// Draw writes rows as CSV with a header, drawn like the pool of [Task.Drawn].
-func (r *Ranges) Draw(out io.Writer, weights [][]float64, bins func(rows int) [][]int, rows int) error {
+// Draw returns rows that are drawn like the pool of [Task.Drawn].
+func (r *Ranges) Draw(weights [][]float64, bins func(rows int) [][]int, rows int) (*Table, error) {
 	if err := r.checkWeights(weights); err != nil {
-		return err
+		return nil, err
 	}
-	drawn := r.draw(weights, bins, rows)
-	lines := make([][]string, rows+1)
-	for _, c := range drawn.Columns {
-		lines[0] = append(lines[0], c.Name)
-		for i, v := range c.Values {
-			lines[i+1] = append(lines[i+1], v)
-		}
-	}
-	if err := csv.NewWriter(out).WriteAll(lines); err != nil {
-		return fmt.Errorf("dataset: %w", err)
-	}
-	return nil
+	return r.draw(weights, bins, rows), nil
 }
 
 // draw returns rows as [Task.Drawn] describes. They depend only on the arguments.

@@ -1,13 +1,11 @@
 package publish
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -122,7 +120,28 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 			j.Say(fmt.Sprintf("paired: %s and %s", p[0], p[1]))
 		}
 	}
-	return j.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, d.counts.Weights(), d.counts.Draw, rows) })
+	return j.writeDrawn(poolFile, rows, nil)
+}
+
+// writeDrawn writes drawn rows as CSV. If more is given, it adds a column.
+func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (dataset.Column, error)) error {
+	t, err := j.drawn.ranges.Draw(j.drawn.counts.Weights(), j.drawn.counts.Draw, rows)
+	if err == nil && more != nil {
+		var c dataset.Column
+		c, err = more(t)
+		t.Columns = append(t.Columns, c)
+	}
+	if err != nil {
+		return err
+	}
+	lines := make([][]string, rows+1)
+	for _, c := range t.Columns {
+		lines[0] = append(lines[0], c.Name)
+		for i, v := range c.Values {
+			lines[i+1] = append(lines[i+1], v)
+		}
+	}
+	return j.write(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(lines) })
 }
 
 func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.Event, last run.Stage) (err error) {
@@ -162,33 +181,16 @@ func (j *job) poolFiles() (paid, all []string) {
 
 // table writes rows that are drawn from the counts of pairs, with the labels that the student predicts.
 func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
-	var text bytes.Buffer
-	if err := j.drawn.ranges.Draw(&text, j.drawn.counts.Weights(), j.drawn.counts.Draw, tableRows); err != nil {
-		return err
-	}
-	path := j.dir.Private(tableFile)
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-		return err
-	}
-	rows, err := schema.ReadNew(dataset.Source{Path: path})
-	if err != nil {
-		return err
-	}
-	predicted, err := m.Predict(ctx, rows)
-	if err != nil {
-		return err
-	}
-	lines, err := csv.NewReader(&text).ReadAll()
-	if err != nil || len(lines) != len(predicted)+1 {
-		return errors.Join(errors.New("publish: the drawn table cannot be read"), err)
-	}
-	label := j.Reading.CSV.Label
-	if label == "" {
-		label = "label"
-	}
-	lines[0] = append(lines[0], label)
-	for i, p := range predicted {
-		lines[i+1] = append(lines[i+1], m.Classes[p.Class])
-	}
-	return j.write(tableFile, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(lines) })
+	return j.writeDrawn(tableFile, tableRows, func(t *dataset.Table) (labels dataset.Column, err error) {
+		x, err := schema.Encoder.Encode(t)
+		if err != nil {
+			return labels, err
+		}
+		predicted, err := m.Predict(ctx, dataset.Pool{X: x})
+		labels.Name = cmp.Or(j.Reading.CSV.Label, "label")
+		for _, p := range predicted {
+			labels.Values = append(labels.Values, m.Classes[p.Class])
+		}
+		return labels, err
+	})
 }
