@@ -85,6 +85,7 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
+// newMStab passes the tail probability at the threshold of cfg as Delta, so that MStab has this threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {
