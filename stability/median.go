@@ -16,7 +16,7 @@ import (
 // The number of values is public, and neighbours differ in one value (accountant.ReplaceOne).
 //
 // Let x_i be the sorted values. Before the first value x_i = low, and after the last value x_i = high. Let m
-// be the index of the median. After k changes, the local sensitivity is at most
+// be the index of the median. The largest local sensitivity after at most k changes is
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //

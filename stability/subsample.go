@@ -150,8 +150,8 @@ func (s Split) Models() int { return len(s.models) }
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number
-// of records is public, and neighbours differ in one record (accountant.ReplaceOne). For add/remove use
-// [ByUnit].
+// of records is public, and neighbours differ in the content of one record (accountant.ReplaceOne). For
+// add/remove use [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
@@ -180,8 +180,8 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 
 // ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. So all
 // records of a unit are in one model, and the guarantee is for units. The Split is valid under
-// accountant.AddRemove and ReplaceOne. Under ReplaceOne the names of units are public: a record that changes
-// its unit counts as two changes.
+// accountant.AddRemove and ReplaceOne. Under ReplaceOne the names of units are public and must not
+// change. A record that changes its unit counts as two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

@@ -86,7 +86,8 @@ type Config struct {
 	// answers are identical. If a rerun has different noise, Run must be empty. For runs on a shared ledger
 	// see [Ledger.Run].
 	Run string
-	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional.
+	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional. An
+	// existing file must have the same Data. Data is compared, not interpreted.
 	Data string
 	// Noise is the source of all noise. It is optional, but a statement without Noise does not allow release.
 	Noise Noise
