@@ -140,8 +140,8 @@ func (t *trials) improves(last trial, aim float64) bool {
 // A start is where a search begins: the result of an earlier search, and the slope of over at this result.
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is the relative tolerance of the noise at a jump of the cost. A bound jumps slightly where
-// the accountant changes its discretisation.
+// The cost of a noise jumps slightly where the accountant changes its discretisation. At a jump, the search
+// accepts a noise that is too large by the relative amount jumpTolerance.
 const jumpTolerance = 1e-6
 
 // leastNoise returns the least noise that meets the target, and its bound. The tolerance is relative.

@@ -25,8 +25,8 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 //
 // Upper is valid for every mechanism that the events describe. At least one of these mechanisms costs Lower
 // or more. Noisy argmax, thresholds and stability releases do not attain their published pairs. For these
-// events Lower stays well below Upper, even if PLDConfig.Gap is small. The numerical error alone is at most
-// Upper - Floor.
+// events Lower stays well below Upper, even if PLDConfig.Gap is small. Bound.Floor is a
+// lower bound for the published pairs, so the numerical error is at most Upper - Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer

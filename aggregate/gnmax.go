@@ -53,8 +53,9 @@ func gnmaxDescription() Description {
 	}
 }
 
-// gaussianReach is a distance from the counts, in sigmas. Integrand and summand are negligible farther away:
-// both are log-concave with curvature at least 1/sigma^2. Their maximum lies between the lowest count and 6
+// gaussianReach is a distance from the counts, in sigmas. Beyond it, the terms of the integral (continuous
+// noise) or of the sum (discrete noise) are negligible: both are log-concave with curvature at least
+// 1/sigma^2. Their maximum lies between the lowest count and 6
 // sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range, each is at most
 // e^-50 of its maximum.
 const gaussianReach = 16

@@ -34,8 +34,8 @@ const (
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
 // Sampling sets how batches are drawn. The zero value is Poisson sampling. Shuffling records into batches of
-// equal size is not supported. In such batches the positions of all other records reveal the position of a
-// record, which weakens the record's protection.
+// equal size is not supported: if the batches of all other records are given, the batch of one record
+// follows. This weakens the record's protection.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps per epoch, for Allocation and BallsInBins. It must divide Steps.

@@ -182,8 +182,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the column names of drawn queries, which the labels file also contains. It returns nil
-// for a pool of public rows.
+// askedHeader returns the names of the columns in which the labels file repeats the drawn queries. It returns
+// nil for a pool of public rows.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -36,8 +36,8 @@ const (
 	confidentAsked     = 1.25 // questions per answer
 )
 
-// planAnswers returns the number of answers to plan for: GNMax affords so many answers if the noise is a
-// fifth of the number of teachers. The result is at least two per class and at most the number of possible
+// planAnswers returns how many answers the budget buys from GNMax if the noise is a fifth of the number of
+// teachers. The result is at least two per class and at most the number of possible
 // queries.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})

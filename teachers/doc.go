@@ -15,7 +15,7 @@
 // A unit is a record, or all records with the same unit id. If one unit is added, removed or replaced, at
 // most one column of the vote matrix changes. In each row, one vote may move from any class to any class. A
 // replacement must keep the unit id. If the new unit has another id, two columns may change. All costs in
-// package aggregate rely on this guarantee. The reasons are:
+// package aggregate rely on this guarantee. The guarantee holds because:
 //
 //   - the teacher of a record does not depend on other records,
 //   - the random stream of teacher t is derived from (key, t) and is independent of all other streams,

@@ -16,7 +16,8 @@ import (
 // that are rounded to two digits can differ by this much.
 const maxOff = 0.05
 
-// shareDomain is for probabilities, stored as the bits of a float64. The bits have the order of the numbers.
+// shareDomain is for probabilities, stored as the bits of a float64. As integers, the bits sort in the same
+// order as the probabilities.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {

@@ -9,8 +9,8 @@
 //   - Norms and sums agree with explicit gradients of each example.
 //   - A layer that is [nn.InPlace] gives the same result if its output overwrites its input.
 //   - An example's result does not depend on the other examples in the batch, to the last bit.
-//   - The rounding error of a sum stays within the bound of [nn.Pass], for the worst input of a long chain of
-//     additions.
+//   - The rounding error of a sum stays within the bound of [nn.Pass], also if the rows are such that a long
+//     chain of additions loses most of them.
 //   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
 //
 // As in a model, memory that the layer must not read again is overwritten.
@@ -322,8 +322,9 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 equal rows. The first row has scale one. The other scales are so small that adding such a
-// row to a power of two changes nothing. So a long chain of additions loses all rows except the first.
+// depth sums 256 multiples of one row. The first multiple has scale one. The other scales are so small that
+// adding such a row to a power of two changes nothing. So a long chain of additions loses all rows except the
+// first.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {

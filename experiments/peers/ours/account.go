@@ -34,8 +34,8 @@ type interval struct {
 // result.
 const step = 1e-6
 
-// account measures the time of the accountant for each question from standard input. Work is the number of
-// calls. The interval is the result of the first call.
+// account measures the time of the accountant for each question from standard input. The field Work
+// counts the timed calls. The interval is the result of the first call.
 func account() error {
 	type told struct {
 		timing

@@ -52,7 +52,7 @@ type term struct {
 	row   *[lanes]float64 // row k of the block
 }
 
-// law is the binomial distribution Bin(lambda+1, q) of the package comment, for each order.
+// law has a distribution Bin(lambda+1, q) for each order lambda (see the package comment).
 type law struct {
 	probability float64
 	orders      []int

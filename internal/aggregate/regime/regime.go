@@ -259,8 +259,9 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoCo
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime returns the performance of MStab with Gaussian noise. It searches for the part of delta
-// for releases at distance 0 that gives the least distance, by quantiles of continuous noise.
+// mstabGaussianRegime returns the performance of MStab with Gaussian noise. A part of delta
+// pays for releases at distance 0. The function searches for the part with which the smallest distance
+// suffices. The search uses quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account

@@ -99,7 +99,8 @@ func thirdRow(third, base, stride reg.Register) {
 	ADDQ(stride, third)
 }
 
-// nextRun sets count to the length of the next run, and subtracts it from left.
+// nextRun sets the register count to the length of the next run of elements, and subtracts this length from
+// the register left.
 func nextRun(count, left reg.Register) {
 	MOVQ(argument("run"), count)
 	CMPQ(left, count)

@@ -140,7 +140,7 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 		return result{mechanism: "gaussian", found: "noise", parameters: parameters{noise: noise}, epsilon: b.Upper,
 			accountant: "gaussian"}.write(g)
 	})
-	cmd.Short = "One Gaussian release: noise over sensitivity, exact"
+	cmd.Short = "One Gaussian release: noise divided by sensitivity"
 	cmd.Example = `  pate calibrate gaussian --epsilon 1 --delta 1e-5
   pate calibrate gaussian --epsilon 0.1 --delta 1e-9 --format json`
 	shell.Declare(cmd.Flags(), "gaussian", shell.To{"epsilon": &f.epsilon})

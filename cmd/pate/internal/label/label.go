@@ -209,7 +209,7 @@ func (f *labelFlags) labelError(g *shell.Globals, c *label.Config, err error) er
 	var over *label.BudgetError
 	if errors.As(err, &over) {
 		e := &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError, Topic: "privacy",
-			Why: "the worst case of all queries must fit the budget before the first answer; nothing was charged or written",
+			Why: "before the first answer, the budget must cover the worst-case cost of all queries together; nothing was charged or written",
 			Fix: fmt.Sprintf("ask at most %d --queries, add noise, omit the noise, or limit --answers if the mechanism may decline", over.Queries)}
 		_, refusals := c.Setting.Values["failures"]
 		switch {

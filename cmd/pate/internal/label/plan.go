@@ -70,7 +70,7 @@ func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies)
 	if would.queries > 0 {
 		ways = append(ways, fmt.Sprintf("%d queries", would.queries))
 	}
-	fix := "use more teachers or a larger budget, or do not spend this budget"
+	fix := "use more teachers or a larger budget"
 	charged := "nothing was charged or written"
 	switch {
 	case f.piloted && f.spent == nil:

@@ -122,7 +122,7 @@ func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, i
 	case out == "" && format == table.JSON, ending == ".json":
 		return (*statement.Statement).WriteJSON, nil
 	case out == "":
-		return nil, errors.New("the --format of a statement must be table (Markdown), md or json; for HTML give an --out that ends in .html")
+		return nil, errors.New("the --format of a statement must be md or json; for HTML give an --out that ends in .html")
 	}
 	return nil, fmt.Errorf("--out %s: must end in .md, .html, .json or .yaml", out)
 }

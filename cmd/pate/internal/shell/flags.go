@@ -236,7 +236,7 @@ func CheckValues(cmd *cobra.Command) error {
 	return wrong
 }
 
-// Declared reports whether the permitted values of a flag are set or follow from the flag's type.
+// Declared reports whether the permitted values of a flag are known, from its declaration or its type.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
 // CompleteAll registers the completions of cmd and of all its subcommands. Call it only if a shell requests

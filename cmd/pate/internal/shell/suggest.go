@@ -62,7 +62,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if typed, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
 		if typed == "format" || typed == "seed" || typed == "delta" {
-			return fmt.Errorf("%s has no --%s: the flag would have no effect", cmd.CommandPath(), typed)
+			return fmt.Errorf("%s does not use --%s; remove the flag", cmd.CommandPath(), typed)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
